@@ -36,9 +36,16 @@ def write_marker(marker: Marker, *, producer_id: int, producer_epoch: int, times
 def read_marker(batch: bytes) -> Marker:
     """Return the marker of a control batch. Raises Malformed if it is none."""
     (record, *others) = read_records(batch, _BYTES_MAX)
+    if others:
+        raise Malformed("a control batch holds one record")
+    return read_marker_record(record)
+
+
+def read_marker_record(record: Record) -> Marker:
+    """Return the marker that the record of a control batch holds. Raises Malformed if it is none."""
     key, value = record.key or b"", record.value or b""
-    if others or len(key) < _KEY.size or len(value) < _VALUE.size:
-        raise Malformed("a control batch holds one record with a type and a coordinator epoch")
+    if len(key) < _KEY.size or len(value) < _VALUE.size:
+        raise Malformed("the record of a control batch has a type and a coordinator epoch")
     _, kind = _KEY.unpack_from(key)
     if kind not in {_ABORT, _COMMIT}:
         raise Malformed(f"a transaction marker has the type 0 or 1, not {kind}")

@@ -26,7 +26,17 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.cluster import PLAINTEXT
-from ..core.effects import Append, Call, CloseConnection, OffsetsTopicWritten, Reply, Retry
+from ..core.effects import (
+    Append,
+    AppendTransaction,
+    Call,
+    CloseConnection,
+    OffsetsTopicWritten,
+    Reply,
+    Retry,
+    SendRequest,
+    TransactionEnded,
+)
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
@@ -63,13 +73,14 @@ class Broker:
     store (`has_log_store`), outputs include `WriteLog`, and responses that depend on a write follow its `appended`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the dependencies of a broker
         self,
         node: NodeCore,
         settings: Settings,
         trace: Trace,
         log: Callable[[str], None],
         inbox: Inbox | None = None,
+        requests: deque[tuple[int, SendRequest]] | None = None,
         *,
         has_log_store: bool = False,
     ) -> None:
@@ -90,6 +101,7 @@ class Broker:
         self._has_log_store = has_log_store
         self._due_since: int | None = None
         self._inbox: Inbox = deque() if inbox is None else inbox
+        self._requests = deque() if requests is None else requests
         self.interceptor: Interceptor | None = None
         """The interceptor of requests and responses, if any."""
         self.unreached_listeners: UnreachedListeners | None = None
@@ -104,11 +116,14 @@ class Broker:
         self._connections[connection] = Connection(connection, client_host, listener, frames)
         self._recorder.note(Connected(connection, client_host))
 
-    def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str) -> None:
-        """Accept the connection of a puppet, which uses `send_message` and the inbox."""
+    def puppet_connected(
+        self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox | None = None
+    ) -> None:
+        """Accept the connection of a puppet, which uses `send_message` and the inbox, or of another broker."""
         self.connected(now, connection, client_host)
         peer = self._connections[connection]
         peer.messages, peer.client_id = deque(), client_id
+        peer.inbox = self._inbox if inbox is None else inbox
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
@@ -164,6 +179,16 @@ class Broker:
             return []
         return self.perform(now, self._log_writes.load(now, partition))
 
+    def load_transactions(self, now: int, partition: int) -> list[Output]:
+        """Load a partition of `__transaction_state`, unless another node leads it now."""
+        if partition not in self.node.transactions.store.loading:
+            return []
+        return self.perform(now, self._log_writes.load_transactions(now, partition))
+
+    def answered(self, now: int, token: int, response: Message | None) -> list[Output]:
+        """Process another broker's response to a request of this one; None if it could not be reached."""
+        return self.perform(now, self.node.answered(now, token, response))
+
     def reload(self, now: int, partition: int) -> list[Output]:
         """Reload a partition of `__consumer_offsets` that was written by others than its coordinator."""
         return self.perform(now, [OffsetsTopicWritten(partition)])
@@ -176,7 +201,7 @@ class Broker:
             if peer.messages is None:
                 outputs.append(Close(peer.number, reason))
             else:
-                self._inbox.append((now, Close(peer.number, reason)))
+                peer.inbox.append((now, Close(peer.number, reason)))
         return outputs
 
     def tick(self, now: int) -> list[Output]:
@@ -361,8 +386,13 @@ class Broker:
         for effect in waiting:
             if isinstance(effect, Reply):
                 self._reply(now, effect.call, effect.response)
-            elif isinstance(effect, Append):
+            elif isinstance(effect, Append | AppendTransaction):
                 waiting += self._log_writes.append(now, effect)
+            elif isinstance(effect, TransactionEnded):
+                partition, producer_id, is_commit = effect.partition, effect.producer_id, effect.is_commit
+                waiting += self.node.coordinator.transaction_ended(now, partition, producer_id, is_commit=is_commit)
+            elif isinstance(effect, SendRequest):
+                self._requests.append((self._node_id, effect))
             elif isinstance(effect, Retry):
                 waiting += self.node.handlers[type(effect.request)](now, effect.call, effect.request)
             elif isinstance(effect, OffsetsTopicWritten):
@@ -401,7 +431,7 @@ class Broker:
                 return
             self._end(peer)
             self._recorder.answered(now, peer, received, response, rendered, estimate_size(response), step)
-            self._inbox.append((now, Answer(peer.number, call, response)))
+            peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
             frame = frame_of(call, rendered)
@@ -436,4 +466,4 @@ class Broker:
         if peer.messages is None:
             self._closing.append(close)
         else:
-            self._inbox.append((now, close))
+            peer.inbox.append((now, close))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..core.data.topic import Topic
     from ..core.effects import Call
     from ..core.groups.records import CoordinatorRecord
-    from .connections import Output
+    from .connections import Inbox, Output
     from .interceptor import InterceptedBroker, Interceptor, Step
     from .tickers import Ticker
     from .unreached_listeners import UnreachedListeners
@@ -77,7 +77,7 @@ class ClusterRuntime(NodeRuntimes):
             node.queued_bytes[connection] = node.queued_bytes.get(connection, 0) + len(data)
             return outputs + self._input(node, now, Broker.received, connection, data)
         outputs += node.broker.received(now, connection, data)
-        unchanged = self._leader_changes_seen == self.cluster.leader_changes
+        unchanged = self._leader_changes_seen == self.cluster.leader_changes and not self.links.requests
         return outputs if unchanged else outputs + self._catch_up(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
@@ -145,7 +145,7 @@ class ClusterRuntime(NodeRuntimes):
         for ticker in self.tickers:
             if (deadline := ticker.deadline()) is not None and deadline <= due:
                 outputs += ticker.tick(due)
-        return outputs
+        return outputs + self.links.exchange(due, self) if self.links.has_work else outputs
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
@@ -173,19 +173,26 @@ class ClusterRuntime(NodeRuntimes):
 
     # -- puppets ---------------------------------------------------------------------------------------------
 
-    def connect_puppet(self, now: int, node_id: int, client_id: str) -> int:
+    def _catch_up(self, now: int, *, has_changes: bool = False) -> list[Output]:
+        """Bring the nodes up to date, and deliver the requests between them."""
+        outputs = super()._catch_up(now, has_changes=has_changes)
+        return outputs + self.links.exchange(now, self) if self.links.has_work else outputs
+
+    def connect_puppet(self, now: int, node_id: int, client_id: str, inbox: Inbox | None = None) -> int:
         """Connect a puppet to a node; return the number of the connection, which is negative.
 
-        Requests come by `send_message`; responses go to the `inbox`, and so does the refusal of a node that is down.
+        Requests come by `send_message`; responses go to the inbox (by default that of the puppets), and so does the
+        refusal of a node that is down.
         """
+        inbox = self.inbox if inbox is None else inbox
         self._puppet_connections -= 1
         connection = self._puppet_connections
         node = self._nodes.get(node_id)
         if node is None or node.broker is None:
-            self.inbox.append((now, Close(connection, f"node {node_id} is down")))
+            inbox.append((now, Close(connection, f"node {node_id} is down")))
             return connection
         self._by_connection[connection] = node
-        self._input(node, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id)
+        self._input(node, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id, inbox)
         return connection
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
@@ -195,6 +202,11 @@ class ClusterRuntime(NodeRuntimes):
             return []
         outputs = self._input(node, now, Broker.send_message, connection, version, request)
         return outputs + self._catch_up(now)
+
+    def deliver(self, now: int, node_id: int, token: int, response: Message | None) -> list[Output]:
+        """Pass another broker's response to the node that sent the request."""
+        node = self._nodes.get(node_id)
+        return [] if node is None else self._input(node, now, Broker.answered, token, response)
 
     # -- interceptors ----------------------------------------------------------------------------------------
 
@@ -297,7 +309,7 @@ class ClusterRuntime(NodeRuntimes):
     def load_groups(self, now: int, records: Iterable[CoordinatorRecord]) -> list[Output]:
         """Write records to `__consumer_offsets` at any leader, and reload their groups."""
         self.settle(now)
-        topic = self.cluster.offsets_topic()
+        topic = self.cluster.internal_topic()
         by_partition: dict[int, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             by_partition[self.cluster.partition_of(record.key.group)].append(record)

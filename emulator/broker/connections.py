@@ -62,7 +62,7 @@ class Connection:
     """A client connection. `in_flight` is the request that awaits its response.
 
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
-    of frames, each with its version. `follows_trace`: the client has read the trace's topic.
+    of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic.
     """
 
     number: int
@@ -78,6 +78,7 @@ class Connection:
     messages: deque[tuple[int, Message]] | None = None
     requests_served: int = 0
     follows_trace: bool = False
+    inbox: Inbox = field(default_factory=deque)
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""

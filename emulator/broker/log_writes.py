@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Protocol
 from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed
 
-from ..core.data.topic import OFFSETS_TOPIC
-from .offsets_log import batch_of, records_of
+from ..core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..core.effects import Append
+from .offsets_log import batch_of, entries_of
+from .transactions_log import transaction_batch, transactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.effects import Append, Effect, WriteLog
+    from ..core.effects import AppendTransaction, Effect, WriteLog
     from ..core.node import NodeCore
+
+    Completion = Callable[[int, int, Error], list[Effect]]
+    """The input `appended` of a coordinator."""
 
 
 class LogStore(Protocol):
@@ -44,22 +49,31 @@ class LogWrites:
         self._is_durable = is_durable
         self._tokens = count(1)
         self._in_flight: int | None = None
-        # tokens of the coordinator: in the write in flight, and in the next one
-        self._writing: list[int] = []
-        self._waiting: list[int] = []
+        # tokens of the coordinators: in the write in flight, and in the next one
+        self._writing: list[tuple[Completion, int]] = []
+        self._waiting: list[tuple[Completion, int]] = []
 
-    def append(self, now: int, effect: Append) -> list[Effect]:
-        """Append records of a group to `__consumer_offsets`."""
-        cluster = self._node.cluster
-        if OFFSETS_TOPIC not in cluster.topics and cluster.changes.is_in_flight:
-            cluster.changes.deferred.append((self._node.node_id, effect))
+    def append(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
+        """Append records of a coordinator to its internal topic."""
+        cluster, node = self._node.cluster, self._node
+        is_of_group = isinstance(effect, Append)
+        name = OFFSETS_TOPIC if is_of_group else TRANSACTIONS_TOPIC
+        if name not in cluster.topics and cluster.changes.is_in_flight:
+            cluster.changes.deferred.append((node.node_id, effect))
             return []
-        topic = cluster.offsets_topic()
-        effects = self._node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
+        appended = node.coordinator.appended if is_of_group else node.transactions.appended
+        batch = self._batch(effect, now)
+        effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
         if not self._is_durable:
-            return effects + self._node.coordinator.appended(now, effect.token, Error.NONE)
-        self._waiting.append(effect.token)
+            return effects + appended(now, effect.token, Error.NONE)
+        self._waiting.append((appended, effect.token))
         return effects
+
+    def _batch(self, effect: Append | AppendTransaction, now: int) -> bytes:
+        if isinstance(effect, Append):
+            return batch_of(effect.records, now, effect.producer)
+        version = min(self._node.transactions.store.transaction_version, 1)
+        return transaction_batch(effect.transactional_id, effect.record, version, now)
 
     def next_write(self) -> WriteLog | None:
         """Return a write of everything that waits; None if nothing waits or a write is in flight."""
@@ -80,8 +94,8 @@ class LogWrites:
             # appends that wait follow the failed ones in the log
             tokens, self._waiting = tokens + self._waiting, []
         effects = self._node.data.flushed(now, error)
-        for waiting in tokens:
-            effects += self._node.coordinator.appended(now, waiting, error)
+        for appended, waiting in tokens:
+            effects += appended(now, waiting, error)
         return effects
 
     def load(self, now: int, partition: int) -> list[Effect]:
@@ -89,8 +103,18 @@ class LogWrites:
         coordinator = self._node.coordinator
         log = self._node.cluster.log(OFFSETS_TOPIC, partition)
         try:
-            records = [] if log is None else list(records_of(log.records()))
+            records = [] if log is None else list(entries_of(log))
         except (Malformed, ImportError) as error:
             self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)
         return coordinator.loaded(now, partition, records)
+
+    def load_transactions(self, now: int, partition: int) -> list[Effect]:
+        """Load a partition of `__transaction_state`."""
+        log = self._node.cluster.log(TRANSACTIONS_TOPIC, partition)
+        try:
+            records = [] if log is None else list(transactions_of(log))
+        except (Malformed, ImportError) as error:
+            self._log(f"{TRANSACTIONS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
+            records = []
+        return self._node.transactions.loaded(now, partition, records)

@@ -17,14 +17,16 @@ from koordinator.wire.errors import Error
 
 from ..core.cluster import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
-from ..core.data.topic import OFFSETS_TOPIC, TRACE_TOPIC
+from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC
 from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
 from ..core.timers import Timers
+from ..core.transactions.coordinator import TransactionCoordinator
 from ..trace.events import LeaderMoved, NodeChanged
 from ..trace.topic import trace_topic
 from .broker import Broker
+from .broker_links import BrokerLinks
 from .connections import READ_AHEAD_BYTES, Send
 
 if TYPE_CHECKING:
@@ -106,6 +108,8 @@ class NodeRuntimes:
         """The puppets, if there are any."""
         self.inbox: Inbox = deque()
         """Responses for puppets."""
+        self.links = BrokerLinks()
+        """The requests between brokers."""
         self.last_input_ms = now
         """The time of the latest input, while there are tickers."""
         self.turn_ms = 0
@@ -255,7 +259,8 @@ class NodeRuntimes:
 
     def move_leader(self, now: int, name: str, partition: int, node_id: int) -> list[Output]:
         """Move the leadership of a partition to a node."""
-        topic = self.cluster.planned_offsets_topic() if name == OFFSETS_TOPIC else self.cluster.topics.get(name)
+        is_planned = name in INTERNAL_TOPICS
+        topic = self.cluster.planned_topic(name) if is_planned else self.cluster.topics.get(name)
         if topic is None:
             raise ValueError(f"there is no topic {name!r}")
         return self._move(now, topic, partition, node_id, None)
@@ -265,7 +270,7 @@ class NodeRuntimes:
 
         Meanwhile the node answers COORDINATOR_LOAD_IN_PROGRESS. The current coordinator unloads and reloads the groups.
         """
-        topic, partition = self.cluster.planned_offsets_topic(), self.cluster.partition_of(group_id)
+        topic, partition = self.cluster.planned_topic(), self.cluster.partition_of(group_id)
         return self._move(now, topic, partition, node_id, group_id, load_ms)
 
     # -- durability ------------------------------------------------------------------------------------------
@@ -362,8 +367,9 @@ class NodeRuntimes:
             return coordinator.topics_deleted(now, names)
 
         data = DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
-        node = NodeCore(node_id, cluster, coordinator, data)
-        broker = Broker(node, settings, self.trace, self._log, self.inbox, has_log_store=self._store is not None)
+        node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
+        inbox, requests = self.inbox, self.links.requests
+        broker = Broker(node, settings, self.trace, self._log, inbox, requests, has_log_store=self._store is not None)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 
@@ -418,6 +424,8 @@ class NodeRuntimes:
         """Load the partitions that a node has begun to load, at once or after their configured duration."""
         outputs: list[Output] = []
         node_id, store = broker.node.node_id, broker.node.coordinator.store
+        for partition in sorted(broker.node.transactions.store.loading):
+            outputs += broker.load_transactions(now, partition)
         for load in [load for load in self._loads if load[0] == node_id and load[1] not in store.loading]:
             self._loads.cancel(load)
         for partition in sorted(store.loading):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire import records as wire
+from koordinator.wire.control_records import read_marker_record
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -16,15 +17,26 @@ from koordinator.wire.messages.offsets_topic import (
 )
 from koordinator.wire.primitives import Malformed
 
-from ..core.groups.records import CoordinatorRecord
+from ..core.groups.records import CoordinatorRecord, TransactionEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ..core.data.log import PartitionLog
 
-def batch_of(records: Iterable[CoordinatorRecord], timestamp: int) -> bytes:
-    """Encode records as one batch, each with this timestamp in ms (`CoordinatorRuntime`, `GroupMetadataManager`)."""
-    return wire.write_batch(encode_records(records, timestamp))
+
+def batch_of(records: Iterable[CoordinatorRecord], timestamp: int, producer: tuple[int, int] | None = None) -> bytes:
+    """Encode records as one batch, each with this timestamp in ms (`CoordinatorRuntime`, `GroupMetadataManager`).
+
+    Records of a transaction have the id and epoch of its `producer`; the sequence is always 0.
+    """
+    encoded = encode_records(records, timestamp)
+    if producer is None:
+        return wire.write_batch(encoded)
+    producer_id, epoch = producer
+    return wire.write_batch(
+        encoded, producer_id=producer_id, producer_epoch=epoch, base_sequence=0, is_transactional=True
+    )
 
 
 def encode_records(records: Iterable[CoordinatorRecord], timestamp: int) -> list[wire.Record]:
@@ -33,8 +45,17 @@ def encode_records(records: Iterable[CoordinatorRecord], timestamp: int) -> list
     return [wire.Record(timestamp=timestamp, key=write_key(key), value=value) for key, value in values]
 
 
-def records_of(written: Iterable[wire.Record]) -> Iterator[CoordinatorRecord]:
-    """Decode the coordinator records of a partition, in order.
+def entries_of(log: PartitionLog) -> Iterator[CoordinatorRecord | TransactionEnd]:
+    """Decode the coordinator records of a partition and the markers of transactions, in order; see `records_of`."""
+    for header, records in log.batches():
+        if header.is_control:
+            yield TransactionEnd(header.producer_id, read_marker_record(records[0]).is_commit)
+        else:
+            yield from records_of(records, header.producer_id if header.is_transactional else None)
+
+
+def records_of(written: Iterable[wire.Record], producer_id: int | None = None) -> Iterator[CoordinatorRecord]:
+    """Decode the coordinator records of a partition, in order; `producer_id` is that of their transaction.
 
     Skips records of unknown types (KIP-915). Raises Malformed for an invalid key or value, or one of an unknown
     version; the partition cannot be loaded then.
@@ -46,8 +67,8 @@ def records_of(written: Iterable[wire.Record]) -> Iterator[CoordinatorRecord]:
         if key is None:
             continue
         if record.value is None:
-            yield CoordinatorRecord(key, None)
+            yield CoordinatorRecord(key, None, producer_id)
         elif isinstance(key, GroupMetadataKey):
-            yield CoordinatorRecord(key, read_value(GroupMetadataValue, record.value))
+            yield CoordinatorRecord(key, read_value(GroupMetadataValue, record.value), producer_id)
         else:
-            yield CoordinatorRecord(key, read_value(OffsetCommitValue, record.value))
+            yield CoordinatorRecord(key, read_value(OffsetCommitValue, record.value), producer_id)

@@ -7,6 +7,7 @@ the broker that serves it. Every change of leader raises the leader epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -25,7 +26,7 @@ from .data.metadata_changes import (
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
+from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
 from .data.topic_rules import refuse_assignment, refuse_shape
 from .data.unflushed_log import UnflushedLog
@@ -39,6 +40,15 @@ if TYPE_CHECKING:
     from ..config.settings import Settings
     from .data.metadata_changes import Change
     from .groups.classic.group import ClassicGroupState
+
+_INTERNAL_CONFIGS = {
+    OFFSETS_TOPIC: {"cleanup.policy": "compact", "compression.type": "producer"},
+    TRANSACTIONS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "unclean.leader.election.enable": "false",
+    },
+}
 
 PLAINTEXT = "PLAINTEXT"
 """The name of the listener that every broker has."""
@@ -88,7 +98,10 @@ class ClusterState:
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
         self._new_uuid = new_uuid
-        self._planned_offsets_topic: Topic | None = None
+        # the internal topics that coordinators are led by before the topics exist
+        self._plans: dict[str, Topic] = {}
+        self.request_tokens = count(1)
+        """The tokens of requests between brokers."""
         # topics by metric name, in which '.' and '_' are equal: Kafka refuses a second topic with the same
         self._by_metric_name: dict[str, str] = {}
 
@@ -165,9 +178,7 @@ class ClusterState:
 
     def _elect_leaders(self) -> None:
         """Give every partition without a live leader to its first replica that is up; leaders never move back."""
-        topics = [*self.topics.values(), *self.hidden_topics.values()]
-        if self._planned_offsets_topic is not None:
-            topics.append(self._planned_offsets_topic)
+        topics = [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values()]
         elected: dict[tuple[str, int], tuple[Topic, int]] = {}
         for topic in topics:
             for partition, leader in enumerate(topic.leaders):
@@ -213,8 +224,8 @@ class ClusterState:
                     self._remove_topic(self.topics_by_id[change.topic_id])
 
     def _new_topic(self, change: TopicCreated) -> Topic:
-        plan = self._planned_offsets_topic
-        if change.name == OFFSETS_TOPIC and plan is not None and plan.topic_id == change.topic_id:
+        plan = self._plans.get(change.name)
+        if plan is not None and plan.topic_id == change.topic_id:
             return plan
         topic = Topic(change.name, change.topic_id, configs=dict(change.configs))
         self._add_partitions(topic, change.replicas)
@@ -223,10 +234,9 @@ class ClusterState:
     def _add_topic(self, topic: Topic) -> None:
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         self._by_metric_name[_metric_name(topic.name)] = topic.name
-        if topic.name == OFFSETS_TOPIC:
+        if topic.name in INTERNAL_TOPICS:
             # if a client has created it, it has a partition count of its own
-            self.leader_changes += topic is not self._planned_offsets_topic
-            self._planned_offsets_topic = None
+            self.leader_changes += topic is not self._plans.pop(topic.name, None)
 
     def _remove_topic(self, topic: Topic) -> None:
         del self.topics[topic.name]
@@ -367,48 +377,58 @@ class ClusterState:
 
     def auto_create_topic(self, name: str) -> Topic:
         """Create a topic that a client requested metadata of. Raises RefusedError where Kafka refuses it."""
-        return self.offsets_topic() if name == OFFSETS_TOPIC else self.create_topic(name)
+        return self.internal_topic(name) if name in INTERNAL_TOPICS else self.create_topic(name)
 
-    def offsets_topic(self, topic_id: uuid.UUID | None = None) -> Topic:
-        """Return `__consumer_offsets`; create it, with this id or a new one, if it does not exist.
+    def internal_topic(self, name: str = OFFSETS_TOPIC, topic_id: uuid.UUID | None = None) -> Topic:
+        """Return an internal topic; create it, with this id or a new one, if it does not exist.
 
         A topic with another id is replaced.
         """
-        topic = self.topics.get(OFFSETS_TOPIC)
+        topic = self.topics.get(name)
         if topic is not None and topic_id not in {None, topic.topic_id}:
             self.delete_topic(topic)
-            topic, self._planned_offsets_topic = None, topic
+            self._plans[name], topic = topic, None
         if topic is None:
-            topic, topic_id = self.planned_offsets_topic(), topic_id or self._new_uuid()
+            topic, topic_id = self.planned_topic(name), topic_id or self._new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
             topic.topic_id = topic_id
-            self.changes.propose(TopicCreated(topic_id, OFFSETS_TOPIC, tuple(topic.replicas), topic.configs), *led)
+            self.changes.propose(TopicCreated(topic_id, name, tuple(topic.replicas), topic.configs), *led)
         return topic
 
-    def planned_offsets_topic(self) -> Topic:
-        """Return `__consumer_offsets`, or its plan before it exists: the plan's leaders coordinate groups already."""
-        topic = self.topics.get(OFFSETS_TOPIC) or self._planned_offsets_topic
+    def planned_topic(self, name: str = OFFSETS_TOPIC) -> Topic:
+        """Return an internal topic, or its plan before it exists: the plan's leaders are coordinators already."""
+        topic = self.topics.get(name) or self._plans.get(name)
         if topic is None:
-            configs = {"cleanup.policy": "compact", "compression.type": "producer"}
-            topic = self._planned_offsets_topic = Topic(OFFSETS_TOPIC, ZERO_UUID, configs=configs)
-            count, copies = self.settings.offsets_topic_num_partitions, self.settings.offsets_topic_replication_factor
-            self._add_partitions(topic, self.place_replicas(range(count), copies))
+            topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(_INTERNAL_CONFIGS[name]))
+            self._add_partitions(topic, self.place_replicas(*self._internal_shape(name)))
+            if name != OFFSETS_TOPIC:
+                # its coordinators begin now
+                self.leader_changes += 1
         return topic
 
-    def coordinated_by(self, node_id: int) -> dict[int, int]:
-        """Return the leader epoch of each partition of `__consumer_offsets` that a broker coordinates."""
-        plan = self.planned_offsets_topic()
+    def _internal_shape(self, name: str) -> tuple[range, int]:
+        settings = self.settings
+        if name == OFFSETS_TOPIC:
+            return range(settings.offsets_topic_num_partitions), settings.offsets_topic_replication_factor
+        return range(settings.transaction_state_log_num_partitions), settings.transaction_state_log_replication_factor
+
+    def coordinated_by(self, node_id: int, name: str = OFFSETS_TOPIC) -> dict[int, int]:
+        """Return the leader epoch of each partition of an internal topic that a broker coordinates."""
+        if name != OFFSETS_TOPIC and name not in self.topics and name not in self._plans:
+            return {}
+        plan = self.planned_topic(name)
         return {at: plan.epochs[at] for at, leader in enumerate(plan.leaders) if leader == node_id}
 
     def coordinator_of(self, group_id: str) -> int:
         """Return the node id of a group's coordinator, or NO_LEADER."""
-        return self.planned_offsets_topic().leader(self.partition_of(group_id))
+        return self.planned_topic().leader(self.partition_of(group_id))
 
     def transaction_coordinator_of(self, transactional_id: str) -> int:
         """Return the node id of a transactional id's coordinator, or NO_LEADER."""
-        return self.coordinator_of(transactional_id)
+        count_ = self.settings.transaction_state_log_num_partitions
+        return self.planned_topic(TRANSACTIONS_TOPIC).leader(offsets_partition(transactional_id, count_))
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""

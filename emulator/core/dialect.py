@@ -171,6 +171,12 @@ class Dialect:
     verifies_transactional_offsets: bool = True
     """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
 
+    verifies_produced_batches: bool = True
+    """Whether the first transactional batch in a partition is verified. Since 3.6 (KIP-890)."""
+
+    verifies_epoch_of_open_transactions: bool = True
+    """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
+
     verify_partitions_version: int = 5
     """The version of AddPartitionsToTxn that brokers send to each other."""
 
@@ -258,6 +264,7 @@ KAFKA_3_9_NEW = replace(
     transaction_version=0,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
+    verifies_epoch_of_open_transactions=False,
 )
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,
@@ -291,6 +298,7 @@ KAFKA_2_8 = replace(
     unknown_instance_id_is_rejected=False,
     rejection_removes_pending_id=False,
     verifies_transactional_offsets=False,
+    verifies_produced_batches=False,
     empty_group_accepts_any_transactional_member=False,
 )
 KAFKA_2_4 = replace(
@@ -305,6 +313,7 @@ KAFKA_2_4 = replace(
     coordinator_type_error=Error.UNKNOWN_SERVER_ERROR,
     offset_delete_repeats_topics=True,
     default_group_operations=0,
+    write_txn_markers_version=0,
 )
 
 _DIALECTS = {"4.3": KAFKA_4_3, "4.0": KAFKA_4_0, "3.9": KAFKA_3_9_OLD, "2.8": KAFKA_2_8, "2.4": KAFKA_2_4}

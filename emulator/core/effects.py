@@ -143,6 +143,15 @@ class OffsetsTopicWritten:
 
 
 @value
+class TransactionEnded:
+    """A marker in a partition of `__consumer_offsets`; the coordinator commits or drops the pending offsets."""
+
+    partition: int
+    producer_id: int
+    is_commit: bool
+
+
+@value
 class StateChanged:
     """A group's change of state. `reason` has Kafka's wording, `cause` is its kind."""
 
@@ -231,4 +240,14 @@ class TransactionChanged:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired | TransactionChanged
-Effect = Reply | CloseConnection | Append | Retry | AppendTransaction | SendRequest | OffsetsTopicWritten | Fact
+Effect = (
+    Reply
+    | CloseConnection
+    | Append
+    | Retry
+    | AppendTransaction
+    | SendRequest
+    | OffsetsTopicWritten
+    | TransactionEnded
+    | Fact
+)

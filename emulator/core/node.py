@@ -1,4 +1,4 @@
-"""A broker node: its coordinator and its data plane behind one set of inputs."""
+"""A broker node: its two coordinators and its data plane behind one set of inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
+from .data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from .refusal import RefusedError
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from .data.data_plane import DataPlane
     from .effects import Call, Effect
     from .groups.coordinator import Coordinator
+    from .transactions.coordinator import TransactionCoordinator
 
 GROUP, TRANSACTION = 0, 1
 """The key types of FindCoordinator served here."""
@@ -38,53 +41,86 @@ class NodeCore:
     Each input goes to the part it concerns. A request goes to `handlers[type(request)]`, after `tick`.
     """
 
-    def __init__(self, node_id: int, cluster: ClusterState, coordinator: Coordinator, data: DataPlane) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        cluster: ClusterState,
+        coordinator: Coordinator,
+        transactions: TransactionCoordinator,
+        data: DataPlane,
+    ) -> None:
         self.node_id = node_id
         self.cluster = cluster
         self.coordinator = coordinator
+        self.transactions = transactions
         self.data = data
         # bound methods: they are called several times per input
         self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
+        self._transactions_deadline = transactions.store.timers.deadline
         self.handlers: dict[type, Callable[[int, Call, Any], list[Effect]]] = {
             FindCoordinatorRequest: self._find_coordinators,
             **dict.fromkeys(coordinator.serves, coordinator.handle),
+            **dict.fromkeys(transactions.serves, transactions.handle),
             **dict.fromkeys(data.serves, data.handle),
+            InitProducerIdRequest: self._init_producer_id,
         }
         """The handler of each request class; called with the node's time, the call and the request."""
-        self._led: dict[int, int] = {}
+        self._led: dict[str, dict[int, int]] = {OFFSETS_TOPIC: {}, TRANSACTIONS_TOPIC: {}}
         self.coordinator_overrides: dict[str, int] = {}
         """By group id, the coordinator that this node reports instead of the cluster's."""
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`, in the order of the deadlines."""
         effects: list[Effect] = []
-        while True:
-            groups_due, data_due = self.coordinator.deadline(), self.data.deadline()
-            if groups_due is not None and groups_due <= now and (data_due is None or groups_due <= data_due):
-                effects += self.coordinator.tick(groups_due)
-            elif data_due is not None and data_due <= now:
-                effects += self.data.tick(data_due)
+        while (due := self.deadline()) is not None and due <= now:
+            if self._groups_deadline() == due:
+                effects += self.coordinator.tick(due)
+            elif self._transactions_deadline() == due:
+                effects += self.transactions.tick(due)
             else:
-                return effects
-
-    def leaders_changed(self, now: int) -> list[Effect]:
-        """Unload the groups that other nodes coordinate now, and start to load those this node has taken over."""
-        before, led = self._led, self.cluster.coordinated_by(self.node_id)
-        self._led = led
-        effects: list[Effect] = []
-        # a changed epoch means that another node may have led the partition in between
-        for partition in [partition for partition, epoch in before.items() if led.get(partition) != epoch]:
-            effects += self.coordinator.unload(now, partition)
-        for partition in [partition for partition, epoch in led.items() if before.get(partition) != epoch]:
-            effects += self.coordinator.begin_load(now, partition)
-        return effects + self.data.leaders_changed(now)
+                effects += self.data.tick(due)
+        return effects
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None."""
-        groups_due, data_due = self._groups_deadline(), self._data_deadline()
-        if groups_due is None or data_due is None:
-            return data_due if groups_due is None else groups_due
-        return min(groups_due, data_due)
+        due, data_due = self._groups_deadline(), self._data_deadline()
+        if due is None or (data_due is not None and data_due < due):
+            due = data_due
+        transactions_due = self._transactions_deadline()
+        if due is None or (transactions_due is not None and transactions_due < due):
+            due = transactions_due
+        return due
+
+    def leaders_changed(self, now: int) -> list[Effect]:
+        """Unload what other nodes coordinate now, and start to load what this node has taken over."""
+        groups, transactions = self.coordinator, self.transactions
+        lost, taken = self._take_leaders(OFFSETS_TOPIC)
+        effects = [effect for partition in lost for effect in groups.unload(now, partition)]
+        effects += [effect for partition in taken for effect in groups.begin_load(now, partition)]
+        lost, taken = self._take_leaders(TRANSACTIONS_TOPIC)
+        effects += [effect for partition in lost for effect in transactions.unload(now, partition)]
+        effects += [effect for at, epoch in taken.items() for effect in transactions.begin_load(now, at, epoch)]
+        return effects + self.data.leaders_changed(now)
+
+    def _take_leaders(self, topic: str) -> tuple[list[int], dict[int, int]]:
+        """Return the partitions of an internal topic that were lost, and those taken over, with their leader epochs."""
+        before, led = self._led[topic], self.cluster.coordinated_by(self.node_id, topic)
+        self._led[topic] = led
+        # a changed epoch means that another node may have led the partition in between
+        lost = [partition for partition, epoch in before.items() if led.get(partition) != epoch]
+        return lost, {partition: epoch for partition, epoch in led.items() if before.get(partition) != epoch}
+
+    def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
+        """Pass the response to a `SendRequest` on; None if the broker could not be reached."""
+        if token in self.coordinator.store.requests:
+            return self.coordinator.answered(now, token, response)
+        if token in self.transactions.store.markers:
+            return self.transactions.answered(now, token, response)
+        return self.data.answered(now, token, response)
+
+    def _init_producer_id(self, now: int, call: Call, request: InitProducerIdRequest) -> list[Effect]:
+        part = self.data if request.transactional_id is None else self.transactions
+        return part.handle(now, call, request)
 
     def _find_coordinators(self, now: int, call: Call, request: FindCoordinatorRequest) -> list[Effect]:
         return self.data.respond(now, call, request, lambda: self._coordinators(call.listener, request))
@@ -92,9 +128,11 @@ class NodeCore:
     def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         keys = request.coordinator_keys
         try:
+            # as in Kafka, looking up a coordinator creates its topic
             if request.key_type == GROUP:
-                # as in Kafka, looking up a group's coordinator creates the topic
-                self.cluster.offsets_topic()
+                self.cluster.internal_topic(OFFSETS_TOPIC)
+            elif request.key_type == TRANSACTION:
+                self.cluster.internal_topic(TRANSACTIONS_TOPIC)
         except RefusedError:
             rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
         else:
@@ -104,8 +142,10 @@ class NodeCore:
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):
             return _no_coordinator(key, self.coordinator.store.dialect.coordinator_type_error)
-        # transactions are not emulated: a transactional id gets the coordinator of the group of that name
-        node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
+        if key_type == GROUP:
+            node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
+        else:
+            node_id = self.cluster.transaction_coordinator_of(key)
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:
             return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)

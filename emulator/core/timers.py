@@ -80,6 +80,13 @@ class RetryMarkers:
     transactional_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProduceRetry:
+    """A Produce asks the transaction coordinator again, whose last transaction is being completed (KIP-890)."""
+
+    token: int
+
+
 TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers
 
 TimerKey = (

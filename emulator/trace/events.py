@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koordinator.wire.values import value
 
-from ..core.effects import Fact
+from ..core.effects import Fact, TransactionChanged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -184,7 +184,7 @@ def group_of(event: TraceEvent) -> str | None:
     match event:
         case ResponseSent():
             return event.received.group_id
-        case Connected() | Disconnected() | LoopLagged() | NodeChanged():
+        case Connected() | Disconnected() | LoopLagged() | NodeChanged() | TransactionChanged():
             return None
         case _:
             return event.group_id

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, assert_never
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
-from ..core.effects import MemberChanged, OffsetsExpired, RebalanceAvoided, StateChanged, Superseded, TimerFired
+from ..core.effects import (
+    MemberChanged,
+    OffsetsExpired,
+    RebalanceAvoided,
+    StateChanged,
+    Superseded,
+    TimerFired,
+    TransactionChanged,
+)
 from .events import (
     WHOLE_CLUSTER,
     ClockMoved,
@@ -183,6 +191,19 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 **_group_columns(event.group_id, event.group_now),
                 "cause": event.cause,
                 "body": {"dropped": list(map(list, event.partitions))},
+            }
+        case TransactionChanged():
+            return {
+                "kind": "transaction",
+                "state_from": event.before,
+                "state_to": event.after,
+                "cause": event.cause,
+                "body": {
+                    "transactional_id": event.transactional_id,
+                    "producer_id": event.producer_id,
+                    "producer_epoch": event.epoch,
+                    "partitions": list(map(list, event.partitions)),
+                },
             }
         case _:
             assert_never(event)

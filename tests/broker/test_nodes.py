@@ -37,9 +37,9 @@ class TestWhoCoordinates:
     def test_e014_a_group_belongs_to_the_leader_of_its_partition(self, nodes: Nodes) -> None:
         partitions = {"group": 47, "my-group": 12, "test-group": 12, "grp": 29}
         for group, partition in partitions.items():
-            leader = nodes.cluster.offsets_topic().leaders[partition]
+            leader = nodes.cluster.internal_topic().leaders[partition]
             assert [nodes.coordinator(node, group) for node in (1, 2)] == [(0, leader, 9091 + leader)] * 2
-        leaders = nodes.cluster.offsets_topic().leaders
+        leaders = nodes.cluster.internal_topic().leaders
         assert (leaders.count(1), leaders.count(2)) == (25, 25)
 
     def test_e015_other_nodes_answer_not_coordinator_to_every_group_request(self, nodes: Nodes) -> None:

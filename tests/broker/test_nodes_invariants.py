@@ -147,7 +147,7 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def a_partition_has_one_coordinator_among_those_that_run(self) -> None:
-        plan = self.nodes.cluster.planned_offsets_topic()
+        plan = self.nodes.cluster.planned_topic()
         states = self.runtime.states
         for broker in self.runtime:
             if states[broker.node.node_id] == "up":
@@ -171,7 +171,7 @@ class Cluster(RuleBasedStateMachine):
             coordinator = cluster.coordinator_of(group)
             if coordinator == NO_LEADER:
                 # its only replica was removed
-                assert set(cluster.planned_offsets_topic().replicas[cluster.partition_of(group)]).isdisjoint(
+                assert set(cluster.planned_topic().replicas[cluster.partition_of(group)]).isdisjoint(
                     self.runtime.states
                 )
             else:

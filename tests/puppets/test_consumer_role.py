@@ -96,7 +96,7 @@ def test_empty_bytes_are_an_empty_assignment() -> None:
 
 def test_a_subscription_to_all_topics_excludes_internal_topics() -> None:
     nodes = Nodes(1)
-    nodes.cluster.offsets_topic()
+    nodes.cluster.internal_topic()
     nodes.cluster.create_topic("u", 1)
     ((_, metadata),) = ConsumerRole(nodes.cluster, ("range",), None, {}).offers()
     assert read_subscription(metadata).topics == ("t", "u")

@@ -118,7 +118,7 @@ def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, An
     runtime.cluster.group_clocks.update(clocks)
     for topic in topics:
         if topic.name == OFFSETS_TOPIC:
-            offsets = runtime.cluster.offsets_topic(topic.topic_id)
+            offsets = runtime.cluster.internal_topic(topic.name, topic.topic_id)
             for log, source in zip(offsets.logs, topic.logs, strict=True):
                 _fill(log, source)
         else:

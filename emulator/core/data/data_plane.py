@@ -16,6 +16,7 @@ from koordinator.wire.messages.delete_records import DeleteRecordsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
+from koordinator.wire.messages.describe_producers import DescribeProducersRequest
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -24,23 +25,48 @@ from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
 from ..dialect import Dialect
-from ..effects import CloseConnection, Effect, LogBatches, OffsetsTopicWritten, Reply, Retry, WriteLog
+from ..effects import (
+    CloseConnection,
+    Effect,
+    LogBatches,
+    OffsetsTopicWritten,
+    Reply,
+    Retry,
+    SendRequest,
+    TransactionEnded,
+    WriteLog,
+)
+from ..timers import ProduceRetry
 from .config_admin import alter_configs, describe_configs
+from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
 from .metadata import describe_cluster, describe_topic_partitions, metadata
-from .produce import produce, storage_failure
+from .produce import produce, refuse_produce, storage_failure
 from .topic import OFFSETS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
+from .transactional_produce import (
+    RETRIES_MAX,
+    RETRY_MS,
+    ProduceToVerify,
+    refuse_request,
+    to_verify,
+    transactional_batches,
+    verification,
+    verified,
+)
 from .unflushed_log import UnflushedLog
+from .write_markers import ended_transactions, markers_failed, write_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
+    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
     from koordinator.wire.schema import Message
 
     from ...config.settings import Settings
@@ -63,6 +89,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     CreatePartitionsRequest: lambda cluster, _, __, request: create_partitions(cluster, request),
     DeleteTopicsRequest: lambda cluster, _, __, request: delete_topics(cluster, request),
     DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
+    DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
     DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
 }
@@ -77,8 +104,9 @@ class _Unflushed:
     requested: tuple[Call, Message, Callable[[], Message]] | None = None
     """The request that proposed the changes: its call, its response if they are durable, and its responder."""
     logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
-    produces: list[tuple[Call, int, ProduceResponse]] = field(default_factory=list)
-    written_offsets: dict[int, None] = field(default_factory=dict)
+    produces: list[tuple[Call, int, ProduceResponse | WriteTxnMarkersResponse]] = field(default_factory=list)
+    consequences: dict[OffsetsTopicWritten | TransactionEnded, None] = field(default_factory=dict)
+    """What the group coordinator does with the flushed records."""
 
 
 class DataPlane:
@@ -87,7 +115,7 @@ class DataPlane:
     `on_topics_deleted(now, names)` deletes the committed offsets of deleted topics and returns the effects of that.
     """
 
-    serves = frozenset({FetchRequest, ProduceRequest, *RESPONDERS})
+    serves = frozenset({FetchRequest, ProduceRequest, WriteTxnMarkersRequest, *RESPONDERS})
     """The request classes that `handle` accepts."""
 
     def __init__(
@@ -109,6 +137,8 @@ class DataPlane:
         self._effects_due: int | None = None
         self._unflushed, self._in_flight = _Unflushed(), _Unflushed()
         self._compacted: dict[UnflushedLog, tuple[Topic, int]] = {}
+        self._dialect = dialect
+        self._to_verify: dict[int, ProduceToVerify] = {}
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
@@ -118,6 +148,9 @@ class DataPlane:
                 self._effects += self.fetches.fetch(now, call, request)
             case ProduceRequest():
                 self._produce(now, call, request)
+            case WriteTxnMarkersRequest():
+                written, places = write_markers(self.cluster, self._node_id, now, request)
+                self._written(now, call, -1, written, places, ended_transactions(written, request))
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
             case _:
@@ -215,7 +248,10 @@ class DataPlane:
             for log in {**flush.logs, **waiting.logs}:
                 log.discard()
             for call, acks, response in flush.produces + waiting.produces:
-                self._reply_to_produce(call, acks, storage_failure(response))
+                if isinstance(response, WriteTxnMarkersResponse):
+                    self._reply_to_produce(call, acks, markers_failed(response))
+                else:
+                    self._reply_to_produce(call, acks, storage_failure(response))
             return self._drain()
         self._complete_change(now, flush, is_durable=True)
         grown: list[tuple[str, int]] = []
@@ -228,7 +264,7 @@ class DataPlane:
         for call, acks, response in flush.produces:
             self._reply_to_produce(call, acks, response)
         self._effects += self.fetches.grown(now, grown)
-        self._effects += map(OffsetsTopicWritten, flush.written_offsets)
+        self._effects += flush.consequences
         return self._drain()
 
     def _complete_change(self, now: int, flush: _Unflushed, *, is_durable: bool) -> None:
@@ -271,8 +307,11 @@ class DataPlane:
     def _fire_due(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:
             due, key = fired
-            reply = self.fetches.expired(due, key)
-            if reply is not None:
+            if isinstance(key, ProduceRetry):
+                waiting = self._to_verify.pop(key.token)
+                waiting.tries += 1
+                self._verify(waiting)
+            elif (reply := self.fetches.expired(due, key)) is not None:
                 self._effects.append(reply)
 
     def _drain(self) -> list[Effect]:
@@ -282,30 +321,79 @@ class DataPlane:
     def _is_admin(self) -> bool:
         return self._any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
 
+    def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
+        """Take the transaction coordinator's response; None if it could not be reached."""
+        self._fire_due(now)
+        waiting = self._to_verify.pop(token, None)
+        if waiting is not None:
+            errors = verified(waiting, response)
+            if Error.CONCURRENT_TRANSACTIONS in errors.values() and waiting.tries <= RETRIES_MAX:
+                # the predecessor of the transaction is being completed
+                self._to_verify[token] = waiting
+                self.fetches.timers.set(ProduceRetry(token), now + RETRY_MS)
+            else:
+                self._append(now, waiting.call, waiting.request, errors)
+        return self._drain()
+
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
-        response, grown = produce(self.cluster, self._node_id, call, request)
-        written_offsets = [partition for name, partition in grown if name == OFFSETS_TOPIC]
+        batches = transactional_batches(self.cluster, call, request)
+        error = refuse_request(request, batches)
+        if error is not Error.NONE:
+            return self._reply_to_produce(call, request.acks, refuse_produce(request, error))
+        starting = to_verify(self.cluster, self._dialect, batches) if batches else {}
+        if starting:
+            return self._verify(ProduceToVerify(call, request, starting))
+        return self._append(now, call, request, {})
+
+    def _verify(self, waiting: ProduceToVerify) -> None:
+        """Ask the transaction coordinator whether these batches may start their transaction here."""
+        token = next(self.cluster.request_tokens)
+        self._to_verify[token] = waiting
+        node_id = self.cluster.transaction_coordinator_of(waiting.request.transactional_id or "")
+        request = verification(waiting.call, waiting.request, waiting.batches)
+        self._effects.append(SendRequest(node_id, token, self._dialect.verify_partitions_version, request))
+
+    def _append(self, now: int, call: Call, request: ProduceRequest, errors: Mapping[tuple[str, int], Error]) -> None:
+        response, grown = produce(self.cluster, self._node_id, call, request, errors)
+        self._written(now, call, request.acks, response, grown)
+
+    def _written(
+        self,
+        now: int,
+        call: Call,
+        acks: int,
+        response: ProduceResponse | WriteTxnMarkersResponse,
+        grown: list[tuple[str, int]],
+        ended: Iterable[TransactionEnded] | None = None,
+    ) -> None:
+        """Answer a request that has written, once what it has written is durable; `ended` is what markers end."""
+        consequences: list[OffsetsTopicWritten | TransactionEnded] = [
+            OffsetsTopicWritten(partition) for name, partition in grown if name == OFFSETS_TOPIC
+        ]
+        if ended is not None:
+            consequences = [*ended]
         for name, partition in grown:
             topic = self.cluster.topics[name]
             log = topic.logs[partition]
             if isinstance(log, UnflushedLog):
                 self._unflushed.logs[log] = topic, partition
         if self._unflushed.logs or self._in_flight.logs:
-            self._unflushed.written_offsets.update(dict.fromkeys(written_offsets))
+            self._unflushed.consequences.update(dict.fromkeys(consequences))
             # even if it wrote nothing: it may repeat a batch whose flush is in flight
-            self._unflushed.produces.append((call, request.acks, response))
+            self._unflushed.produces.append((call, acks, response))
             return
-        self._reply_to_produce(call, request.acks, response)
+        self._reply_to_produce(call, acks, response)
         self._effects += self.fetches.grown(now, grown)
-        self._effects += map(OffsetsTopicWritten, written_offsets)
+        self._effects += consequences
 
-    def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse) -> None:
+    def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse | WriteTxnMarkersResponse) -> None:
+        if acks != 0 or isinstance(response, WriteTxnMarkersResponse):
+            self._effects.append(Reply(call, response))
+            return
         failed = next(
             (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
         )
-        if acks != 0:
-            self._effects.append(Reply(call, response))
-        elif failed is None:
+        if failed is None:
             self._effects.append(Reply(call, None))
         else:
             reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"

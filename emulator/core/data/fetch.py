@@ -29,7 +29,7 @@ from koordinator.wire.messages.fetch import (
 )
 
 from ..effects import Reply
-from ..timers import FetchTimeout, Timers
+from ..timers import FetchTimeout, ProduceRetry, Timers
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
 from .leader_hints import LeaderHints
 
@@ -99,7 +99,7 @@ class Fetches:
 
     def __init__(self, node_id: int, cluster: ClusterState, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
-        self.timers: Timers[FetchTimeout] = Timers()
+        self.timers: Timers[FetchTimeout | ProduceRetry] = Timers()
         self.parked: dict[FetchTimeout, ParkedFetch] = {}
         self._node_id = node_id
         self._cluster = cluster

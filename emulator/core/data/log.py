@@ -169,10 +169,16 @@ class PartitionLog:
         """Return the offset after a read of `size` bytes from `offset`, which may be inside a batch."""
         return self.end_of(self._offsets[self._index(offset)], size)
 
+    def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:
+        """Yield header and readable records of every batch. Raises the errors of `wire.records.read_records`."""
+        for index, batch in enumerate(self._batches):
+            yield read_header(batch.data), list(self._records_in(index))
+
     def records(self) -> Iterator[Record]:
-        """Yield every readable record in order. Raises the errors of `wire.records.read_records`."""
-        for index in range(len(self._batches)):
-            yield from self._records_in(index)
+        """Yield every readable record of clients in order. Raises the errors of `wire.records.read_records`."""
+        for header, records in self.batches():
+            if not header.is_control:
+                yield from records
 
     def truncate_front(self, offset: int) -> None:
         """Delete the records before `offset` (KIP-107). Whole batches before it are dropped; producer state stays."""
@@ -187,17 +193,28 @@ class PartitionLog:
     def compact(self) -> bool:
         """If the log has grown enough, keep only the last record of each key, and no tombstones.
 
-        Returns whether it did. Offsets stay, with gaps between them; the newest batches are not touched. Records are
-        read, so the log may contain only batches that this broker has written or validated.
+        Returns whether it did. Offsets stay, with gaps between them; the newest batches are not touched, nor is what
+        follows an open transaction. Of decided transactions only the committed records remain. Records are read, so the
+        log may contain only batches that this broker has written or validated.
         """
         if self._written < self._compact_at:
             return False
-        newest = {record.key: record.offset for record in self.records()}
+        decided = self.last_stable_offset
         clean = bisect_left(self._positions, self._written - UNCOMPACTED_BYTES)
+        clean = min(clean, bisect_left(self._offsets, decided))
         before, after = self._batches[:clean], self._batches[clean:]
+        newest = {
+            record.key: record.offset
+            for header, records in self.batches()
+            if header.base_offset < decided and not self._is_void(header)
+            for record in records
+        }
         compacted: list[_Batch] = []
         for batch in before:
-            epoch = read_header(batch.data).partition_leader_epoch
+            header = read_header(batch.data)
+            if self._is_void(header):
+                continue
+            epoch = header.partition_leader_epoch
             for record in read_records(batch.data):
                 if record.value is not None and newest[record.key] == record.offset:
                     alone = write_batch([record], base_offset=record.offset, partition_leader_epoch=epoch)
@@ -210,6 +227,11 @@ class PartitionLog:
         self._running_max = None
         self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
         return True
+
+    def _is_void(self, header: BatchHeader) -> bool:
+        """Return whether a batch is a marker, or one of an aborted transaction."""
+        is_aborted = header.is_transactional and self.producers.is_aborted(header.producer_id, header.base_offset)
+        return header.is_control or is_aborted
 
     def first_at_or_after(self, timestamp: int) -> tuple[int, int] | None:
         """Return offset and timestamp of the first record not older than `timestamp`, or None.

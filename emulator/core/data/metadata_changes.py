@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
-    from ..effects import Append, Retry
+    from ..effects import Append, AppendTransaction, Retry
 
 Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
@@ -105,7 +105,7 @@ class PendingChanges:
         """The changes proposed by the input that is being processed."""
         self.is_in_flight = False
         """Whether a node waits for a proposal to be durable."""
-        self.deferred: deque[tuple[int, Append | Retry]] = deque()
+        self.deferred: deque[tuple[int, Append | AppendTransaction | Retry]] = deque()
         """The inputs that repeat after the proposal in flight, with their nodes."""
         self.of_leaders: list[Change] = []
         """Changes of leaders: in effect already, and written with the next log write."""

@@ -1,7 +1,8 @@
 """Produce: batches are validated as in Kafka, and stored as they were sent.
 
-Not emulated: `message.timestamp.type=LogAppendTime`, limits on timestamps, mandatory keys in compacted topics other
-than `__consumer_offsets` (records inside a batch are not read), and transactions (48 for a transactional batch).
+Transactional batches are verified before (`transactional_produce`). Not emulated: `message.timestamp.type`
+LogAppendTime, limits on timestamps, mandatory keys in compacted topics other than `__consumer_offsets` (records inside
+a batch are not read).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from .leader_hints import LeaderHints
 from .topic import Topic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..cluster import ClusterState
     from ..effects import Call
 
@@ -57,6 +60,10 @@ CONVERTED_BYTES_MAX = 16 * 1024 * 1024
 """The decompressed size, per partition, beyond which messages of magic 0 and 1 are refused with 2, and a batch for an
 internal topic with 87."""
 
+TV2_SINCE = 12
+"""The first version whose transactional producers start at sequence 0 in each partition (KIP-890)."""
+
+NONE = Error.NONE
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
 _UNKNOWN_PARTITION = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
@@ -70,9 +77,12 @@ _Batch = tuple[BatchHeader, bytes]
 
 
 def produce(
-    cluster: ClusterState, node_id: int, call: Call, request: ProduceRequest
+    cluster: ClusterState, node_id: int, call: Call, request: ProduceRequest, errors: Mapping[tuple[str, int], Error]
 ) -> tuple[ProduceResponse, list[tuple[str, int]]]:
-    """Append the batches; return the response and the partitions that have grown."""
+    """Append the batches; return the response and the partitions that have grown.
+
+    `errors` are those of partitions that the transaction coordinator has verified.
+    """
     version = call.api_version
     grown: list[tuple[str, int]] = []
     hints = LeaderHints(cluster, call.listener)
@@ -84,7 +94,7 @@ def produce(
             if isinstance(topic, Refusal):
                 result: int | Refusal = topic
             else:
-                result = _append(cluster, node_id, version, topic, data)
+                result = _append(cluster, node_id, version, topic, data, errors.get((topic.name, data.index), NONE))
             if isinstance(result, Refusal):
                 row = _refused(data.index, result)
                 if result is _NOT_THE_LEADER and isinstance(topic, Topic) and version >= LEADER_HINT_SINCE:
@@ -100,6 +110,21 @@ def produce(
             TopicProduceResponse(name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=tuple(results))
         )
     return ProduceResponse(responses=tuple(responses), node_endpoints=hints.nodes()), grown
+
+
+def refuse_produce(request: ProduceRequest, error: Error) -> ProduceResponse:
+    """Return the response with one error in each row, without a message."""
+    refusal = Refusal(error, "")
+    return ProduceResponse(
+        responses=tuple(
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=tuple(_refused(data.index, refusal) for data in topic.partition_data),
+            )
+            for topic in request.topic_data
+        )
+    )
 
 
 def storage_failure(response: ProduceResponse) -> ProduceResponse:
@@ -136,7 +161,7 @@ def _topic(cluster: ClusterState, call: Call, acks: int, topic_data: TopicProduc
 
 
 def _append(
-    cluster: ClusterState, node_id: int, version: int, topic: Topic, data: PartitionProduceData
+    cluster: ClusterState, node_id: int, version: int, topic: Topic, data: PartitionProduceData, verified: Error
 ) -> int | Refusal:
     """Append a partition's batch; return the offset of its first record."""
     log = topic.log(data.index)
@@ -153,12 +178,14 @@ def _append(
         refusal = _refuse_records(f"{topic.name}-{data.index}", content)
     if refusal is not None:
         return refusal
+    if verified is not NONE:
+        return Refusal(verified, "")
     if header.producer_id < 0:
         return log.append(header, content, topic.epochs[data.index])
     duplicate = log.producers.duplicate(header)
     if duplicate is not None:
         return duplicate.base_offset  # the response to the first attempt was lost: repeat it
-    refusal = log.producers.refuse(header)
+    refusal = log.producers.refuse(header, starts_at_0=header.is_transactional and version >= TV2_SINCE)
     if refusal is not None:
         return refusal
     base_offset = log.append(header, content, topic.epochs[data.index])
@@ -223,8 +250,6 @@ def _refuse_bytes(version: int, header: BatchHeader, content: bytes, bytes_max: 
 
 def _refuse_header(header: BatchHeader) -> Refusal | None:
     """Return why Kafka's `LogValidator` refuses an intact batch, or None."""
-    if header.is_transactional and not header.is_control:
-        return Refusal(Error.INVALID_TXN_STATE, "Transactions are not emulated: this partition is in none")
     if header.is_control:
         problem = "Clients are not allowed to write control records"
     elif header.base_offset != 0:
@@ -261,5 +286,5 @@ def _corrupt(header: BatchHeader) -> Refusal:
 
 def _refused(partition: int, refusal: Refusal) -> PartitionProduceResponse:
     return PartitionProduceResponse(
-        index=partition, error_code=refusal.error, base_offset=-1, error_message=refusal.message
+        index=partition, error_code=refusal.error, base_offset=-1, error_message=refusal.message or None
     )

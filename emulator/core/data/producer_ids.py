@@ -1,8 +1,4 @@
-"""InitProducerId: ids for idempotent producers (KIP-98).
-
-Transactions are not emulated. A transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED: every client
-treats it as fatal and names the transactional id. With COORDINATOR_NOT_AVAILABLE it would retry without end.
-"""
+"""Producer ids, and InitProducerId of producers that are only idempotent (KIP-98)."""
 
 from __future__ import annotations
 
@@ -35,11 +31,9 @@ class ProducerIds:
         self._next = self.reserved = reserved
 
     def init(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
-        """Return a new id; 42 for an incomplete identity or an empty transactional id, 53 for a transactional id."""
-        if (request.producer_id == -1) != (request.producer_epoch == -1) or request.transactional_id == "":
+        """Return a new id for a producer that is only idempotent; 42 for an incomplete identity."""
+        if (request.producer_id == -1) != (request.producer_epoch == -1):
             return _refused(Error.INVALID_REQUEST)
-        if request.transactional_id is not None:
-            return _refused(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         new_id = self.next_id()
         if new_id is None:
             # Kafka's error without a block of ids: the client retries (`RPCProducerIdManager`)

@@ -89,10 +89,15 @@ class Producers:
     def __iter__(self) -> Iterator[Producer]:
         return iter(self._producers.values())
 
-    def has_open(self, producer_id: int, epoch: int) -> bool:
-        """Return whether this producer, with this epoch, has an open transaction here."""
+    def has_open(self, producer_id: int, epoch: int | None) -> bool:
+        """Return whether this producer has an open transaction here, with this epoch unless that is None."""
         producer = self._producers.get(producer_id)
-        return producer is not None and producer.open_since != NONE and producer.epoch == epoch
+        return producer is not None and producer.open_since != NONE and epoch in {None, producer.epoch}
+
+    def is_older(self, header: BatchHeader) -> bool:
+        """Return whether the batch has an earlier epoch than the producer's latest here."""
+        producer = self._producers.get(header.producer_id)
+        return producer is not None and header.producer_epoch < producer.epoch
 
     def first_unstable(self, end: int) -> int:
         """Return the last stable offset of a log whose high watermark is `end`.
@@ -110,6 +115,13 @@ class Producers:
         """Return the aborted transactions in a read from `offset` to `before`, in the order of their markers."""
         first = bisect_left(self._ended, offset, key=lambda each: each.marker_offset)
         return [each for each in self._ended[first:] if each.is_aborted and each.first_offset < before]
+
+    def is_aborted(self, producer_id: int, offset: int) -> bool:
+        """Return whether the transaction that wrote an offset was aborted."""
+        return any(
+            each.is_aborted and each.producer_id == producer_id and each.first_offset <= offset < each.marker_offset
+            for each in self._ended
+        )
 
     def begin_verification(self, header: BatchHeader) -> None:
         """Remember the lowest sequence with which a producer asks to start a transaction here (KAFKA-14561)."""

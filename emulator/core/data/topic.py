@@ -15,13 +15,14 @@ NO_LEADER = -1
 """The leader of a partition of which no replica is up."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
 TRACE_TOPIC = "__koordinator_trace"
 """The trace as a topic, which Kafka does not have. It is read-only and never listed.
 
 It is not marked as internal, because Spark's Kafka source does not read internal topics.
 """
 
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 """Topics that clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
 PARTITIONS_MAX = 10_000

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from ..effects import Call, Effect
     from ..timers import TimerKey
     from .classic.group import ClassicGroup
-    from .records import CoordinatorRecord
+    from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
     JoinGroupRequest: join.join_group,
@@ -161,7 +161,7 @@ class Coordinator:
         self.store.loading.add(partition)
         return self.store.drain()
 
-    def loaded(self, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> list[Effect]:
+    def loaded(self, now: int, partition: int, records: Iterable[CoordinatorRecord | TransactionEnd]) -> list[Effect]:
         """Load the records of a partition, oldest first, and start to serve its groups."""
         self._fire_due(now)
         loading.load(self.store, now, partition, records)

@@ -244,9 +244,9 @@ class GroupStore:
 
     def send(self, node_id: int, version: int, request: Message, waiting: OffsetsToVerify) -> None:
         """Send a request to another broker, or this one; the input `answered` has the response."""
-        self._token += 1
-        self.requests[self._token] = waiting
-        self._out.append(SendRequest(node_id, self._token, version, request))
+        token = next(self.cluster.request_tokens)
+        self.requests[token] = waiting
+        self._out.append(SendRequest(node_id, token, version, request))
 
     @property
     def newest_write(self) -> Write | None:

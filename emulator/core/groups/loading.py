@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
+from ...config.settings import LONG_MAX
 from ..effects import MemberChanged
 from .classic import rebalance
-from .classic.group import ClassicMember
+from .classic.group import ClassicMember, PendingOffset
 from .classic.transitions import Cause
 from .group_store import GroupStore, Reason
+from .records import TransactionEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,36 +29,76 @@ if TYPE_CHECKING:
     from .classic.group import ClassicGroup
     from .records import CoordinatorRecord
 
-    Offsets = dict[tuple[str, int], OffsetCommitValue]
+    TopicPartition = tuple[str, int]
+    Offsets = dict[TopicPartition, PendingOffset]
+    """Offsets with the positions of their records."""
 
 
-def load(store: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord]) -> None:
+def load(store: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord | TransactionEnd]) -> None:
     """Load the groups of a partition; of records with one key the last one counts.
 
     Every member gets a full session timeout. A group larger than `group.max.size` rebalances at once, and only that
     many members can rejoin (KIP-389).
     """
-    groups: dict[str, GroupMetadataValue] = {}
-    offsets: dict[str, Offsets] = defaultdict(dict)
-    for record in records:
+    replay = _Replay()
+    # positions below those of the records to come
+    for position, record in enumerate(records, -LONG_MAX):
+        replay.take(position, record)
+    store.loading.discard(partition)
+    undecided = {group_id for offsets in replay.pending.values() for group_id, _ in offsets}
+    for group_id in dict.fromkeys([*replay.groups, *replay.offsets, *sorted(undecided)]):
+        offsets = replay.offsets.get(group_id, {})
+        if not (group_id in replay.groups or offsets or group_id in undecided):
+            continue
+        group = store.create(now, group_id)
+        group.stored = True
+        group.offsets = {at: each.value for at, each in offsets.items()}
+        group.offset_positions = {at: each.position for at, each in offsets.items()}
+        group.pending_offsets = replay.pending_of(group_id)
+        if group_id in replay.groups:
+            _restore(store, group, replay.groups[group_id])
+
+
+class _Replay:
+    """The content of a partition: groups, committed offsets by group, pending offsets by producer id."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupMetadataValue] = {}
+        self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
+        self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingOffset]] = defaultdict(dict)
+
+    def take(self, position: int, record: CoordinatorRecord | TransactionEnd) -> None:
+        """Apply the next record."""
+        if isinstance(record, TransactionEnd):
+            for (group_id, at), pending in self.pending.pop(record.producer_id, {}).items():
+                committed = self.offsets[group_id].get(at)
+                if record.is_commit and (committed is None or committed.position < pending.position):
+                    self.offsets[group_id][at] = pending
+            return
         key, value = record.key, record.value
         if isinstance(key, GroupMetadataKey):
-            groups.pop(key.group, None)
+            self.groups.pop(key.group, None)
             if isinstance(value, GroupMetadataValue):
-                groups[key.group] = value
+                self.groups[key.group] = value
+            return
+        at = (key.topic, key.partition)
+        if not isinstance(value, OffsetCommitValue):
+            self.offsets[key.group].pop(at, None)
+            for pending_offsets in self.pending.values():
+                pending_offsets.pop((key.group, at), None)
+        elif record.producer_id is not None:
+            self.pending[record.producer_id][key.group, at] = PendingOffset(value, position)
         else:
-            offsets[key.group].pop((key.topic, key.partition), None)
-            if isinstance(value, OffsetCommitValue):
-                offsets[key.group][key.topic, key.partition] = value
-    store.loading.discard(partition)
-    for group_id in dict.fromkeys([*groups, *offsets]):
-        committed = offsets.get(group_id, {})
-        if group_id in groups or committed:
-            group = store.create(now, group_id)
-            group.stored = True
-            group.offsets = committed
-            if group_id in groups:
-                _restore(store, group, groups[group_id])
+            self.offsets[key.group].pop(at, None)
+            self.offsets[key.group][at] = PendingOffset(value, position)
+
+    def pending_of(self, group_id: str) -> dict[int, Offsets]:
+        """Return the pending offsets of a group by producer id."""
+        of_group = {
+            producer_id: {at: each for (owner, at), each in offsets.items() if owner == group_id}
+            for producer_id, offsets in self.pending.items()
+        }
+        return {producer_id: offsets for producer_id, offsets in of_group.items() if offsets}
 
 
 def unload(store: GroupStore, now: int, partition: int) -> None:

@@ -112,7 +112,7 @@ def _delete_offsets(
 
 
 def _would_be_empty(group: ClassicGroup, deleted: Collection[TopicPartition]) -> bool:
-    """Return whether no member, other offset or commit is left, in flight or in a transaction; pending ids do not count."""
+    """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
     others = len(deleted) < len(group.offsets) or group.unwritten_commits or group.pending_offsets
     return group.state is ClassicGroupState.EMPTY and not others
 

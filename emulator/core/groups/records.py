@@ -28,10 +28,19 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 @value
 class CoordinatorRecord:
-    """A record of `__consumer_offsets`; a tombstone if it has no value."""
+    """A record of `__consumer_offsets`; a tombstone if it has no value. A transaction's has a producer id."""
 
     key: Key
     value: Value | None
+    producer_id: int | None = None
+
+
+@value
+class TransactionEnd:
+    """A marker in `__consumer_offsets`: the producer's pending offsets are committed or dropped."""
+
+    producer_id: int
+    is_commit: bool
 
 
 def java_string_hash(text: str) -> int:

@@ -28,9 +28,7 @@ PRODUCER_FENCED_SINCE = 4
 def init_producer_id(store: TransactionStore, now: int, call: Call, request: InitProducerIdRequest) -> None:
     """Give the producer of a transactional id the next epoch; abort the transaction it finds open, with 51."""
     transactional_id = request.transactional_id or ""
-    error = store.status(transactional_id)
-    if error is Error.NONE and not 0 < request.transaction_timeout_ms <= store.settings.transaction_max_timeout_ms:
-        error = Error.INVALID_TRANSACTION_TIMEOUT
+    error = _refuse_request(store, request)
     if error is not Error.NONE:
         return store.reply(call, refused(call, error))
     transaction = store.transactions.get(transactional_id)
@@ -71,6 +69,15 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
         partitions=frozenset(),
         started_ms=NO_ID if store.dialect.init_clears_transaction_start else data.started_ms,
     )
+
+
+def _refuse_request(store: TransactionStore, request: InitProducerIdRequest) -> Error:
+    if (request.producer_id == NO_ID) != (request.producer_epoch == NO_ID):
+        return Error.INVALID_REQUEST
+    error = store.status(request.transactional_id or "")
+    if error is Error.NONE and not 0 < request.transaction_timeout_ms <= store.settings.transaction_max_timeout_ms:
+        return Error.INVALID_TRANSACTION_TIMEOUT
+    return error
 
 
 def _may_resume(transaction: Transaction, producer_id: int, epoch: int) -> bool:

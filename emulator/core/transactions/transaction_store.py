@@ -144,9 +144,9 @@ class TransactionStore:
 
     def send(self, node_id: int, version: int, request: Message) -> int:
         """Send a request to another broker (or this one); return the token of its response."""
-        self._token += 1
-        self.emit(SendRequest(node_id, self._token, version, request))
-        return self._token
+        token = next(self.cluster.request_tokens)
+        self.emit(SendRequest(node_id, token, version, request))
+        return token
 
     def reply(self, call: Call, response: Message) -> None:
         """Answer a call."""

@@ -215,14 +215,14 @@ class TestMetadata:
 
 class TestOffsetsTopic:
     def test_it_has_three_replicas_or_one_per_broker(self, desk: Desk, new_desk: Callable[..., Desk]) -> None:
-        assert {len(replicas) for replicas in desk.cluster.offsets_topic().replicas} == {2}
-        assert {len(replicas) for replicas in new_desk(brokers=4).cluster.offsets_topic().replicas} == {3}
+        assert {len(replicas) for replicas in desk.cluster.internal_topic().replicas} == {2}
+        assert {len(replicas) for replicas in new_desk(brokers=4).cluster.internal_topic().replicas} == {3}
 
     def test_the_leader_is_chosen_before_the_topic_exists(self, desk: Desk) -> None:
-        plan = desk.cluster.planned_offsets_topic()
+        plan = desk.cluster.planned_topic()
         desk.cluster.move_leader(plan, 12, 2)
         assert OFFSETS_TOPIC not in desk.cluster.topics
-        assert desk.cluster.offsets_topic() is plan
+        assert desk.cluster.internal_topic() is plan
         assert desk.cluster.topics[OFFSETS_TOPIC].leaders[12] == 2
         assert desk.metadata(OFFSETS_TOPIC).topics[0].topic_id == plan.topic_id
 

@@ -17,6 +17,7 @@ from koordinator.emulator.core.data.data_plane import DataPlane
 from koordinator.emulator.core.effects import WriteLog
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.node import NodeCore
+from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.emulator.trace.trace import Trace
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS
@@ -78,7 +79,7 @@ class Wire:
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
         data = DataPlane(1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
-        self.node = NodeCore(1, cluster, coordinator, data)
+        self.node = NodeCore(1, cluster, coordinator, TransactionCoordinator(self.now, cluster, self.settings), data)
         self.trace = Trace(lambda: self.wall_us, trace_capacity)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}
@@ -116,7 +117,7 @@ class Wire:
 
     def load_groups(self, records: Iterable[GroupRecord]) -> None:
         """Write group records from Python and reload their groups."""
-        topic = self.node.cluster.offsets_topic()
+        topic = self.node.cluster.internal_topic()
         for record in records:
             partition = self.node.cluster.partition_of(record.key.group)
             written = self.node.data.append(self.now, topic, partition, batch_of([record], self.now))

@@ -46,7 +46,7 @@ class TransactionPlay:
         self.cluster = ClusterState("cluster", chosen, uuid.uuid4)
         self.cluster.register(1, "localhost", 9092)
         self.cluster.create_topic("t", 2)
-        self.cluster.offsets_topic()
+        self.cluster.internal_topic()
         self.coordinator = TransactionCoordinator(self.now, self.cluster, chosen)
         self.writes: Error | None = Error.NONE
         self.markers: Error | None = Error.NONE

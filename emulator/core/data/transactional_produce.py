@@ -1,0 +1,137 @@
+"""Transactional batches in Produce: what the transaction coordinator must confirm before they are appended (KIP-890).
+
+Kafka: `ReplicaManager.handleProduceAppend`, `AddPartitionsToTxnManager`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import read_header
+
+from .produce import TOPIC_ID_SINCE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from koordinator.wire.messages.produce import ProduceRequest
+    from koordinator.wire.records import BatchHeader
+
+    from ..cluster import ClusterState
+    from ..dialect import Dialect
+    from ..effects import Call
+
+    TopicPartition = tuple[str, int]
+
+ABORTABLE_SINCE = 11
+"""The first version of Produce whose clients know TRANSACTION_ABORTABLE."""
+
+ADDS_SINCE = 12
+"""The first version that adds the partitions to the transaction instead of verifying them."""
+
+RETRY_MS, RETRIES_MAX = 20, 5
+"""A batch of a transaction whose predecessor is being completed is tried again for 100 ms
+(`add.partitions.to.txn.retry.backoff.ms` and `.max.ms`)."""
+
+
+@dataclass(slots=True, eq=False)
+class ProduceToVerify:
+    """A Produce that waits for the transaction coordinator."""
+
+    call: Call
+    request: ProduceRequest
+    batches: Mapping[TopicPartition, BatchHeader]
+    tries: int = 1
+
+
+def transactional_batches(
+    cluster: ClusterState, call: Call, request: ProduceRequest
+) -> dict[TopicPartition, BatchHeader]:
+    """Return the headers of the transactional batches with a producer id, by existing partition."""
+    batches: dict[TopicPartition, BatchHeader] = {}
+    for data in request.topic_data:
+        topic = cluster.topic_by_id(data.topic_id) if call.api_version >= TOPIC_ID_SINCE else cluster.topic(data.name)
+        for partition in data.partition_data:
+            try:
+                header = read_header(partition.records or b"")
+            except Malformed:
+                continue
+            if header.is_transactional and header.producer_id >= 0 and topic is not None and topic.log(partition.index):
+                batches[topic.name, partition.index] = header
+    return batches
+
+
+def refuse_request(request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]) -> Error:
+    """Return the error of every partition, or NONE: 53 without a transactional id, 49 for several producers."""
+    if batches and request.transactional_id is None:
+        return Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
+    return Error.INVALID_PRODUCER_ID_MAPPING if len(producers) > 1 else Error.NONE
+
+
+def to_verify(
+    cluster: ClusterState, dialect: Dialect, batches: Mapping[TopicPartition, BatchHeader]
+) -> dict[TopicPartition, BatchHeader]:
+    """Return the batches that would start a transaction in their partition, and note their sequences there."""
+    if not dialect.verifies_produced_batches:
+        return {}
+    starting: dict[TopicPartition, BatchHeader] = {}
+    for at, header in batches.items():
+        log = cluster.log(*at)
+        assert log is not None, f"{at} exists"
+        epoch = header.producer_epoch if dialect.verifies_epoch_of_open_transactions else None
+        if not log.producers.has_open(header.producer_id, epoch) and not log.producers.is_older(header):
+            log.producers.begin_verification(header)
+            starting[at] = header
+    return starting
+
+
+def verification(
+    call: Call, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]
+) -> AddPartitionsToTxnRequest:
+    """Return the request to the transaction coordinator: to verify these partitions, from v12 on to add them."""
+    header = next(iter(batches.values()))
+    topics: dict[str, list[int]] = {}
+    for topic, partition in batches:
+        topics.setdefault(topic, []).append(partition)
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=request.transactional_id or "",
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        verify_only=call.api_version < ADDS_SINCE,
+        topics=tuple(AddPartitionsToTxnTopic(name=name, partitions=tuple(ids)) for name, ids in topics.items()),
+    )
+    return AddPartitionsToTxnRequest(transactions=(transaction,))
+
+
+def verified(waiting: ProduceToVerify, response: AddPartitionsToTxnResponse | None) -> dict[TopicPartition, Error]:
+    """Return the errors by partition as Produce answers them; `response` is None for an unreachable coordinator."""
+    errors = dict.fromkeys(waiting.batches, Error.NOT_COORDINATOR)
+    for transaction in response.results_by_transaction if response is not None else ():
+        for topic in transaction.topic_results:
+            for row in topic.results_by_partition:
+                errors[topic.name, row.partition_index] = Error(row.partition_error_code)
+    return {at: _produce_error(waiting.call.api_version, error) for at, error in errors.items()}
+
+
+def _produce_error(version: int, error: Error) -> Error:
+    match error:
+        case Error.TRANSACTION_ABORTABLE | Error.INVALID_TXN_STATE:
+            return error if version >= ABORTABLE_SINCE else Error.INVALID_TXN_STATE
+        case Error.PRODUCER_FENCED | Error.INVALID_PRODUCER_EPOCH:
+            return Error.INVALID_PRODUCER_EPOCH
+        case Error.CONCURRENT_TRANSACTIONS:
+            return error if version >= ADDS_SINCE else Error.NOT_ENOUGH_REPLICAS
+        case Error.COORDINATOR_LOAD_IN_PROGRESS | Error.COORDINATOR_NOT_AVAILABLE | Error.NOT_COORDINATOR:
+            return Error.NOT_ENOUGH_REPLICAS
+        case _:
+            return error

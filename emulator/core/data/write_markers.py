@@ -1,0 +1,104 @@
+"""WriteTxnMarkers: the end of a transaction in the log of a partition (KIP-98, KIP-664).
+
+Kafka: `KafkaApis.handleWriteTxnMarkersRequest`, `ProducerAppendInfo.appendEndTxnMarker`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.control_records import Marker, write_marker
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from koordinator.wire.records import read_header
+
+from ..effects import TransactionEnded
+from .topic import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.wire.messages.write_txn_markers import WritableTxnMarker
+
+    from ..cluster import ClusterState
+
+STRICT_SINCE = 2
+"""The transaction version from which a marker must have a higher epoch than the producer's records."""
+
+
+def write_markers(
+    cluster: ClusterState, node_id: int, now: int, request: WriteTxnMarkersRequest
+) -> tuple[WriteTxnMarkersResponse, list[tuple[str, int]]]:
+    """Append the markers; return the response and the partitions that have grown."""
+    grown: list[tuple[str, int]] = []
+    results = []
+    for marker in request.markers:
+        topics = []
+        for topic in marker.topics:
+            rows = []
+            for partition in topic.partition_indexes:
+                error = _write(cluster, node_id, now, topic.name, partition, marker)
+                if error is Error.NONE:
+                    grown.append((topic.name, partition))
+                rows.append(WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error))
+            topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=tuple(rows)))
+        results.append(WritableTxnMarkerResult(producer_id=marker.producer_id, topics=tuple(topics)))
+    return WriteTxnMarkersResponse(markers=tuple(results)), grown
+
+
+def ended_transactions(
+    response: WriteTxnMarkersResponse, request: WriteTxnMarkersRequest
+) -> Iterator[TransactionEnded]:
+    """Yield the transactions whose pending offsets are decided by the markers that were written."""
+    for result, marker in zip(response.markers, request.markers, strict=True):
+        for topic in result.topics:
+            for row in topic.partitions:
+                if topic.name == OFFSETS_TOPIC and not row.error_code:
+                    yield TransactionEnded(row.partition_index, marker.producer_id, marker.transaction_result)
+
+
+def markers_failed(response: WriteTxnMarkersResponse) -> WriteTxnMarkersResponse:
+    """Return the response after a failed flush: KAFKA_STORAGE_ERROR for what was to be written."""
+    return replace(
+        response,
+        markers=tuple(
+            replace(marker, topics=tuple(_topic_failed(topic) for topic in marker.topics))
+            for marker in response.markers
+        ),
+    )
+
+
+def _topic_failed(topic: WritableTxnMarkerTopicResult) -> WritableTxnMarkerTopicResult:
+    rows = (row if row.error_code else replace(row, error_code=Error.KAFKA_STORAGE_ERROR) for row in topic.partitions)
+    return replace(topic, partitions=tuple(rows))
+
+
+def _write(
+    cluster: ClusterState, node_id: int, now: int, name: str, partition: int, marker: WritableTxnMarker
+) -> Error:
+    topic, log = cluster.topic(name), cluster.log(name, partition)
+    if topic is None or log is None or cluster.check_leader(topic, partition, node_id):
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    if marker.producer_epoch < 0:
+        return Error.UNKNOWN_SERVER_ERROR
+    producers, coordinator_epoch = log.producers, marker.coordinator_epoch
+    strict = marker.transaction_version >= STRICT_SINCE
+    error = producers.refuse_marker(marker.producer_id, marker.producer_epoch, coordinator_epoch, strict=strict)
+    if error is not Error.NONE:
+        return error
+    batch = write_marker(
+        Marker(marker.transaction_result, coordinator_epoch),
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        timestamp=now,
+    )
+    header = read_header(batch)
+    producers.appended(header, log.append(header, batch, topic.epochs[partition]), batch)
+    return Error.NONE
