@@ -33,6 +33,7 @@ _LONG = struct.Struct(">q")
 
 _BEFORE_LENGTH_ENDS = 12  # base offset and batch length, not part of the length
 _MAGIC_AT = 16
+_ATTRIBUTES_AT = 22  # the lower byte
 _LEGACY_CRC_ENDS = 16
 _LEGACY_BYTES_MIN = {0: 14, 1: 22}  # after the length: crc, magic, attributes, timestamp, two null lengths
 _MAGIC = 2
@@ -130,6 +131,11 @@ def read_batches(data: bytes | memoryview) -> Iterator[tuple[BatchHeader, bytes]
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """Return the header of the first batch. Raises Malformed for truncated data and unknown magic."""
     return _header(batch, 0)
+
+
+def is_transactional(batch: bytes | memoryview) -> bool:
+    """Return whether this is a transactional batch of magic 2, without reading the rest of its header."""
+    return len(batch) >= _HEADER.size and batch[_MAGIC_AT] == _MAGIC and bool(batch[_ATTRIBUTES_AT] & _TRANSACTIONAL)
 
 
 def check_crc(batch: bytes | memoryview) -> bool:

@@ -18,7 +18,13 @@ from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import frame, response_header
-from koordinator.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from koordinator.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from koordinator.wire.messages.offset_fetch import (
@@ -31,9 +37,11 @@ from koordinator.wire.messages.offset_fetch import (
 )
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
+from koordinator.wire.versions import Versions
 
 from ..core.data.config_admin import DEFAULT_CONFIG
-from .releases import ACCEPTED, ADVERTISED
+from ..core.dialect import Dialect
+from .releases import ACCEPTED, ADVERTISED, METADATA_VERSIONS
 
 if TYPE_CHECKING:
     from koordinator.wire.frames import RequestHeader
@@ -46,7 +54,6 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offset_commit import OffsetCommitResponse
     from koordinator.wire.messages.sync_group import SyncGroupResponse
     from koordinator.wire.schema import Message
-    from koordinator.wire.versions import Versions
 
     from ..config.settings import Settings
     from ..core.effects import Call
@@ -55,6 +62,8 @@ UNSUPPORTED_VERSION = ApiVersionsRequest()
 """Stands for an ApiVersions request of an unsupported version."""
 
 SOFTWARE_SINCE = 3
+ZERO_FEATURES_SINCE = 4
+"""The first version that lists supported features whose lowest level is 0 (KIP-1022)."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 KEYS_SINCE = 4
@@ -268,6 +277,7 @@ _ADAPTED = {
     ApiKey.HEARTBEAT: VersionAdapter(render_response=renumber_error),
     ApiKey.LEAVE_GROUP: VersionAdapter(_leave_group_request, _leave_group_response),
     ApiKey.OFFSET_COMMIT: VersionAdapter(render_response=_offset_commit_response),
+    ApiKey.TXN_OFFSET_COMMIT: VersionAdapter(render_response=_offset_commit_response),
     ApiKey.OFFSET_FETCH: VersionAdapter(_offset_fetch_request, _offset_fetch_response),
 }
 
@@ -281,6 +291,7 @@ class ApiTable:
     def __init__(self, settings: Settings) -> None:
         self._release = settings.kafka_version
         self._advertised = ADVERTISED[settings.kafka_version]
+        self._features = _features(settings)
         self.numbering = NUMBERINGS[settings.error_codes]
         """Maps the core's errors to the codes on the wire."""
         self.adapters = {
@@ -315,13 +326,39 @@ class ApiTable:
         software = (request.client_software_name, request.client_software_version)
         if call.api_version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
             return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
-        return ApiVersionsResponse(api_keys=tuple(_row(key, versions) for key, versions in self._advertised.items()))
+        lowest = 0 if call.api_version >= ZERO_FEATURES_SINCE else 1
+        return ApiVersionsResponse(
+            api_keys=tuple(_row(key, versions) for key, versions in self._advertised.items()),
+            supported_features=tuple(
+                SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
+                for name, (levels, _) in self._features.items()
+                if levels.min >= lowest
+            ),
+            finalized_features_epoch=1 if self._features else -1,
+            finalized_features=tuple(
+                FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+                for name, (_, level) in self._features.items()
+                if level
+            ),
+        )
 
 
 def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
     return frame(header, encode(response, call.api_version))
+
+
+def _features(settings: Settings) -> dict[str, tuple[Versions, int]]:
+    """Return the supported levels and the finalized one of each feature (KIP-584) that has an effect here."""
+    release, features = settings.kafka_version, dict[str, tuple[Versions, int]]()
+    if release in METADATA_VERSIONS:
+        levels = METADATA_VERSIONS[release]
+        features["metadata.version"] = levels, levels.max
+    highest = Dialect.of(release, new_coordinator=True).transaction_version
+    if highest:
+        features["transaction.version"] = Versions(f"0-{highest}"), min(highest, settings.transaction_version)
+    return features
 
 
 def _row(key: int, versions: Versions) -> ApiVersion:

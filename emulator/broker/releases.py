@@ -74,6 +74,13 @@ ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _ranges(column) for c
 """The accepted versions by release and API key. Any other API or version closes the connection, except versions of
 ApiVersions (KIP-511)."""
 
+METADATA_VERSIONS: Mapping[str, Versions] = {
+    "3.9": Versions("1-21"),
+    "4.0": Versions("7-25"),
+    "4.3": Versions("7-30"),
+}
+"""The supported levels of the feature metadata.version by release; the highest is finalized. Earlier: ZooKeeper."""
+
 ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
     release: {**served, **{int(key): Versions(text) for key, text in _ADVERTISED.get(release, {}).items()}}
     for release, served in ACCEPTED.items()

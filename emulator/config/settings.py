@@ -275,7 +275,11 @@ class Settings:
 
 
 PROFILES: dict[str, dict[str, object]] = {
-    "fast": {"group_initial_rebalance_delay_ms": 0, "group_min_session_timeout_ms": 1},
+    "fast": {
+        "group_initial_rebalance_delay_ms": 0,
+        "group_min_session_timeout_ms": 1,
+        "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
+    },
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, and session

@@ -165,9 +165,6 @@ class Dialect:
     """Whether InitProducerId resets the start time that DescribeTransactions shows. Since 4.0 (`TransactionMetadata`).
     """
 
-    unverified_partition_error: Error = Error.TRANSACTION_ABORTABLE
-    """The result of verifying a partition that is not in the transaction. Before 3.8: 48 (KIP-890)."""
-
     verifies_transactional_offsets: bool = True
     """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
 
@@ -176,9 +173,6 @@ class Dialect:
 
     verifies_epoch_of_open_transactions: bool = True
     """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
-
-    verify_partitions_version: int = 5
-    """The version of AddPartitionsToTxn that brokers send to each other."""
 
     empty_group_accepts_any_transactional_member: bool = True
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
+from koordinator.emulator.core.transactions.adding import BROKERS_ONLY_SINCE
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -321,7 +323,12 @@ def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release:
     answered, closed = [], []
     for version in api.versions:
         peer = wire.connect()
-        request = ProduceRequest(acks=1, timeout_ms=1) if api.key == ApiKey.PRODUCE else api.request()
+        request = api.request()
+        if api.key == ApiKey.PRODUCE:
+            request = ProduceRequest(acks=1, timeout_ms=1)
+        elif api.key == ApiKey.ADD_PARTITIONS_TO_TXN and version >= BROKERS_ONLY_SINCE:
+            # without any transaction it is never answered
+            request = AddPartitionsToTxnRequest(transactions=(AddPartitionsToTxnTransaction(),))
         wire.send(peer, wire.request(peer, request, version))
         wire.wait(0)
         if peer.closed is None and peer.bytes[8:10] != struct.pack(">h", Error.UNSUPPORTED_VERSION):

@@ -26,6 +26,13 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "offsets.topic.replication.factor": 3,
         "offsets.retention.minutes": 10080,
         "offsets.retention.check.interval.ms": 600000,
+        "transaction.max.timeout.ms": 900000,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 10000,
+        "transactional.id.expiration.ms": 604800000,
+        "transaction.remove.expired.transaction.cleanup.interval.ms": 3600000,
+        "transaction.state.log.num.partitions": 50,
+        "transaction.state.log.replication.factor": 3,
+        "transaction.version": 2,
         "num.partitions": 1,
         "default.replication.factor": 1,
         "auto.create.topics.enable": True,
@@ -43,7 +50,12 @@ def test_the_defaults_are_those_of_kafka() -> None:
 
 def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
     fast, _ = Settings.of()
-    assert fast == dataclasses.replace(Settings(), group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=1)
+    assert fast == dataclasses.replace(
+        Settings(),
+        group_initial_rebalance_delay_ms=0,
+        group_min_session_timeout_ms=1,
+        transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
+    )
     assert Settings.of("fast")[0] == fast
 
 
@@ -202,6 +214,7 @@ def test_a_server_properties_file_can_be_reused() -> None:
         "num.partitions",
         "default.replication.factor",
         "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
     }
     assert sorted(warnings) == [f"{name}: accepted, no effect here" for name in sorted(shipped.keys() - with_effect)]
 

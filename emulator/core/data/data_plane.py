@@ -52,6 +52,7 @@ from .topic_admin import create_partitions, create_topics, delete_records, delet
 from .transactional_produce import (
     RETRIES_MAX,
     RETRY_MS,
+    VERIFICATION_VERSION,
     ProduceToVerify,
     refuse_request,
     to_verify,
@@ -351,7 +352,7 @@ class DataPlane:
         self._to_verify[token] = waiting
         node_id = self.cluster.transaction_coordinator_of(waiting.request.transactional_id or "")
         request = verification(waiting.call, waiting.request, waiting.batches)
-        self._effects.append(SendRequest(node_id, token, self._dialect.verify_partitions_version, request))
+        self._effects.append(SendRequest(node_id, token, VERIFICATION_VERSION, request))
 
     def _append(self, now: int, call: Call, request: ProduceRequest, errors: Mapping[tuple[str, int], Error]) -> None:
         response, grown = produce(self.cluster, self._node_id, call, request, errors)

@@ -15,8 +15,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import read_header
+from koordinator.wire.records import is_transactional, read_header
 
 from .produce import TOPIC_ID_SINCE
 
@@ -37,6 +36,9 @@ ABORTABLE_SINCE = 11
 
 ADDS_SINCE = 12
 """The first version that adds the partitions to the transaction instead of verifying them."""
+
+VERIFICATION_VERSION = 5
+"""The version of AddPartitionsToTxn that brokers send to each other."""
 
 RETRY_MS, RETRIES_MAX = 20, 5
 """A batch of a transaction whose predecessor is being completed is tried again for 100 ms
@@ -61,11 +63,10 @@ def transactional_batches(
     for data in request.topic_data:
         topic = cluster.topic_by_id(data.topic_id) if call.api_version >= TOPIC_ID_SINCE else cluster.topic(data.name)
         for partition in data.partition_data:
-            try:
-                header = read_header(partition.records or b"")
-            except Malformed:
+            if topic is None or topic.log(partition.index) is None or not is_transactional(partition.records or b""):
                 continue
-            if header.is_transactional and header.producer_id >= 0 and topic is not None and topic.log(partition.index):
+            header = read_header(partition.records or b"")
+            if header.producer_id >= 0:
                 batches[topic.name, partition.index] = header
     return batches
 

@@ -25,6 +25,7 @@ from koordinator.wire.messages.txn_offset_commit import (
 )
 
 from ..data.topic import OFFSETS_TOPIC
+from ..data.transactional_produce import VERIFICATION_VERSION
 from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
 from .classic.membership import validate_member
 from .offsets import utf16_length
@@ -92,7 +93,7 @@ def _ask_transaction_coordinator(
     node_id = store.cluster.transaction_coordinator_of(request.transactional_id)
     store.send(
         node_id,
-        store.dialect.verify_partitions_version,
+        VERIFICATION_VERSION,
         AddPartitionsToTxnRequest(transactions=(transaction,)),
         OffsetsToVerify(call, request, refused),
     )

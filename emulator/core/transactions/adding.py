@@ -145,8 +145,7 @@ def _verify(
         error = Error.CONCURRENT_TRANSACTIONS
     if error is not Error.NONE:
         return dict.fromkeys(partitions, error)
-    missing = store.dialect.unverified_partition_error
-    return {at: Error.NONE if at in data.partitions else missing for at in partitions}
+    return {at: Error.NONE if at in data.partitions else Error.TRANSACTION_ABORTABLE for at in partitions}
 
 
 def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tuple[Transaction | None, Error]:

@@ -1,0 +1,70 @@
+"""Transactional producers of the real clients: commit, abort, offsets in a transaction, fencing (KIP-98, KIP-447)."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from clients.consumers import KINDS, Members, wait_until
+from clients.transactional import transactional
+
+if TYPE_CHECKING:
+    from koordinator import Cluster
+
+pytestmark = pytest.mark.koordinator(topics={"t": 2, "in": 1})
+
+BROKERS = [pytest.param(number, marks=pytest.mark.koordinator(brokers=number)) for number in (1, 3)]
+RELEASES = [
+    pytest.param(release, marks=pytest.mark.koordinator(kafka_version=release)) for release in ("4.3", "3.9", "2.8")
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("_brokers", BROKERS)
+def test_read_committed_consumers_get_the_records_of_committed_transactions_only(
+    koordinator: Cluster, join: Members, kind: str, _brokers: int
+) -> None:
+    with closing(transactional(kind, koordinator.bootstrap_servers, "x")) as producer:
+        for value, is_commit in ((b"first", True), (b"never", False), (b"last", True)):
+            producer.begin()
+            for partition in (0, 1):
+                producer.send("t", value, partition)
+            (producer.commit if is_commit else producer.abort)()
+    member = join(kind, isolation_level="read_committed")
+    wait_until("the committed records", lambda: len(member.records) >= 4, member)
+    assert sorted(member.values) == [b"first", b"first", b"last", b"last"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("_release", RELEASES)
+def test_offsets_of_a_transaction_are_committed_with_it(koordinator: Cluster, kind: str, _release: str) -> None:
+    koordinator.produce("in", [b"a", b"b", b"c"])
+    with closing(transactional(kind, koordinator.bootstrap_servers, "x")) as producer:
+        producer.begin()
+        producer.send("t", b"1")
+        producer.send_offsets({("in", 0): 2}, "g")
+        producer.commit()
+        wait_until("the commit", lambda: koordinator.group("g").offsets == {("in", 0): 2})
+        producer.begin()
+        producer.send("t", b"2")
+        producer.send_offsets({("in", 0): 3}, "g")
+        producer.abort()
+    assert koordinator.group("g").offsets == {("in", 0): 2}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_producer_with_the_id_fences_the_first(koordinator: Cluster, kind: str) -> None:
+    first = transactional(kind, koordinator.bootstrap_servers, "x")
+    first.begin()
+    first.send("t", b"zombie")
+    with closing(transactional(kind, koordinator.bootstrap_servers, "x")) as second:
+        with pytest.raises(Exception, match=r"(?i)fenced|epoch"):
+            first.commit()
+        second.begin()
+        second.send("t", b"alive")
+        second.commit()
+    with suppress(Exception):
+        # some clients tell again at the end that they were fenced
+        first.close()
+    assert [event["body"]["producer_epoch"] for event in koordinator.trace() if event["kind"] == "transaction"][-1] >= 2
