@@ -1,14 +1,21 @@
-"""Commits within a transaction (KIP-98, KIP-447), for running brokers: the emulator has no transactions."""
+"""Commits within a transaction (KIP-98, KIP-447)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.answers import RESPONSES, PendingRequest
+from conformance.answers import PendingRequest
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.schema import array, boolean, entity, int16, int32, int64, message, string
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,82 +23,6 @@ if TYPE_CHECKING:
     from conformance.answers import Partition
     from conformance.player import Player
 
-
-@message(key=25, versions="0-4", flexible="3+")
-class AddOffsetsToTxnRequest:
-    transactional_id: str = string()
-    producer_id: int = int64()
-    producer_epoch: int = int16()
-    group_id: str = string()
-
-
-@message(key=25, versions="0-4", flexible="3+")
-class AddOffsetsToTxnResponse:
-    throttle_time_ms: int = int32()
-    error_code: int = int16()
-
-
-@message(key=26, versions="0-4", flexible="3+")
-class EndTxnRequest:
-    transactional_id: str = string()
-    producer_id: int = int64()
-    producer_epoch: int = int16()
-    committed: bool = boolean()
-
-
-@message(key=26, versions="0-4", flexible="3+")
-class EndTxnResponse:
-    throttle_time_ms: int = int32()
-    error_code: int = int16()
-
-
-@entity
-class TxnOffsetCommitRequestPartition:
-    partition_index: int = int32()
-    committed_offset: int = int64()
-    committed_leader_epoch: int = int32("2+", default=-1, ignorable=True)
-    committed_metadata: str | None = string(nullable="0+")
-
-
-@entity
-class TxnOffsetCommitRequestTopic:
-    name: str = string()
-    partitions: tuple[TxnOffsetCommitRequestPartition, ...] = array(TxnOffsetCommitRequestPartition)
-
-
-@message(key=28, versions="0-4", flexible="3+")
-class TxnOffsetCommitRequest:
-    transactional_id: str = string()
-    group_id: str = string()
-    producer_id: int = int64()
-    producer_epoch: int = int16()
-    generation_id: int = int32("3+", default=-1)
-    member_id: str = string("3+")
-    group_instance_id: str | None = string("3+", nullable="3+", default=None)
-    topics: tuple[TxnOffsetCommitRequestTopic, ...] = array(TxnOffsetCommitRequestTopic)
-
-
-@entity
-class TxnOffsetCommitResponsePartition:
-    partition_index: int = int32()
-    error_code: int = int16()
-
-
-@entity
-class TxnOffsetCommitResponseTopic:
-    name: str = string()
-    partitions: tuple[TxnOffsetCommitResponsePartition, ...] = array(TxnOffsetCommitResponsePartition)
-
-
-@message(key=28, versions="0-4", flexible="3+")
-class TxnOffsetCommitResponse:
-    throttle_time_ms: int = int32()
-    topics: tuple[TxnOffsetCommitResponseTopic, ...] = array(TxnOffsetCommitResponseTopic)
-
-
-RESPONSES[AddOffsetsToTxnRequest] = AddOffsetsToTxnResponse
-RESPONSES[EndTxnRequest] = EndTxnResponse
-RESPONSES[TxnOffsetCommitRequest] = TxnOffsetCommitResponse
 
 TIMEOUT_S = 60
 
