@@ -46,6 +46,9 @@ PLACES_OF: Mapping[str, tuple[str, ...]] = {
     "Produce": ("partition",),
     "Fetch": ("top",),
     "InitProducerId": ("top",),
+    "AddOffsetsToTxn": ("top",),
+    "TxnOffsetCommit": ("partition",),
+    "EndTxn": ("top",),
     "ApiVersions": ("top",),
 }
 """The places of errors in the response to each API, the default first. `top` is the whole response, or each group or
