@@ -107,9 +107,9 @@ def scenario(
     """
 
     def register(play: Play) -> Play:
-        named = re.match(r"test_e(\d{3})_", play.__name__)
+        named = re.match(r"test_([et])(\d{3})_", play.__name__)
         assert named, f"{play.__name__} does not begin with the number of a scenario"
-        number = f"E-{named[1]}"
+        number = f"{named[1].upper()}-{named[2]}"
         known = SCENARIOS.get(number)
         assert known is None or known.name == play.__name__, f"{number} is there twice"
         wanted = Configuration(**configuration)  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ def scenario_of(play: Callable[..., object]) -> Scenario:
 
 def load() -> Mapping[str, Scenario]:
     """Import all scenarios and return them by number."""
-    for path in sorted(FOLDER.glob("test_e*.py")):
+    for path in sorted(FOLDER.glob("test_[et][0-9]*.py")):
         name = f"conformance_{path.stem}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, path)

@@ -1,0 +1,266 @@
+"""Requests of transactional producers, by the shorthand of the reference: `x.init()`, `x.add(…)`, `x.end(…)`.
+
+Errors are numbers. Producer ids differ between brokers, so responses are compared by the scenarios and not recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
+from koordinator.wire.messages.end_txn import EndTxnRequest
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from koordinator.wire.records import Record, read_batches, write_batch
+
+if TYPE_CHECKING:
+    from conformance.player import Player
+
+TRANSACTION = 1
+"""The key type of transactional ids in FindCoordinator."""
+
+UNAVAILABLE = {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+LIMIT_S = 60
+
+BUMPS_SINCE = 5
+ADDS_SINCE = 12
+TID = "x"
+
+
+class TransactionalProducer:
+    """A transactional id of its own, with a topic of its own: `topic` with two partitions."""
+
+    def __init__(self, play: Player, name: str = TID) -> None:
+        self._play = play
+        self.id = f"{play.g}.{name}.{play.target.seconds}"
+        self.topic = f"{play.g}.{name}.t".replace(" ", ".")
+
+    # -- situations --------------------------------------------------------------------------------------------
+
+    def create_topic(self) -> None:
+        """Create the topic, unless it exists."""
+        wanted = CreatableTopic(name=self.topic, num_partitions=2, replication_factor=1)
+        self._ask(CreateTopicsRequest(topics=(wanted,), timeout_ms=30_000), 2)
+        limit = self._play.target.seconds + LIMIT_S
+        while self.latest(0)[0]:
+            assert self._play.target.seconds < limit, f"{self.topic} has no leader"
+            self._play.wait(0.1)
+
+    def initialized(self, **init: Any) -> int:
+        """X0: look the coordinator up, and initialize; return the producer id."""
+        self.create_topic()
+        limit = self._play.target.seconds + LIMIT_S
+        while True:
+            self._ask(FindCoordinatorRequest(key=self.id, key_type=TRANSACTION), 2)
+            error, producer_id, epoch = self.init(**init)
+            if error not in UNAVAILABLE:
+                assert (error, epoch) == (0, 0)
+                return producer_id
+            assert self._play.target.seconds < limit, f"InitProducerId still answers {error}"
+            self._play.wait(0.1)
+
+    def begun(self, **init: Any) -> int:
+        """X1: initialized, with partition 0 added; return the producer id."""
+        producer_id = self.initialized(**init)
+        assert self.add(producer_id, 0, 0) == {0: 0}
+        return producer_id
+
+    def written(self, **init: Any) -> int:
+        """X2: begun, with one record in partition 0; return the producer id."""
+        producer_id = self.begun(**init)
+        assert self.produce(0, producer_id, 0, 0)[0] == 0
+        return producer_id
+
+    def settle(self) -> TransactionState:
+        """Wait until the transaction is complete; return its description."""
+        limit = self._play.target.seconds + LIMIT_S
+        while (row := self.describe()).transaction_state.startswith("Prepare"):
+            assert self._play.target.seconds < limit, f"{self.id} is still {row.transaction_state}"
+            self._play.wait(0.1)
+        return row
+
+    def init_until_served(self, *identity: int) -> tuple[int, int, int]:
+        """InitProducerId until it is not answered with 51."""
+        limit = self._play.target.seconds + LIMIT_S
+        while (answer := self.init(*identity))[0] == Error.CONCURRENT_TRANSACTIONS:
+            assert self._play.target.seconds < limit, "InitProducerId still answers 51"
+            self._play.wait(0.1)
+        return answer
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def init(
+        self, producer_id: int = -1, epoch: int = -1, *, version: int = 4, timeout_ms: int = 60_000
+    ) -> tuple[int, int, int]:
+        """InitProducerId: (error, producer id, epoch)."""
+        request = InitProducerIdRequest(
+            transactional_id=self.id, transaction_timeout_ms=timeout_ms, producer_id=producer_id, producer_epoch=epoch
+        )
+        answer = self._ask(request, version)
+        return answer.error_code, answer.producer_id, answer.producer_epoch
+
+    def add(
+        self, producer_id: int, epoch: int, *partitions: int, version: int = 3, topic: str | None = None
+    ) -> dict[int, int]:
+        """AddPartitionsToTxn of a client: the errors by partition."""
+        rows = (AddPartitionsToTxnTopic(name=topic or self.topic, partitions=partitions),) if partitions else ()
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.id,
+            v3_and_below_producer_id=producer_id,
+            v3_and_below_producer_epoch=epoch,
+            v3_and_below_topics=rows,
+        )
+        return {
+            row.partition_index: row.partition_error_code
+            for each in self._ask(request, version).results_by_topic_v3_and_below
+            for row in each.results_by_partition
+        }
+
+    def wanted(self, producer_id: int, epoch: int, *partitions: int, verify: bool) -> AddPartitionsToTxnTransaction:
+        """Return a row of AddPartitionsToTxn between brokers."""
+        topics = (AddPartitionsToTxnTopic(name=self.topic, partitions=partitions),)
+        return AddPartitionsToTxnTransaction(
+            transactional_id=self.id,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            verify_only=verify,
+            topics=topics,
+        )
+
+    def add_offsets(self, producer_id: int, epoch: int, *, version: int = 3) -> int:
+        """AddOffsetsToTxn for the play's group: the error."""
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, group_id=self._play.g
+        )
+        return int(self._ask(request, version).error_code)
+
+    def end(self, producer_id: int, epoch: int, *, commit: bool, version: int = 3) -> int:
+        """EndTxn v0-4: the error."""
+        return self._end(producer_id, epoch, commit=commit, version=version)[0]
+
+    def end5(self, producer_id: int, epoch: int, *, commit: bool) -> tuple[int, int, int]:
+        """EndTxn v5: (error, producer id, epoch)."""
+        return self._end(producer_id, epoch, commit=commit, version=BUMPS_SINCE)
+
+    def _end(self, producer_id: int, epoch: int, *, commit: bool, version: int) -> tuple[int, int, int]:
+        request = EndTxnRequest(
+            transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, committed=commit
+        )
+        answer = self._ask(request, version)
+        return answer.error_code, answer.producer_id, answer.producer_epoch
+
+    def produce(
+        self,
+        partition: int,
+        producer_id: int,
+        epoch: int,
+        sequence: int,
+        *,
+        version: int = 10,
+        transactional: bool = True,
+        tid: str | None = "",
+        timestamp: int = 1_700_000_000_000,
+    ) -> tuple[int, int]:
+        """Produce one record; (error, base offset). `tid` "" stands for the producer's own."""
+        batch = write_batch(
+            [Record(timestamp=timestamp, value=b"v")],
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            is_transactional=transactional,
+        )
+        data = TopicProduceData(name=self.topic, partition_data=(PartitionProduceData(index=partition, records=batch),))
+        request = ProduceRequest(
+            transactional_id=self.id if tid == "" else tid, acks=-1, timeout_ms=30_000, topic_data=(data,)
+        )
+        (topic,) = self._ask(request, version).responses
+        (row,) = topic.partition_responses
+        return row.error_code, row.base_offset
+
+    def commit_offsets(
+        self,
+        producer_id: int,
+        epoch: int,
+        offset: int,
+        generation: int = -1,
+        member_id: str = "",
+        *,
+        version: int = 3,
+    ) -> int:
+        """TxnOffsetCommit of an offset of partition 0: the error."""
+        row = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.id,
+            group_id=self._play.g,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            generation_id=generation,
+            member_id=member_id,
+            topics=(TxnOffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
+        )
+        (topic,) = self._ask(request, version).topics
+        return int(topic.partitions[0].error_code)
+
+    def offset(self, *, stable: bool = False) -> tuple[int, int]:
+        """OffsetFetch v7 of partition 0: (error, offset)."""
+        topic = OffsetFetchRequestTopic(name=self.topic, partition_indexes=(0,))
+        request = OffsetFetchRequest(group_id=self._play.g, topics=(topic,), require_stable=stable)
+        row = self._ask(request, 7).topics[0].partitions[0]
+        return row.error_code, row.committed_offset
+
+    def describe(self) -> TransactionState:
+        """DescribeTransactions: the row."""
+        (row,) = self._ask(DescribeTransactionsRequest(transactional_ids=(self.id,)), 0).transaction_states
+        assert isinstance(row, TransactionState)
+        return row
+
+    @property
+    def state(self) -> tuple[str, int]:
+        """The state and the epoch."""
+        row = self.describe()
+        return row.transaction_state, row.producer_epoch
+
+    def fetch(self, offset: int, level: int, partition: int = 0) -> tuple[list[int], int, list[tuple[int, int]] | None]:
+        """Fetch v11: the base offsets of the batches, the last stable offset, the aborted transactions."""
+        place = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1 << 20,
+            isolation_level=level,
+            topics=(FetchTopic(topic=self.topic, partitions=(place,)),),
+        )
+        (row,) = self._ask(request, 11).responses[0].partitions
+        assert row.error_code == 0
+        aborted = row.aborted_transactions
+        listed = None if aborted is None else [(each.producer_id, each.first_offset) for each in aborted]
+        return [header.base_offset for header, _ in read_batches(row.records or b"")], row.last_stable_offset, listed
+
+    def latest(self, level: int, timestamp: int = -1) -> tuple[int, int]:
+        """ListOffsets v5 of partition 0: (error, offset)."""
+        row = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        request = ListOffsetsRequest(
+            isolation_level=level, topics=(ListOffsetsTopic(name=self.topic, partitions=(row,)),)
+        )
+        found = self._ask(request, 5).topics[0].partitions[0]
+        return found.error_code, found.offset
+
+    def _ask(self, request: Any, version: int) -> Any:
+        return self._play.ask(request, version).unrecorded()
