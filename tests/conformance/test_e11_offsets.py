@@ -162,7 +162,7 @@ def test_e194_to_fetch_offsets_is_no_sign_of_life(play: Player) -> None:
     play.heartbeat(1, a).expect(25)
 
 
-@scenario(kip="KIP-447", not_emulated="transactions")
+@scenario(kip="KIP-447")
 def test_e195_an_offset_of_an_open_transaction_is_not_stable(play: Player) -> None:
     play.commit(-1, "", {T0: 5}).expect(0)
     transaction = play.transaction()
@@ -172,7 +172,7 @@ def test_e195_an_offset_of_an_open_transaction_is_not_stable(play: Player) -> No
     transaction.end()
 
 
-@scenario(kip="KIP-447", not_emulated="transactions")
+@scenario(kip="KIP-447")
 def test_e197_a_transactional_commit_of_a_member_needs_its_generation(play: Player) -> None:
     a = play.stable_one()
     transaction = play.transaction()
@@ -184,7 +184,7 @@ def test_e197_a_transactional_commit_of_a_member_needs_its_generation(play: Play
     transaction.end()
 
 
-@scenario(kip="KIP-447", not_emulated="transactions")
+@scenario(kip="KIP-447")
 def test_e198_a_transactional_commit_does_not_wait_for_the_leader(play: Player) -> None:
     a, _ = play.unsynced_two()
     transaction = play.transaction()
@@ -192,7 +192,7 @@ def test_e198_a_transactional_commit_does_not_wait_for_the_leader(play: Player) 
     transaction.end()
 
 
-@scenario(kip="KIP-447", not_emulated="transactions")
+@scenario(kip="KIP-447")
 def test_e200_a_static_member_that_was_replaced_commits_in_no_transaction(play: Player) -> None:
     p = play.static_one()
     play.join("", "i1").expect(generation_id=1)

@@ -123,7 +123,7 @@ def test_e239_offsets_survive_a_reload(play: Player) -> None:
     play.fetch(T0, T1).expect({T0: (5, 3, "m", 0), T1: (6, 3, "m", 0)})
 
 
-@scenario(kip="KIP-447", not_emulated="transactions", restarted=True)
+@scenario(kip="KIP-447", restarted=True)
 def test_e240_an_offset_of_an_open_transaction_is_not_stable_until_it_ends(play: Player) -> None:
     play.commit(-1, "", {T0: 5}).expect(0)
     transaction = play.transaction()

@@ -69,7 +69,7 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
         transactions = request.transactions
     for wanted in transactions:
         partitions = _partitions(wanted.topics)
-        unknown = {at for at in partitions if not 0 <= at[1] < store.cluster.partition_count(at[0])}
+        unknown = {at for at in partitions if not 0 <= at[1] < _partition_count(store, at[0])}
         if unknown:
             # the coordinator is not asked: an unknown topic hides its errors
             adds.results[wanted.transactional_id] = {
@@ -82,6 +82,12 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
             _add(store, now, adds, wanted, partitions)
     if transactions and not adds.waiting:
         store.reply(call, response(adds))
+
+
+def _partition_count(store: TransactionStore, topic: str) -> int:
+    # groups are coordinated, and commit in transactions, before their topic exists
+    cluster = store.cluster
+    return len(cluster.planned_topic().logs) if topic == OFFSETS_TOPIC else cluster.partition_count(topic)
 
 
 def add_offsets(store: TransactionStore, now: int, call: Call, request: AddOffsetsToTxnRequest) -> None:

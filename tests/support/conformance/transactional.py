@@ -57,8 +57,11 @@ class TransactionalProducer:
     def create_topic(self) -> None:
         """Create the topic, unless it exists."""
         wanted = CreatableTopic(name=self.topic, num_partitions=2, replication_factor=1)
-        self._ask(CreateTopicsRequest(topics=(wanted,), timeout_ms=30_000), 2)
+        asked = self._play.ask(CreateTopicsRequest(topics=(wanted,), timeout_ms=30_000), 2)
         limit = self._play.target.seconds + LIMIT_S
+        # a broker with a busy disk takes a while
+        self._play.target.pass_time(lambda: asked.is_over, limit)
+        asked.unrecorded()
         while self.latest(0)[0]:
             assert self._play.target.seconds < limit, f"{self.topic} has no leader"
             self._play.wait(0.1)
@@ -248,7 +251,7 @@ class TransactionalProducer:
             topics=(FetchTopic(topic=self.topic, partitions=(place,)),),
         )
         (row,) = self._ask(request, 11).responses[0].partitions
-        assert row.error_code == 0
+        assert row.error_code == 0, row
         aborted = row.aborted_transactions
         listed = None if aborted is None else [(each.producer_id, each.first_offset) for each in aborted]
         return [header.base_offset for header, _ in read_batches(row.records or b"")], row.last_stable_offset, listed
@@ -257,7 +260,7 @@ class TransactionalProducer:
         """ListOffsets v5 of partition 0: (error, offset)."""
         row = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
         request = ListOffsetsRequest(
-            isolation_level=level, topics=(ListOffsetsTopic(name=self.topic, partitions=(row,)),)
+            replica_id=-1, isolation_level=level, topics=(ListOffsetsTopic(name=self.topic, partitions=(row,)),)
         )
         found = self._ask(request, 5).topics[0].partitions[0]
         return found.error_code, found.offset
