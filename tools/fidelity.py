@@ -55,7 +55,6 @@ def brokers_table() -> str:
         "scenarios",
         "answers",
         comparison.WAITING,
-        comparison.NOT_EMULATED,
         NOT_IN_RELEASE,
     )
     return table(head, [_broker(release) for release in RELEASES.values()])
@@ -65,7 +64,7 @@ def _broker(release: Release) -> tuple[str, ...]:
     origin, responses = goldens.origin(release), golden(release.name)
     cells = Counter(cell(scenario, release) for scenario in load().values())
     total = sum(map(len, responses.values()))
-    counts = (len(responses), total, cells[comparison.WAITING], cells[comparison.NOT_EMULATED], cells[NOT_IN_RELEASE])
+    counts = (len(responses), total, cells[comparison.WAITING], cells[NOT_IN_RELEASE])
     build = (
         (f"{release.version}, {release.coordinator} coordinator", origin.commit_id, origin.recorded_on)
         if origin
@@ -117,20 +116,18 @@ def _behaviour(behaviour: object) -> str:
 
 
 NOT_EMULATED = {
-    ApiKey.PRODUCE: "transactions (48), LogAppendTime",
+    ApiKey.PRODUCE: "LogAppendTime",
     ApiKey.FETCH: "followers, diverging epochs, conversion for v0-3, preferred read replicas",
     ApiKey.LIST_OFFSETS: "v0 with `max_num_offsets` above 1 (there are no segments); tiered storage",
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",
     ApiKey.OFFSET_COMMIT: "member epochs of KIP-848 groups; the ZooKeeper of brokers of 2.4 and 2.8",
-    ApiKey.OFFSET_FETCH: "transactional offsets; member epochs of KIP-848 groups (ignored, as for a classic group); "
+    ApiKey.OFFSET_FETCH: "member epochs of KIP-848 groups (ignored, as for a classic group); "
     "the ZooKeeper of brokers of 2.4 and 2.8",
-    ApiKey.FIND_COORDINATOR: "share groups (INVALID_REQUEST); a transactional id gets a coordinator, so that its "
-    "producer fails at InitProducerId with a reason",
+    ApiKey.FIND_COORDINATOR: "share groups (INVALID_REQUEST)",
     ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts)",
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
-    ApiKey.INIT_PRODUCER_ID: "transactions; a transactional id gets 53, which clients treat as fatal",
     ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics and brokers (42)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers, loggers and groups (42)",

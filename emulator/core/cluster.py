@@ -402,17 +402,18 @@ class ClusterState:
         topic = self.topics.get(name) or self._plans.get(name)
         if topic is None:
             topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(_INTERNAL_CONFIGS[name]))
-            self._add_partitions(topic, self.place_replicas(*self._internal_shape(name)))
+            count_, copies = self._internal_shape(name)
+            self._add_partitions(topic, self.place_replicas(range(count_), copies))
             if name != OFFSETS_TOPIC:
                 # its coordinators begin now
                 self.leader_changes += 1
         return topic
 
-    def _internal_shape(self, name: str) -> tuple[range, int]:
+    def _internal_shape(self, name: str) -> tuple[int, int]:
         settings = self.settings
         if name == OFFSETS_TOPIC:
-            return range(settings.offsets_topic_num_partitions), settings.offsets_topic_replication_factor
-        return range(settings.transaction_state_log_num_partitions), settings.transaction_state_log_replication_factor
+            return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor
+        return settings.transaction_state_log_num_partitions, settings.transaction_state_log_replication_factor
 
     def coordinated_by(self, node_id: int, name: str = OFFSETS_TOPIC) -> dict[int, int]:
         """Return the leader epoch of each partition of an internal topic that a broker coordinates."""
@@ -421,18 +422,13 @@ class ClusterState:
         plan = self.planned_topic(name)
         return {at: plan.epochs[at] for at, leader in enumerate(plan.leaders) if leader == node_id}
 
-    def coordinator_of(self, group_id: str) -> int:
-        """Return the node id of a group's coordinator, or NO_LEADER."""
-        return self.planned_topic().leader(self.partition_of(group_id))
+    def coordinator_of(self, key: str, name: str = OFFSETS_TOPIC) -> int:
+        """Return the node id of the coordinator of a group, or of a transactional id, or NO_LEADER."""
+        return self.planned_topic(name).leader(self.partition_of(key, name))
 
-    def transaction_coordinator_of(self, transactional_id: str) -> int:
-        """Return the node id of a transactional id's coordinator, or NO_LEADER."""
-        count_ = self.settings.transaction_state_log_num_partitions
-        return self.planned_topic(TRANSACTIONS_TOPIC).leader(offsets_partition(transactional_id, count_))
-
-    def partition_of(self, group_id: str) -> int:
-        """Return the partition of `__consumer_offsets` that stores a group."""
-        return offsets_partition(group_id, self.settings.offsets_topic_num_partitions)
+    def partition_of(self, key: str, name: str = OFFSETS_TOPIC) -> int:
+        """Return the partition of an internal topic that stores a group or transactional id."""
+        return offsets_partition(key, self._internal_shape(name)[0])
 
     def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Extend a topic to `count` partitions; `replicas` are those of the new ones."""

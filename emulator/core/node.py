@@ -145,7 +145,7 @@ class NodeCore:
         if key_type == GROUP:
             node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
         else:
-            node_id = self.cluster.transaction_coordinator_of(key)
+            node_id = self.cluster.coordinator_of(key, TRANSACTIONS_TOPIC)
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:
             return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)

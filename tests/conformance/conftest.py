@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) != ABSENT]
         if scenario.number != OTHER_SETTINGS:
             targets.append(EMULATOR)
-        if scenario.not_emulated or scenario.waiting:
+        if scenario.waiting:
             # skipped, and counted once
             targets = [f"core-{NEWEST.name}"]
         metafunc.parametrize("play", targets, indirect=True)

@@ -22,7 +22,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from brokers.kafka_releases import RELEASES
-from conformance.comparison import NOT_APPLICABLE, NOT_EMULATED, SLOW, WAITING, Report, conform
+from conformance.comparison import NOT_APPLICABLE, SLOW, WAITING, Report, conform
 from conformance.scenarios import load
 
 if TYPE_CHECKING:
@@ -66,14 +66,12 @@ def _show(progress: Progress, task: TaskID, done: int, of: int) -> None:
 
 def _table(reports: Iterable[tuple[Report, float]]) -> Table:
     table = Table("broker", "Kafka", "applicable", "agreeing", "differing", "waiting", "slow, not played")
-    for heading in (NOT_EMULATED, NOT_APPLICABLE, "time"):
+    for heading in (NOT_APPLICABLE, "time"):
         table.add_column(heading)
     for report, seconds in reports:
         release, counts = report.release, report.counts
-        numbers = (
-            *(report.applicable, report.agreeing, len(report.differing), counts[WAITING], counts[SLOW]),
-            *(counts[NOT_EMULATED], counts[NOT_APPLICABLE]),
-        )
+        agreeing, differing = report.agreeing, len(report.differing)
+        numbers = (report.applicable, agreeing, differing, counts[WAITING], counts[SLOW], counts[NOT_APPLICABLE])
         table.add_row(release.name, f"{release.version} {release.coordinator}", *map(str, numbers), f"{seconds:.0f} s")
     for column in table.columns[2:]:
         column.justify = "right"

@@ -30,7 +30,6 @@ def played_at(kind: type[CoreTarget], play: Callable[[Player], None]) -> list[fl
         configuration=configuration,
         slow=False,
         restarted=False,
-        not_emulated=None,
         waiting=None,
     )
     scales: list[float] = []

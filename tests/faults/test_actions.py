@@ -18,9 +18,16 @@ from koordinator.emulator.core.effects import Call
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -41,6 +48,16 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 
 if TYPE_CHECKING:
     from clients.frame_clients import Peer
@@ -52,7 +69,7 @@ HEARTBEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody"
 
 def codes(response: Any) -> list[int]:
     """Return every error code in a message, including its rows."""
-    result = [] if not hasattr(response, "error_code") else [response.error_code]
+    result = [getattr(response, name) for name in ("error_code", "partition_error_code") if hasattr(response, name)]
     for name in getattr(type(response), "__dataclass_fields__", ()):
         value = getattr(response, name)
         if isinstance(value, tuple):
@@ -145,6 +162,18 @@ REQUESTS: dict[str, Any] = {
     ),
     "Fetch": FetchRequest(),
     "InitProducerId": InitProducerIdRequest(),
+    "AddOffsetsToTxn": AddOffsetsToTxnRequest(transactional_id="x", group_id=GROUP),
+    "TxnOffsetCommit": TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id=GROUP,
+        topics=(
+            TxnOffsetCommitRequestTopic(name="t", partitions=(TxnOffsetCommitRequestPartition(partition_index=0),)),
+        ),
+    ),
+    "EndTxn": EndTxnRequest(transactional_id="x"),
+    "WriteTxnMarkers": WriteTxnMarkersRequest(
+        markers=(WritableTxnMarker(topics=(WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)),),
+    ),
     "ApiVersions": ApiVersionsRequest(),
 }
 
@@ -162,6 +191,12 @@ def request_of(api: str, version: int) -> Message:
             return OffsetFetchRequest(group_id=GROUP, topics=(topic,))
         topics = OffsetFetchRequestTopics(name="t", partition_indexes=(0,))
         return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=GROUP, topics=(topics,)),))
+    if api == "AddPartitionsToTxn":
+        topics = (AddPartitionsToTxnTopic(name="t", partitions=(0,)),)
+        if version < 4:
+            return AddPartitionsToTxnRequest(v3_and_below_transactional_id="x", v3_and_below_topics=topics)
+        transaction = AddPartitionsToTxnTransaction(transactional_id="x", topics=topics)
+        return AddPartitionsToTxnRequest(transactions=(transaction,))
     message: Message = REQUESTS[api]
     return message
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from koordinator.wire.messages.find_coordinator import Coordinator
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.metadata import MetadataResponse
@@ -46,16 +47,23 @@ PLACES_OF: Mapping[str, tuple[str, ...]] = {
     "Produce": ("partition",),
     "Fetch": ("top",),
     "InitProducerId": ("top",),
+    "AddPartitionsToTxn": ("partition",),
     "AddOffsetsToTxn": ("top",),
     "TxnOffsetCommit": ("partition",),
     "EndTxn": ("top",),
+    "WriteTxnMarkers": ("partition",),
     "ApiVersions": ("top",),
 }
 """The places of errors in the response to each API, the default first. `top` is the whole response, or each group or
 topic that the request names."""
 
-IDENTITY_FIELDS = ("key", "group_id", "name", "topic_id", "partition_index", "index", "member_id", "group_instance_id")
+IDENTITY_FIELDS = (
+    *("key", "group_id", "name", "topic_id", "partition_index", "index", "member_id", "group_instance_id"),
+    *("transactional_id", "producer_id"),
+)
 """The fields by which a row of a response names the row of the request."""
+
+ERROR_FIELDS = ("error_code", "partition_error_code")
 
 ROW_VALUES: Mapping[type, Mapping[str, object]] = {
     Coordinator: {"node_id": -1, "port": -1},
@@ -78,7 +86,9 @@ def error_response(call: Call, request: Message, error: Error, at: str | None) -
         isinstance(request, OffsetFetchRequest) and call.api_version < GROUP_ERROR_SINCE
     )
     cls = APIS[call.api_key].response
-    return cls(**_error_fields(cls, declaration_of(cls).versions.max, request, error, in_rows=in_rows))
+    # of AddPartitionsToTxn, clients and brokers use different fields
+    version = call.api_version if cls is AddPartitionsToTxnResponse else declaration_of(cls).versions.max
+    return cls(**_error_fields(cls, version, request, error, in_rows=in_rows))
 
 
 def check_place(api: str, at: str | None) -> None:
@@ -105,10 +115,11 @@ def _error_fields(cls: type[Message], version: int, source: Any, error: Error, *
     specs = {name: spec for name, spec in fields_of(cls).items() if version in spec.versions}
     rows = {name: spec.type for name, spec in specs.items() if isinstance(spec.type, type) and spec.is_array}
     nested = {name: row for name, row in rows.items() if _has_error(row, version)}
-    if "error_code" in specs and not (in_rows and nested):
-        return {"error_code": error}
+    places = [name for name in ERROR_FIELDS if name in specs]
+    if places and not (in_rows and nested):
+        return {places[0]: error}
     return {
-        name: tuple(_row(row, version, element, error, in_rows=in_rows) for element in _elements(source, name))
+        name: tuple(_row(row, version, element, error, in_rows=in_rows) for element in _elements(source, name, version))
         for name, row in nested.items()
     }
 
@@ -126,15 +137,15 @@ def _row(cls: type[Message], version: int, element: object, error: Error, *, in_
     return cls(**values, **_error_fields(cls, version, element, error, in_rows=in_rows))
 
 
-def _elements(source: Any, name: str) -> tuple[Any, ...]:  # noqa: ANN401 - a message, or a row of one
+def _elements(source: Any, name: str, version: int) -> tuple[Any, ...]:  # noqa: ANN401 - a message, or a row of one
     """Return the array of a request that a response array mirrors: of the same name, or the only array."""
-    arrays = [field for field, spec in fields_of(type(source)).items() if spec.is_array]
+    arrays = [field for field, spec in fields_of(type(source)).items() if spec.is_array and version in spec.versions]
     return getattr(source, name if name in arrays else arrays[0]) or ()
 
 
 def _has_error(cls: type[Message], version: int) -> bool:
     """Return whether a row, or a row inside it, has an error code in this version."""
     specs = {name: spec for name, spec in fields_of(cls).items() if version in spec.versions}
-    return "error_code" in specs or any(
+    return not specs.keys().isdisjoint(ERROR_FIELDS) or any(
         spec.is_array and isinstance(spec.type, type) and _has_error(spec.type, version) for spec in specs.values()
     )

@@ -100,6 +100,11 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.INVALID_RECORD,
         Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
         Error.INVALID_PRODUCER_EPOCH,
+        Error.INVALID_PRODUCER_ID_MAPPING,
+        Error.INVALID_TXN_STATE,
+        Error.CONCURRENT_TRANSACTIONS,
+        Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        Error.TRANSACTION_ABORTABLE,
         Error.UNKNOWN_PRODUCER_ID,
         Error.UNSUPPORTED_COMPRESSION_TYPE,
     },
@@ -123,8 +128,20 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.PRODUCER_FENCED,
         Error.INVALID_PRODUCER_EPOCH,
     },
+    ("AddPartitionsToTxn", "partition"): _TRANSACTION
+    | _TOPIC
+    | {Error.OPERATION_NOT_ATTEMPTED, Error.INVALID_TXN_STATE, Error.CLUSTER_AUTHORIZATION_FAILED},
     ("AddOffsetsToTxn", "top"): _TRANSACTION | {Error.GROUP_AUTHORIZATION_FAILED},
     ("EndTxn", "top"): _TRANSACTION | {Error.INVALID_TXN_STATE, Error.UNSUPPORTED_VERSION},
+    ("WriteTxnMarkers", "partition"): _LEADER
+    | {
+        Error.CLUSTER_AUTHORIZATION_FAILED,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.NOT_ENOUGH_REPLICAS,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.TRANSACTION_COORDINATOR_FENCED,
+        Error.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    },
     ("TxnOffsetCommit", "partition"): _TRANSACTION
     | _TOPIC
     | {

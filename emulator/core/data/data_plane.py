@@ -47,7 +47,7 @@ from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import produce, refuse_produce, storage_failure
-from .topic import OFFSETS_TOPIC
+from .topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
 from .transactional_produce import (
     RETRIES_MAX,
@@ -350,7 +350,7 @@ class DataPlane:
         """Ask the transaction coordinator whether these batches may start their transaction here."""
         token = next(self.cluster.request_tokens)
         self._to_verify[token] = waiting
-        node_id = self.cluster.transaction_coordinator_of(waiting.request.transactional_id or "")
+        node_id = self.cluster.coordinator_of(waiting.request.transactional_id or "", TRANSACTIONS_TOPIC)
         request = verification(waiting.call, waiting.request, waiting.batches)
         self._effects.append(SendRequest(node_id, token, VERIFICATION_VERSION, request))
 

@@ -94,10 +94,10 @@ class Producers:
         producer = self._producers.get(producer_id)
         return producer is not None and producer.open_since != NONE and epoch in {None, producer.epoch}
 
-    def is_older(self, header: BatchHeader) -> bool:
-        """Return whether the batch has an earlier epoch than the producer's latest here."""
-        producer = self._producers.get(header.producer_id)
-        return producer is not None and header.producer_epoch < producer.epoch
+    def is_fenced(self, producer_id: int, epoch: int) -> bool:
+        """Return whether the epoch is earlier than the producer's latest here."""
+        producer = self._producers.get(producer_id)
+        return producer is not None and epoch < producer.epoch
 
     def first_unstable(self, end: int) -> int:
         """Return the last stable offset of a log whose high watermark is `end`.

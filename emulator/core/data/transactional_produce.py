@@ -89,9 +89,10 @@ def to_verify(
     for at, header in batches.items():
         log = cluster.log(*at)
         assert log is not None, f"{at} exists"
+        producers, producer_id = log.producers, header.producer_id
         epoch = header.producer_epoch if dialect.verifies_epoch_of_open_transactions else None
-        if not log.producers.has_open(header.producer_id, epoch) and not log.producers.is_older(header):
-            log.producers.begin_verification(header)
+        if not producers.has_open(producer_id, epoch) and not producers.is_fenced(producer_id, header.producer_epoch):
+            producers.begin_verification(header)
             starting[at] = header
     return starting
 

@@ -24,7 +24,7 @@ from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
-from ..data.topic import OFFSETS_TOPIC
+from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
 from .classic.membership import validate_member
@@ -33,6 +33,7 @@ from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record
 
 if TYPE_CHECKING:
+    from ..data.log import PartitionLog
     from ..effects import Call
     from .group_store import GroupStore
     from .pending_writes import Refused
@@ -73,9 +74,13 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
     return _commit(store, now, call, request, refused)
 
 
+def _log(store: GroupStore, request: TxnOffsetCommitRequest) -> PartitionLog | None:
+    return store.cluster.log(OFFSETS_TOPIC, store.partition_of(request.group_id))
+
+
 def _is_open(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:
     """Return whether the producer's transaction has offsets in the group's partition already."""
-    log = store.cluster.log(OFFSETS_TOPIC, store.partition_of(request.group_id))
+    log = _log(store, request)
     return log is not None and log.producers.has_open(request.producer_id, request.producer_epoch)
 
 
@@ -90,7 +95,7 @@ def _ask_transaction_coordinator(
         verify_only=call.api_version < ADDS_SINCE,
         topics=(AddPartitionsToTxnTopic(name=OFFSETS_TOPIC, partitions=(partition,)),),
     )
-    node_id = store.cluster.transaction_coordinator_of(request.transactional_id)
+    node_id = store.cluster.coordinator_of(request.transactional_id, TRANSACTIONS_TOPIC)
     store.send(
         node_id,
         VERIFICATION_VERSION,
@@ -121,6 +126,9 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     """Validate group and member, and write the offsets as one batch of the transaction."""
     group = store.find(now, request.group_id)
     error = _refuse_member(store, group, request)
+    log = _log(store, request)
+    if error is Error.NONE and log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
+        error = Error.INVALID_PRODUCER_EPOCH
     if error is not Error.NONE:
         return _reply(store, call, request, refused, error)
     if group is None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ..data.topic import TRANSACTIONS_TOPIC
 from ..dialect import Dialect
 from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
-from ..groups.records import offsets_partition
 from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
 from .transaction import Change, Transaction, TransactionData
 from .transitions import TransactionStatus, next_status
@@ -59,7 +59,7 @@ class TransactionStore:
 
     def partition_of(self, transactional_id: str) -> int:
         """Return the partition of `__transaction_state` that stores a transactional id."""
-        return offsets_partition(transactional_id, self.settings.transaction_state_log_num_partitions)
+        return self.cluster.partition_of(transactional_id, TRANSACTIONS_TOPIC)
 
     def status(self, transactional_id: str) -> Error:
         """Return NONE if this node serves the transactional id, else INVALID_REQUEST (for ""), 14 or 16."""

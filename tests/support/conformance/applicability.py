@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 PATH = Path(__file__).parents[2] / "conformance" / "applicability.toml"
 
 ABSENT = "API absent in release"
-TRANSACTIONS = "transactions"
 ONE_BROKER = "needs two brokers"
 REASONS = (
     ONE_BROKER,
     "state not reachable from outside",
     "setting not expressible",
     ABSENT,
-    TRANSACTIONS,
 )
 """All valid reasons."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from brokers.kafka_pool import Pool
 
 from conformance import goldens
-from conformance.applicability import TRANSACTIONS, left_out
+from conformance.applicability import left_out
 from conformance.goldens import Origin
 from conformance.kafka_target import KafkaTarget
 from conformance.player import Absent
@@ -37,8 +37,7 @@ SCALE = 0.25
 JOBS = 12
 """Scenarios played to brokers concurrently. They mostly wait."""
 
-PLAYED, WAITING, SLOW = "played", "waiting", "slow"
-NOT_EMULATED, NOT_APPLICABLE = "not emulated", "not applicable"
+PLAYED, WAITING, SLOW, NOT_APPLICABLE = "played", "waiting", "slow", "not applicable"
 """Outcomes of scenarios that are not played."""
 
 
@@ -83,8 +82,6 @@ class Report:
 
 def outcome(scenario: Scenario, reason: str | None, *, slow: bool) -> str:
     """Return the outcome of a scenario; `reason` is why it does not apply to the broker, if it does not."""
-    if reason == TRANSACTIONS:
-        return NOT_EMULATED
     if scenario.waiting:
         return WAITING
     if reason is not None:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -73,7 +73,6 @@ class Scenario:
     configuration: Configuration
     slow: bool
     restarted: bool
-    not_emulated: str | None
     waiting: str | None
 
     @property
@@ -91,7 +90,6 @@ def scenario(
     kip: str,
     slow: bool = False,
     restarted: bool = False,
-    not_emulated: Literal["transactions"] | None = None,
     waiting: str | None = None,
     **configuration: float,
 ) -> Callable[[Play], Play]:
@@ -101,7 +99,6 @@ def scenario(
         kip: the source of the behaviour: "KIP-394", "KAFKA-12890", "base".
         slow: unscalable, because Kafka's limit is fixed or counted in minutes.
         restarted: a single-node broker is restarted, so it cannot be shared.
-        not_emulated: the feature that the emulator leaves out.
         waiting: the feature that the emulator does not have yet.
         configuration: of the broker, see `Configuration`.
     """
@@ -121,14 +118,11 @@ def scenario(
             configuration=wanted,
             slow=slow,
             restarted=restarted,
-            not_emulated=not_emulated,
             waiting=waiting,
         )
         marked = pytest.mark.kip(kip)(play)
         if slow:
             marked = pytest.mark.slow(marked)
-        if not_emulated:
-            marked = pytest.mark.skip(reason=f"not emulated: {not_emulated}")(marked)
         if waiting:
             marked = pytest.mark.skip(reason=f"waiting: {waiting}")(marked)
         return marked
