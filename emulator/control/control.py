@@ -20,6 +20,9 @@ from .puppets.operations import Puppets
 from .puppets.supervisor import PuppetSupervisor
 from .snapshots.operations import Snapshots
 from .time.clocks import Clocks
+from .transactions.operations import Transactions
+from .transactions.producers import PuppetProducers
+from .transactions.supervisor import ProducerSupervisor
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class Control:
         self._runtime = runtime
         self._deliver = deliver
         injector, supervisor = FaultInjector(runtime, seed), PuppetSupervisor(runtime)
+        producers = ProducerSupervisor(runtime)
         faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver)
 
         def remove_rules(now: int) -> None:
@@ -52,7 +56,11 @@ class Control:
             for hold_id in list(injector.hold_points):
                 holds.remove(now, hold=hold_id)
 
-        resets = {"rules": remove_rules, "holds": remove_holds, "puppets": supervisor.stop_all}
+        def stop_puppets(now: int) -> None:
+            supervisor.stop_all(now)
+            producers.stop_all(now)
+
+        resets = {"rules": remove_rules, "holds": remove_holds, "puppets": stop_puppets}
         parts: tuple[object, ...] = (
             Clocks(runtime, deliver),
             Events(runtime.trace),
@@ -60,9 +68,11 @@ class Control:
             Groups(runtime, deliver),
             holds,
             Nodes(runtime, host, deliver),
+            PuppetProducers(runtime, deliver, producers),
             Puppets(runtime, deliver, supervisor),
             Snapshots(runtime, deliver, resets),
             Topics(runtime),
+            Transactions(runtime, deliver),
             Verbs(runtime, deliver),
             Verify(runtime),
         )

@@ -22,6 +22,8 @@ from .nodes import Nodes
 from .puppets.operations import Puppets
 from .snapshots.operations import Snapshots
 from .time.clocks import Clocks
+from .transactions.operations import Transactions
+from .transactions.producers import PuppetProducers
 from .verbs import Verbs
 
 if TYPE_CHECKING:
@@ -34,9 +36,11 @@ PARTS: Mapping[str, type] = {
     "groups": Groups,
     "holds": Holds,
     "nodes": Nodes,
+    "producers": PuppetProducers,
     "puppets": Puppets,
     "snapshots": Snapshots,
     "topics": Topics,
+    "transactions": Transactions,
     "verbs": Verbs,
     "verify": Verify,
 }

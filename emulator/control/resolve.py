@@ -12,11 +12,13 @@ from ..config.suggest import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..broker.broker import Broker
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
     from ..core.effects import Effect
     from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.coordinator import Coordinator
+    from ..core.transactions.transaction import Transaction
 
 SHOWN_MAX = 20
 """The most names that a message lists."""
@@ -83,6 +85,14 @@ def group_if_any(runtime: ClusterRuntime, group_id: str) -> ClassicGroup | None:
     """Return a group, also from a paused node; None if it does not exist or its coordinator is down."""
     broker = runtime.broker_of_group(group_id)
     return None if broker is None else broker.node.coordinator.groups.get(group_id)
+
+
+def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction]]:
+    """Return the transactional ids of all running nodes, sorted, with the broker of each coordinator."""
+    found = [
+        (each.id, broker, each) for broker in runtime for each in broker.node.transactions.store.transactions.values()
+    ]
+    return {name: (broker, each) for name, broker, each in sorted(found, key=lambda row: row[0])}
 
 
 def member_named(group: ClassicGroup, name: str) -> ClassicMember:

@@ -117,6 +117,67 @@ class PartitionOffset:
 
 
 @value
+class PendingOffset:
+    """An offset of a group that an open transaction will commit."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+
+
+@value
+class TransactionInfo:
+    """A transactional id at one moment. One that does not exist is Dead, with producer id and epoch -1.
+
+    `partitions` are those of the open transaction, by topic; once it is decided, those that still lack their marker.
+    `started_ms` and `updated_ms` are in ms since the epoch, `started_ms` -1 before the first transaction. `client_id`
+    is that of the last InitProducerId, or empty after the coordinator has moved. `coordinator` is a node id.
+    """
+
+    transactional_id: str
+    state: str = "Dead"
+    producer_id: int = -1
+    producer_epoch: int = -1
+    timeout_ms: int = -1
+    started_ms: int = -1
+    updated_ms: int = -1
+    client_id: str = ""
+    coordinator: int = -1
+    partitions: Assignment = field(default_factory=dict)
+    pending_offsets: list[PendingOffset] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        offsets = "".join(
+            f"; {each.group}: {each.topic}-{each.partition}={each.offset}" for each in self.pending_offsets
+        )
+        identity = f"producer {self.producer_id}, epoch {self.producer_epoch}"
+        return f"{self.state}, {identity}; {_brief(self.partitions)}{offsets}"
+
+
+@value
+class ProducerInfo:
+    """A puppet producer at one moment.
+
+    Producer id and epoch are -1 before its first InitProducerId. `waits_for` is the API of its pending request, `error`
+    the error of its last step; both may be None.
+    """
+
+    name: str
+    transactional_id: str
+    client_id: str
+    producer_id: int
+    producer_epoch: int
+    waits_for: str | None
+    error: str | None
+
+    def __str__(self) -> str:
+        pending = f", waiting for {self.waits_for}" if self.waits_for else ""
+        error = f", error {self.error}" if self.error else ""
+        return f"producer {self.producer_id}, epoch {self.producer_epoch}{pending}{error}"
+
+
+@value
 class ClockReading:
     """A group's clock: its mode, its time in ms since the epoch, and its lead over the node's clock in ms."""
 

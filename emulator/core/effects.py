@@ -237,6 +237,7 @@ class TransactionChanged:
     epoch: int
     partitions: tuple[tuple[str, int], ...]
     cause: str
+    client_id: str = ""
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired | TransactionChanged

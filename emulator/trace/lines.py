@@ -198,6 +198,7 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 "state_from": event.before,
                 "state_to": event.after,
                 "cause": event.cause,
+                "client_id": event.client_id or None,
                 "body": {
                     "transactional_id": event.transactional_id,
                     "producer_id": event.producer_id,

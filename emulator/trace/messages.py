@@ -5,14 +5,19 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from koordinator.wire.messages.connect_protocol import CONNECT, read_worker_assignment
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
+from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from koordinator.wire.messages.produce import ProduceResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersResponse
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ WITH_BODY = frozenset(
         LeaveGroupResponse,
         OffsetCommitRequest,
         OffsetCommitResponse,
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
     }
 )
 """The messages whose lines have a body."""
@@ -47,7 +54,16 @@ MULTI_GROUP_REQUESTS = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
 """Requests that may name several groups."""
 
 ROW_ERROR_RESPONSES = frozenset(
-    {OffsetCommitResponse, LeaveGroupResponse, OffsetFetchResponse, FindCoordinatorResponse}
+    {
+        AddPartitionsToTxnResponse,
+        FindCoordinatorResponse,
+        LeaveGroupResponse,
+        OffsetCommitResponse,
+        OffsetFetchResponse,
+        ProduceResponse,
+        TxnOffsetCommitResponse,
+        WriteTxnMarkersResponse,
+    }
 )
 """Responses whose rows have error codes."""
 
@@ -71,8 +87,17 @@ def error_of(response: Message) -> int:
         return code
     rows: Iterable[int]
     match response:
-        case OffsetCommitResponse():
+        case OffsetCommitResponse() | TxnOffsetCommitResponse():
             rows = (row.error_code for topic in response.topics for row in topic.partitions)
+        case ProduceResponse():
+            rows = (row.error_code for topic in response.responses for row in topic.partition_responses)
+        case AddPartitionsToTxnResponse():
+            added = [*response.results_by_topic_v3_and_below]
+            added += [topic for each in response.results_by_transaction for topic in each.topic_results]
+            rows = (row.partition_error_code for topic in added for row in topic.results_by_partition)
+        case WriteTxnMarkersResponse():
+            topics = [topic for marker in response.markers for topic in marker.topics]
+            rows = (row.error_code for topic in topics for row in topic.partitions)
         case LeaveGroupResponse():
             rows = (response.error_code, *(row.error_code for row in response.members))
         case OffsetFetchResponse():
@@ -195,6 +220,30 @@ def _(request: OffsetCommitRequest) -> Line:
 
 
 @_body.register
+def _(request: TxnOffsetCommitRequest) -> Line:
+    return {
+        **_producer(request),
+        "offsets": [
+            [topic.name, row.partition_index, row.committed_offset]
+            for topic in request.topics
+            for row in topic.partitions
+        ],
+    }
+
+
+@_body.register
+def _(response: TxnOffsetCommitResponse) -> Line | None:
+    rows = [(topic.name, row) for topic in response.topics for row in topic.partitions]
+    refused = [[name, row.partition_index, row.error_code] for name, row in rows if row.error_code]
+    return {"refused": refused} if refused else None
+
+
+@_body.register
+def _(request: EndTxnRequest) -> Line:
+    return {**_producer(request), "commit": request.committed}
+
+
+@_body.register
 def _(response: OffsetCommitResponse) -> Line | None:
     refused = [
         [topic.name or str(topic.topic_id), row.partition_index, row.error_code]
@@ -211,6 +260,14 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return {row.topic: list(row.partitions) for row in read_assignment(assignment).assigned_partitions}
     except Malformed:
         return None
+
+
+def _producer(request: EndTxnRequest | TxnOffsetCommitRequest) -> Line:
+    return {
+        "transactional_id": request.transactional_id,
+        "producer_id": request.producer_id,
+        "producer_epoch": request.producer_epoch,
+    }
 
 
 def _worker_assignment(assignment: bytes) -> Line | None:

@@ -15,6 +15,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.sync_group import SyncGroupRequest
+from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 from .events import RequestReceived, ResponseSent
 from .messages import BODY_BYTES_MAX, WITH_BODY
@@ -88,7 +89,7 @@ def _elements(message: Message) -> int:
             return len(message.assignments)
         case JoinGroupResponse() | LeaveGroupRequest() | LeaveGroupResponse():
             return len(message.members)
-        case OffsetCommitRequest() | OffsetCommitResponse():
+        case OffsetCommitRequest() | OffsetCommitResponse() | TxnOffsetCommitRequest() | TxnOffsetCommitResponse():
             return sum(1 + len(topic.partitions) for topic in message.topics)
         case _:
             return 0

@@ -20,6 +20,7 @@ from .group import Group
 from .names import GroupLike, NodeLike, group_id_of, node_id_of
 from .nodes import Node
 from .seeding import GroupLines, group_lines
+from .transactions import TransactionControls
 
 if TYPE_CHECKING:
     from koordinator.emulator.control.record_inputs import RecordLike
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .port import Port
 
 
-class Cluster(ClusterFaults):
+class Cluster(ClusterFaults, TransactionControls):
     """A running cluster, from `Emulator` or the pytest fixtures.
 
     Every method may be called from any thread, and raises ClusterStopped after `stop`.

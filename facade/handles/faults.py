@@ -52,6 +52,7 @@ class MatchConditions(TypedDict, total=False):
     broker: NodeLike
     generation: int
     state: str
+    transaction: str
 
 
 class RuleOptions(MatchConditions, total=False):
@@ -214,12 +215,13 @@ class FaultControls(GroupHandle):
     def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
         """Add a rule for requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`.
 
-        Options are conditions (`version client_id member instance_id broker generation state`), at most one trigger
-        (`once times nth every probability`; without one the rule always acts), the rule's `id`, and `optional`: other
-        rules fail the test if they never act. A request without a group, such as Fetch, belongs to this group if one
-        of its members has the client id. Raises RuleError (a ValueError) for a rule that is invalid or cannot match.
+        Options are conditions (`version client_id member instance_id broker generation state transaction`), at most one
+        trigger (`once times nth every probability`; without one the rule always acts), the rule's `id`, and `optional`:
+        other rules fail the test if they never act. A request without a group, such as Fetch, belongs to this group if
+        one of its members has the client id. Raises RuleError (a ValueError) for an invalid rule, or one that cannot
+        match.
         """
-        return _add_rule(self._port, api, action, {**options, "group": self})
+        return add_rule(self._port, api, action, {**options, "group": self})
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests of this group before they are applied, until they are released.
@@ -231,7 +233,7 @@ class FaultControls(GroupHandle):
 
         The conditions are those of `rule`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
-        return _add_hold(self._port, api, {**conditions, "group": self})
+        return add_hold(self._port, api, {**conditions, "group": self})
 
     def lockstep(self, api: str, clients: Sequence[MemberLike]) -> Lockstep:
         """Apply these requests of the group in rounds, one of each client, in any order of arrival.
@@ -251,11 +253,11 @@ class ClusterFaults(Handle):
         At most four rules act on a request: the oldest matching rule that answers it, that delays it, that throttles
         its client, and that changes its group.
         """
-        return _add_rule(self._port, api, action, options)
+        return add_rule(self._port, api, action, options)
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests as `Group.hold` does, of every group unless `group=` is given."""
-        return _add_hold(self._port, api, conditions)
+        return add_hold(self._port, api, conditions)
 
     @property
     def rules(self) -> list[Rule]:
@@ -284,7 +286,8 @@ class ClusterFaults(Handle):
         self._port.call(Faults.disturb, seed=seed)
 
 
-def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:
+def add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:
+    """Add a rule; a wrong action or option raises RuleError."""
     if not isinstance(action, actions.Action):
         raise RuleError(f"action {action!r}: must be one of koordinator.faults, such as faults.drop()")
     _check_names(options, (*CONDITIONS, *TRIGGERS, *OWN_OPTIONS))
@@ -297,7 +300,8 @@ def _add_rule(port: Port, api: str, action: Action, options: Mapping[str, object
     return Rule(port, port.call(Faults.add_rule, rule=rule))
 
 
-def _add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
+def add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
+    """Add a hold; a wrong condition raises RuleError."""
     _check_names(conditions, CONDITIONS)
     return Hold(port, port.call(Holds.add, match={"api": api, **_conditions(conditions)}))
 

@@ -63,6 +63,12 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, VerbControls):
         """The committed offsets, by topic and partition."""
         return {(each.topic, each.partition): each.offset for each in self._port.call(Groups.offsets, group=self.id)}
 
+    @property
+    def pending_offsets(self) -> dict[tuple[str, int], int]:
+        """The offsets that open transactions will commit, by topic and partition (KIP-98)."""
+        pending = self._port.call(Groups.pending_offsets, group=self.id)
+        return {(each.topic, each.partition): each.offset for each in pending}
+
     def events(self) -> list[dict[str, object]]:
         """Return the group's events in the trace, oldest first."""
         return self._port.call(Events.read, group=self.id)

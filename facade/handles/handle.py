@@ -138,9 +138,10 @@ class _Block:
 
 def _check(call: HandleCall) -> None:
     parameters = _parameters(call.function)
-    named = dict(zip(list(parameters)[: len(call.args)], call.args, strict=False)) | dict(call.options)
+    positional = [name for name, (_, _, is_positional) in parameters.items() if is_positional]
+    named = dict(zip(positional, call.args, strict=False)) | dict(call.options)
     for name, value in named.items():
-        hint, default = parameters.get(name, (Any, None))
+        hint, default, _ = parameters.get(name, (Any, None, False))
         # a default may be outside of its annotation's values, such as an empty tuple
         if value is not default and not _fits(value, hint):
             noun = _noun(hint)
@@ -149,11 +150,11 @@ def _check(call: HandleCall) -> None:
 
 
 @cache
-def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
-    """Return the type and the default of each parameter that has one name and one value."""
+def _parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any, bool]]:
+    """Return type and default of each parameter with one name and one value, and whether it may be positional."""
     hints = _hints(inspect.unwrap(function), vars(collections.abc) | vars(sys.modules[function.__module__]))
     return {
-        name: (hints[name], each.default)
+        name: (hints[name], each.default, each.kind is not each.KEYWORD_ONLY)
         for name, each in inspect.signature(function).parameters.items()
         if name in hints and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
     }

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
+from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 from ...core.groups.classic.group import ClassicGroupState
-from ..resolve import group_if_any
+from ...core.node import TRANSACTION
+from ..resolve import group_if_any, transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +93,27 @@ class RequestContext:
             if member_id in group.members
         )
         return tuple(dict.fromkeys(instance for instance in (*named, *known) if instance is not None))
+
+    @property
+    def transactional_ids(self) -> tuple[str, ...]:
+        """The transactional ids that the request names, itself or by producer id; empty ones are left out."""
+        request = self.request
+        match request:
+            case WriteTxnMarkersRequest():
+                producer_ids = {marker.producer_id for marker in request.markers}
+                names = [
+                    name
+                    for name, (_, each) in transactions(self._runtime).items()
+                    if each.data.producer_id in producer_ids
+                ]
+            case AddPartitionsToTxnRequest():
+                names = [each.transactional_id for each in request.transactions]
+                names.append(request.v3_and_below_transactional_id)
+            case FindCoordinatorRequest() if request.key_type == TRANSACTION:
+                names = [*request.coordinator_keys, request.key]
+            case _:
+                names = [getattr(request, "transactional_id", None) or ""]
+        return tuple(filter(None, names))
 
     def find_group(self) -> ClassicGroup | None:
         """Return the request's group from its coordinator; None if there is none or several."""

@@ -45,7 +45,8 @@ class Match:
 
     `version` is written as 4, "2-5" or ">=4". `member` is a member id, a `group.instance.id` or a client id; the empty
     string matches requests without a member id. `broker` is a node id. `state` is the group's state when the request is
-    processed, "Dead" if the group does not exist. A request without a group id (Fetch, …) matches a group, member or
+    processed, "Dead" if the group does not exist. `transaction` is a transactional id; WriteTxnMarkers names it by its
+    producer id. A request without a group id (Fetch, …) matches a group, member or
     state if a member of that group has the same client id.
     """
 
@@ -58,13 +59,14 @@ class Match:
     broker: int | None = None
     generation: int | None = None
     state: str | None = None
+    transaction: str | None = None
     _versions: tuple[int, int] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         # not in a set: JSON may have a list here, which has no hash
         if self.api not in (ANY_API, *API_NAMES):
             raise RuleError(unknown("API", self.api, API_NAMES))
-        for name in ("client_id", "group", "member", "instance_id"):
+        for name in ("client_id", "group", "member", "instance_id", "transaction"):
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise RuleError(f"{name} {value!r}: must be a string")
@@ -140,6 +142,10 @@ class Match:
             yield "instance_id"
         if self.state is not None and self.state not in context.states:
             yield "state"
+        if self.transaction is not None and not any(
+            fnmatchcase(name, self.transaction) for name in context.transactional_ids
+        ):
+            yield "transaction"
 
     def data(self) -> dict[str, object]:
         """Return the JSON object, without fields that are None."""

@@ -84,6 +84,21 @@ class Groups:
             for (topic, partition), committed in (existing.offsets if existing is not None else {}).items()
         ]
 
+    def pending_offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
+        """Return the offsets that open transactions will commit; of several for a partition the one that would win."""
+        existing = group_if_any(self._runtime, group)
+        pending = (
+            [] if existing is None else [each for rows in existing.pending_offsets.values() for each in rows.items()]
+        )
+        # by position: the later record wins
+        latest = dict(sorted(pending, key=lambda row: row[1].position))
+        return [
+            PartitionOffset(
+                *at, each.value.offset, each.value.leader_epoch, each.value.metadata, each.value.commit_timestamp
+            )
+            for at, each in latest.items()
+        ]
+
     def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> None:
         """Replace groups with those of a groups file (`emulator.formats.groups_file`).
 

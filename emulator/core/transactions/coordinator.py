@@ -113,6 +113,19 @@ class TransactionCoordinator:
             case _:
                 assert_never(reply)
 
+    def abort(self, now: int, transactional_id: str, cause: TransactionCause) -> list[Effect]:
+        """Abort an ongoing transaction for a test, and fence its producer as a timeout does.
+
+        Raises ValueError, and changes nothing, if there is nothing to abort.
+        """
+        self._fire_due(now)
+        transaction = self.store.transactions[transactional_id]
+        status = transaction.data.status
+        if status is not TransactionStatus.ONGOING or transaction.change is not None:
+            raise ValueError(f"transaction {transactional_id!r} is {status.value}: only an Ongoing one can be aborted")
+        ending.fence(self.store, now, transaction, cause)
+        return self.store.drain()
+
     def answered(self, now: int, token: int, response: WriteTxnMarkersResponse | None) -> list[Effect]:
         """Take the response to a request of `SendRequest`; None if the broker could not be reached."""
         self._fire_due(now - 1)

@@ -55,6 +55,7 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
     if isinstance(identity, Error):
         return store.reply(call, refused(call, identity))
     producer_id, epoch, last_epoch = identity
+    transaction.client_id = call.client_id
     return store.change(
         now,
         transaction,

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 RETRY_MS = 100
 """The time after which a marker is sent again, as with Kafka's `request.timeout` of the sender's poll."""
 
+DELAYED, LOST = "delayed", "lost"
+"""What a test does to the markers of a partition (`ClusterState.marker_faults`)."""
+
 _GIVES_UP = {Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED}
 _STRUCK_OFF = {Error.NONE, Error.UNSUPPORTED_VERSION, Error.UNSUPPORTED_FOR_MESSAGE_FORMAT}
 
@@ -48,14 +51,18 @@ def send_all(store: TransactionStore, now: int, transaction: Transaction) -> Non
 
 
 def send(store: TransactionStore, now: int, transaction: Transaction, partitions: set[TopicPartition]) -> None:
-    """Send the markers of these partitions to their leaders; a partition that no longer exists needs none."""
+    """Send the markers of these partitions to their leaders; a partition that no longer exists needs none.
+
+    A test may delay the marker of a partition, as if it had no leader, or lose it (`ClusterState.marker_faults`).
+    """
     by_leader: dict[int, list[TopicPartition]] = {}
     for at in sorted(partitions):
         topic = store.cluster.topic(at[0])
-        if topic is None or at[1] >= len(topic.logs):
+        fault = store.cluster.marker_faults.get(at)
+        if topic is None or at[1] >= len(topic.logs) or fault == LOST:
             transaction.unmarked.discard(at)
         else:
-            by_leader.setdefault(topic.leader(at[1]), []).append(at)
+            by_leader.setdefault(NO_LEADER if fault else topic.leader(at[1]), []).append(at)
     if by_leader.pop(NO_LEADER, None):
         store.timers.set(RetryMarkers(transaction.id), now + RETRY_MS)
     data = transaction.data

@@ -131,7 +131,8 @@ class Transaction:
     """A transactional id on its coordinator.
 
     While `change` is set, requests that would change something get CONCURRENT_TRANSACTIONS. `unmarked` holds the
-    partitions whose marker is not written yet; `is_stuck` after a leader has refused one for good.
+    partitions whose marker is not written yet; `is_stuck` after a leader has refused one for good. `client_id` is that
+    of the last InitProducerId, "" after a move of the coordinator.
     """
 
     id: str
@@ -140,6 +141,7 @@ class Transaction:
     change: Change | None = None
     unmarked: set[TopicPartition] = field(default_factory=set)
     is_stuck: bool = False
+    client_id: str = ""
 
     @property
     def is_busy(self) -> bool:

@@ -139,6 +139,7 @@ class TransactionStore:
                 epoch=data.epoch,
                 partitions=tuple(sorted(data.partitions)),
                 cause=change.cause.value,
+                client_id=transaction.client_id,
             )
         )
 

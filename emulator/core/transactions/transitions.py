@@ -46,6 +46,7 @@ class TransactionCause(Enum):
     ABORTED_EMPTY = "aborted_empty"
     TIMED_OUT = "timed_out"
     FENCED = "fenced"
+    OPERATOR = "operator"
     MARKERS_WRITTEN = "markers_written"
     EXPIRED = "expired"
 
@@ -63,6 +64,7 @@ TRANSITIONS: dict[tuple[TransactionStatus, TransactionCause], TransactionStatus]
     (_ONGOING, TransactionCause.ABORTED): _PREPARE_ABORT,
     (_ONGOING, TransactionCause.TIMED_OUT): _PREPARE_ABORT,
     (_ONGOING, TransactionCause.FENCED): _PREPARE_ABORT,
+    (_ONGOING, TransactionCause.OPERATOR): _PREPARE_ABORT,
     (_PREPARE_COMMIT, TransactionCause.MARKERS_WRITTEN): _COMMITTED,
     (_PREPARE_ABORT, TransactionCause.MARKERS_WRITTEN): _ABORTED,
 }

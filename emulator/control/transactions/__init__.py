@@ -1,0 +1,1 @@
+"""Operations on transactions, and scripted transactional producers."""

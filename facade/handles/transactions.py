@@ -1,0 +1,270 @@
+"""The handle of a transactional id, and the part of `Cluster` that finds it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from koordinator.emulator.control.results import PendingOffset, ProducerInfo, TransactionInfo
+from koordinator.emulator.control.transactions.operations import Transactions
+from koordinator.emulator.control.transactions.producers import PuppetProducers
+
+from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
+from .handle import Handle
+from .names import GroupLike, MemberLike, exact_glob, group_id_of, member_name
+from .nodes import Node
+from .port import WAIT_S
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from koordinator.emulator.control.faults.actions import Action
+    from koordinator.emulator.control.record_inputs import RecordLike
+
+    from .port import Port
+
+__all__ = [
+    "PendingOffset",
+    "ProducerInfo",
+    "PuppetProducer",
+    "Transaction",
+    "TransactionControls",
+    "TransactionInfo",
+    "TransactionTimeout",
+]
+
+
+class TransactionTimeout(AssertionError):
+    """A transaction did not reach a state in time. The text describes it."""
+
+
+class Transaction(Handle):
+    """A transactional id, which need not exist yet. Each property asks its coordinator.
+
+    An override that is impossible in the current state raises ValueError and changes nothing.
+    """
+
+    id: str
+
+    def __init__(self, port: Port, transactional_id: str) -> None:
+        self._port = port
+        self.id = transactional_id
+
+    def __repr__(self) -> str:
+        return f"<Transaction {self.id!r}>"
+
+    def describe(self) -> TransactionInfo:
+        """Return the whole transactional id at one moment."""
+        return self._port.call(Transactions.describe, transaction=self.id)
+
+    @property
+    def state(self) -> str:
+        """Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort; Dead if it does not exist."""
+        return self.describe().state
+
+    @property
+    def producer_id(self) -> int:
+        """The current producer id; -1 if the transactional id does not exist."""
+        return self.describe().producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        """The current epoch: requests with an earlier one are refused."""
+        return self.describe().producer_epoch
+
+    @property
+    def partitions(self) -> Mapping[str, list[int]]:
+        """The partitions of the open transaction by topic; once it is decided, those that lack their marker."""
+        return self.describe().partitions
+
+    @property
+    def pending_offsets(self) -> dict[str, dict[tuple[str, int], int]]:
+        """The offsets that the transaction will commit, by group, then by topic and partition."""
+        found: dict[str, dict[tuple[str, int], int]] = {}
+        for each in self.describe().pending_offsets:
+            found.setdefault(each.group, {})[each.topic, each.partition] = each.offset
+        return found
+
+    @property
+    def coordinator(self) -> Node | None:
+        """The broker that coordinates the transactional id; None if no broker does."""
+        node_id = self.describe().coordinator
+        return None if node_id < 0 else Node(self._port, node_id)
+
+    def wait_state(self, state: str, timeout: float = WAIT_S) -> Transaction:
+        """Wait until the transactional id is in a state. Raises TransactionTimeout after `timeout` seconds."""
+        if not self._port.wait(Transactions.meets, timeout, transaction=self.id, state=state):
+            raise TransactionTimeout(
+                f"transaction {self.id!r} was not {state} within {timeout:g} s; it is {self.describe()}"
+            )
+        return self
+
+    def abort(self) -> None:
+        """Abort the Ongoing transaction and fence its producer, as an operator does with `Admin.fenceProducers`."""
+        self._port.call(Transactions.abort, transaction=self.id)
+
+    def expire(self) -> None:
+        """Let the timeout of the Ongoing transaction pass now: it is aborted and its producer fenced."""
+        self._port.call(Transactions.expire, transaction=self.id)
+
+    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule for requests of this transactional id, as `Group.rule` does."""
+        return add_rule(self._port, api, action, {**options, "transaction": exact_glob(self.id)})
+
+    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+        """Park requests of this transactional id, such as EndTxn, or WriteTxnMarkers between brokers."""
+        return add_hold(self._port, api, {**conditions, "transaction": exact_glob(self.id)})
+
+
+class PuppetProducer(Handle):
+    """A transactional producer that lives in the emulator and takes its steps when a test says so.
+
+    Each step returns the producer after its immediate effects; `error` is its result. Nothing is retried. A transaction
+    begins with the first record or offset. The transactional id of a stopped or fenced puppet stays its own, so that
+    its next step is that of a zombie.
+    """
+
+    name: str
+
+    def __init__(self, port: Port, name: str) -> None:
+        self._port = port
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<PuppetProducer {self.name!r}>"
+
+    def describe(self) -> ProducerInfo:
+        """Return the whole producer at one moment."""
+        return self._port.call(PuppetProducers.describe, name=self.name)
+
+    @property
+    def error(self) -> str | None:
+        """The error of the last step; None if it succeeded or still waits."""
+        return self.describe().error
+
+    @property
+    def waits_for(self) -> str | None:
+        """The API of the pending request, such as one that a hold has parked."""
+        return self.describe().waits_for
+
+    @property
+    def producer_id(self) -> int:
+        """The producer id that the puppet sends; -1 before `init`."""
+        return self.describe().producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        """The epoch that the puppet sends, current or not."""
+        return self.describe().producer_epoch
+
+    def init(self, *, resume: bool = False) -> PuppetProducer:
+        """Send InitProducerId, which fences other producers of the transactional id.
+
+        With `resume` it names the puppet's own producer id and epoch, as after an abortable error (KIP-360).
+        """
+        self._port.call(PuppetProducers.init, name=self.name, resume=resume)
+        return self
+
+    def produce(self, topic: str, *records: RecordLike, partition: int = 0) -> PuppetProducer:
+        """Send records to one partition, in one batch."""
+        self._port.call(
+            PuppetProducers.produce, name=self.name, topic=topic, records=list(records), partition=partition
+        )
+        return self
+
+    def send_offsets(
+        self,
+        group: GroupLike,
+        offsets: Mapping[tuple[str, int], int],
+        member: MemberLike | None = None,
+        generation: int | None = None,
+    ) -> PuppetProducer:
+        """Send offsets, by topic and partition, that the transaction commits.
+
+        With `member` they are those of a member of the group in its current generation, or in `generation` (KIP-447).
+        """
+        self._port.call(
+            PuppetProducers.send_offsets,
+            name=self.name,
+            group=group_id_of(group),
+            offsets=[(topic, partition, offset) for (topic, partition), offset in offsets.items()],
+            member=None if member is None else member_name(member),
+            generation=generation,
+        )
+        return self
+
+    def commit(self) -> PuppetProducer:
+        """Send EndTxn to commit the transaction."""
+        self._port.call(PuppetProducers.commit, name=self.name)
+        return self
+
+    def abort(self) -> PuppetProducer:
+        """Send EndTxn to abort the transaction."""
+        self._port.call(PuppetProducers.abort, name=self.name)
+        return self
+
+    def stop(self) -> PuppetProducer:
+        """Close the connections, like a killed process: the transaction stays open."""
+        self._port.call(PuppetProducers.stop, name=self.name)
+        return self
+
+    def wait_answered(self, timeout: float = WAIT_S) -> PuppetProducer:
+        """Wait until the pending step has ended. Raises TransactionTimeout after `timeout` seconds."""
+        if not self._port.wait(PuppetProducers.answered, timeout, name=self.name):
+            raise TransactionTimeout(
+                f"producer {self.name!r} got no response within {timeout:g} s; it is {self.describe()}"
+            )
+        return self
+
+
+class TransactionControls(Handle):
+    """The part of `Cluster` with transactions."""
+
+    def transaction(self, transactional_id: str) -> Transaction:
+        """Return the handle of a transactional id, which need not exist yet."""
+        return Transaction(self._port, transactional_id)
+
+    @property
+    def transactions(self) -> dict[str, Transaction]:
+        """The existing transactional ids, sorted."""
+        return {each: Transaction(self._port, each) for each in self._port.call(Transactions.ids)}
+
+    def producer(
+        self,
+        name: str,
+        transactional_id: str | None = None,
+        *,
+        client_id: str | None = None,
+        transaction_timeout_s: float = 60,
+    ) -> PuppetProducer:
+        """Create a puppet producer, whose transactional id and client id default to its name.
+
+        Raises ValueError for a name in use.
+        """
+        self._port.call(
+            PuppetProducers.create,
+            name=name,
+            transactional_id=transactional_id,
+            client_id=client_id,
+            transaction_timeout_ms=round(transaction_timeout_s * 1000),
+        )
+        return PuppetProducer(self._port, name)
+
+    def set_markers(self, topic: str, partition: int, markers: Literal["written", "delayed", "lost"]) -> None:
+        """Decide what happens to the transaction markers of a partition, until it is "written" again.
+
+        With "delayed" a decided transaction stays in PrepareCommit or PrepareAbort. With "lost" it completes, but the
+        records of the partition stay undecided: a hanging transaction blocks its read_committed consumers.
+        """
+        self._port.call(Transactions.set_markers, topic=topic, partition=partition, markers=markers)
+
+    def assert_no_open_transactions(self, timeout: float = 0) -> None:
+        """Assert that every transaction has ended, and that no partition has records of a hanging one.
+
+        With `timeout` wait up to that many seconds. Raises AssertionError with the open transactions.
+        """
+        if timeout:
+            result = self._port.wait(Transactions.none_open, timeout)
+        else:
+            result = self._port.call(Transactions.none_open)
+        if not result.ok:
+            raise AssertionError(result.message)
