@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...config.suggest import did_you_mean
 from ...core.data.producers import NONE
+from ...core.data.topic import TRANSACTIONS_TOPIC
 from ...core.transactions.markers import DELAYED, LOST
 from ...core.transactions.transitions import TransactionCause, TransactionStatus
 from ...trace.events import WHOLE_CLUSTER, VerbUsed
@@ -45,7 +46,7 @@ class Transactions:
         """Return a transactional id at this moment. One that does not exist is Dead."""
         found = transactions(self._runtime).get(transaction)
         if found is None:
-            coordinator = self._runtime.cluster.transaction_coordinator_of(transaction)
+            coordinator = self._runtime.cluster.coordinator_of(transaction, TRANSACTIONS_TOPIC)
             return TransactionInfo(transaction, coordinator=coordinator)
         return self._info(*found)
 
