@@ -26,17 +26,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.cluster import PLAINTEXT
-from ..core.effects import (
-    Append,
-    AppendTransaction,
-    Call,
-    CloseConnection,
-    OffsetsTopicWritten,
-    Reply,
-    Retry,
-    SendRequest,
-    TransactionEnded,
-)
+from ..core.effects import Call, CloseConnection, InternalTopicEffect, Reply, Retry, SendRequest
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
@@ -73,13 +63,12 @@ class Broker:
     store (`has_log_store`), outputs include `WriteLog`, and responses that depend on a write follow its `appended`.
     """
 
-    def __init__(  # noqa: PLR0913 - the dependencies of a broker
+    def __init__(
         self,
         node: NodeCore,
         settings: Settings,
         trace: Trace,
         log: Callable[[str], None],
-        inbox: Inbox | None = None,
         requests: deque[tuple[int, SendRequest]] | None = None,
         *,
         has_log_store: bool = False,
@@ -100,7 +89,6 @@ class Broker:
         self._log_writes = LogWrites(node, log, is_durable=has_log_store)
         self._has_log_store = has_log_store
         self._due_since: int | None = None
-        self._inbox: Inbox = deque() if inbox is None else inbox
         self._requests = deque() if requests is None else requests
         self.interceptor: Interceptor | None = None
         """The interceptor of requests and responses, if any."""
@@ -116,14 +104,11 @@ class Broker:
         self._connections[connection] = Connection(connection, client_host, listener, frames)
         self._recorder.note(Connected(connection, client_host))
 
-    def puppet_connected(
-        self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox | None = None
-    ) -> None:
-        """Accept the connection of a puppet, which uses `send_message` and the inbox, or of another broker."""
+    def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
+        """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""
         self.connected(now, connection, client_host)
         peer = self._connections[connection]
-        peer.messages, peer.client_id = deque(), client_id
-        peer.inbox = self._inbox if inbox is None else inbox
+        peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
@@ -173,25 +158,17 @@ class Broker:
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
 
-    def load(self, now: int, partition: int) -> list[Output]:
-        """Load a partition of `__consumer_offsets`, unless another node leads it now."""
-        if partition not in self.node.coordinator.store.loading:
-            return []
-        return self.perform(now, self._log_writes.load(now, partition))
-
-    def load_transactions(self, now: int, partition: int) -> list[Output]:
-        """Load a partition of `__transaction_state`, unless another node leads it now."""
-        if partition not in self.node.transactions.store.loading:
-            return []
-        return self.perform(now, self._log_writes.load_transactions(now, partition))
+    def load(self, now: int, topic: str, partition: int) -> list[Output]:
+        """Load a partition of an internal topic, unless another node leads it now."""
+        return self.perform(now, self._log_writes.load(now, topic, partition))
 
     def answered(self, now: int, token: int, response: Message | None) -> list[Output]:
         """Process another broker's response to a request of this one; None if it could not be reached."""
         return self.perform(now, self.node.answered(now, token, response))
 
-    def reload(self, now: int, partition: int) -> list[Output]:
-        """Reload a partition of `__consumer_offsets` that was written by others than its coordinator."""
-        return self.perform(now, [OffsetsTopicWritten(partition)])
+    def reload(self, now: int, topic: str, partition: int) -> list[Output]:
+        """Reload a partition of an internal topic that was written by others than its coordinator."""
+        return self.perform(now, self._log_writes.reload(now, topic, partition))
 
     def close(self, now: int, reason: str) -> list[Output]:
         """Close every connection when the node goes down."""
@@ -386,19 +363,12 @@ class Broker:
         for effect in waiting:
             if isinstance(effect, Reply):
                 self._reply(now, effect.call, effect.response)
-            elif isinstance(effect, Append | AppendTransaction):
-                waiting += self._log_writes.append(now, effect)
-            elif isinstance(effect, TransactionEnded):
-                partition, producer_id, is_commit = effect.partition, effect.producer_id, effect.is_commit
-                waiting += self.node.coordinator.transaction_ended(now, partition, producer_id, is_commit=is_commit)
+            elif isinstance(effect, InternalTopicEffect):
+                waiting += self._log_writes.perform(now, effect)
             elif isinstance(effect, SendRequest):
                 self._requests.append((self._node_id, effect))
             elif isinstance(effect, Retry):
                 waiting += self.node.handlers[type(effect.request)](now, effect.call, effect.request)
-            elif isinstance(effect, OffsetsTopicWritten):
-                coordinator = self.node.coordinator
-                waiting += coordinator.unload(now, effect.partition) + coordinator.begin_load(now, effect.partition)
-                waiting += self._log_writes.load(now, effect.partition)
             elif isinstance(effect, CloseConnection):
                 peer = self._connections.get(effect.call.connection)
                 if peer is not None:

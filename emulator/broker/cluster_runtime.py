@@ -17,6 +17,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.records import read_header
 
 from ..core.data import direct_records
+from ..core.data.topic import OFFSETS_TOPIC
 from ..core.data.unflushed_log import UnflushedLog
 from ..core.effects import LogBatches, WriteLog
 from ..core.refusal import Refusal, RefusedError
@@ -135,7 +136,7 @@ class ClusterRuntime(NodeRuntimes):
         load = self._loads.pop_due(due)
         if load is not None:
             node_id, partition = load[1]
-            return self._input(self._nodes[node_id], due, Broker.load, partition)
+            return self._input(self._nodes[node_id], due, Broker.load, OFFSETS_TOPIC, partition)
         outputs: list[Output] = []
         # a single node skips the deadlines in between
         until = now if len(self._running) == 1 and not self.tickers and not self._loads else due
@@ -323,7 +324,7 @@ class ClusterRuntime(NodeRuntimes):
         for partition in by_partition:
             leader = self._nodes.get(topic.leader(partition))
             if leader is not None:
-                outputs += self._input(leader, now, Broker.reload, partition)
+                outputs += self._input(leader, now, Broker.reload, topic.name, partition)
         return outputs
 
     def _write(self, *partitions: tuple[Topic, int]) -> None:

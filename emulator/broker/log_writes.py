@@ -1,22 +1,22 @@
-"""Log writes of a node and their completion, and the loading of `__consumer_offsets` partitions; no I/O."""
+"""Log writes of a node and their completion, and the loading of its coordinators' partitions; no I/O."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed
 
 from ..core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from ..core.effects import Append
+from ..core.effects import Append, InternalTopicWritten, TransactionEnded
 from .offsets_log import batch_of, entries_of
 from .transactions_log import transaction_batch, transactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.effects import AppendTransaction, Effect, WriteLog
+    from ..core.effects import AppendTransaction, Effect, InternalTopicEffect, WriteLog
     from ..core.node import NodeCore
 
     Completion = Callable[[int, int, Error], list[Effect]]
@@ -53,7 +53,17 @@ class LogWrites:
         self._writing: list[tuple[Completion, int]] = []
         self._waiting: list[tuple[Completion, int]] = []
 
-    def append(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
+    def perform(self, now: int, effect: InternalTopicEffect) -> list[Effect]:
+        """Perform an effect that concerns an internal topic and its coordinator."""
+        match effect:
+            case InternalTopicWritten(topic, partition):
+                return self.reload(now, topic, partition)
+            case TransactionEnded(partition, producer_id, is_commit):
+                return self._node.coordinator.transaction_ended(now, partition, producer_id, is_commit=is_commit)
+            case _:
+                return self._append(now, effect)
+
+    def _append(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
         """Append records of a coordinator to its internal topic."""
         cluster, node = self._node.cluster, self._node
         is_of_group = isinstance(effect, Append)
@@ -61,7 +71,7 @@ class LogWrites:
         if name not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((node.node_id, effect))
             return []
-        appended = node.coordinator.appended if is_of_group else node.transactions.appended
+        appended = node.coordinators[name].appended
         batch = self._batch(effect, now)
         effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
         if not self._is_durable:
@@ -98,23 +108,23 @@ class LogWrites:
             effects += appended(now, waiting, error)
         return effects
 
-    def load(self, now: int, partition: int) -> list[Effect]:
-        """Load a partition of `__consumer_offsets` from its first record to its last."""
-        coordinator = self._node.coordinator
-        log = self._node.cluster.log(OFFSETS_TOPIC, partition)
+    def reload(self, now: int, topic: str, partition: int) -> list[Effect]:
+        """Make the coordinator forget a partition of its internal topic, and load it again."""
+        coordinator = self._node.coordinators[topic]
+        effects = coordinator.unload(now, partition) + coordinator.begin_load(now, partition)
+        return effects + self.load(now, topic, partition)
+
+    def load(self, now: int, topic: str, partition: int) -> list[Effect]:
+        """Load a partition of an internal topic from its first record to its last, unless another node leads it now."""
+        coordinator = self._node.coordinators[topic]
+        if partition not in coordinator.store.loading:
+            return []
+        log = self._node.cluster.log(topic, partition)
+        records: list[Any] = []
         try:
-            records = [] if log is None else list(entries_of(log))
+            if log is not None:
+                records += entries_of(log) if topic == OFFSETS_TOPIC else transactions_of(log)
         except (Malformed, ImportError) as error:
-            self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
+            self._log(f"{topic}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)
         return coordinator.loaded(now, partition, records)
-
-    def load_transactions(self, now: int, partition: int) -> list[Effect]:
-        """Load a partition of `__transaction_state`."""
-        log = self._node.cluster.log(TRANSACTIONS_TOPIC, partition)
-        try:
-            records = [] if log is None else list(transactions_of(log))
-        except (Malformed, ImportError) as error:
-            self._log(f"{TRANSACTIONS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
-            records = []
-        return self._node.transactions.loaded(now, partition, records)

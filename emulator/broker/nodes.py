@@ -17,7 +17,7 @@ from koordinator.wire.errors import Error
 
 from ..core.cluster import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
-from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC
+from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
 from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
@@ -368,8 +368,8 @@ class NodeRuntimes:
 
         data = DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
         node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
-        inbox, requests = self.inbox, self.links.requests
-        broker = Broker(node, settings, self.trace, self._log, inbox, requests, has_log_store=self._store is not None)
+        requests, has_log_store = self.links.requests, self._store is not None
+        broker = Broker(node, settings, self.trace, self._log, requests, has_log_store=has_log_store)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 
@@ -425,7 +425,7 @@ class NodeRuntimes:
         outputs: list[Output] = []
         node_id, store = broker.node.node_id, broker.node.coordinator.store
         for partition in sorted(broker.node.transactions.store.loading):
-            outputs += broker.load_transactions(now, partition)
+            outputs += broker.load(now, TRANSACTIONS_TOPIC, partition)
         for load in [load for load in self._loads if load[0] == node_id and load[1] not in store.loading]:
             self._loads.cancel(load)
         for partition in sorted(store.loading):
@@ -434,7 +434,7 @@ class NodeRuntimes:
                 self._loads.set(load, now + duration_ms)
             elif duration_ms == 0 or load not in self._loads:
                 self._loads.cancel(load)
-                outputs += broker.load(now, partition)
+                outputs += broker.load(now, OFFSETS_TOPIC, partition)
         return outputs
 
     def _note(self, node_id: int, change: str) -> None:

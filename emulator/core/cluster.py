@@ -26,7 +26,7 @@ from .data.metadata_changes import (
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic, illegal_name
+from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
 from .data.topic_rules import refuse_assignment, refuse_shape
 from .data.unflushed_log import UnflushedLog
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from ..config.settings import Settings
     from .data.metadata_changes import Change
     from .groups.classic.group import ClassicGroupState
-
-_INTERNAL_CONFIGS = {
-    OFFSETS_TOPIC: {"cleanup.policy": "compact", "compression.type": "producer"},
-    TRANSACTIONS_TOPIC: {
-        "cleanup.policy": "compact",
-        "compression.type": "uncompressed",
-        "unclean.leader.election.enable": "false",
-    },
-}
 
 PLAINTEXT = "PLAINTEXT"
 """The name of the listener that every broker has."""
@@ -403,9 +394,9 @@ class ClusterState:
         """Return an internal topic, or its plan before it exists: the plan's leaders are coordinators already."""
         topic = self.topics.get(name) or self._plans.get(name)
         if topic is None:
-            topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(_INTERNAL_CONFIGS[name]))
-            count_, copies = self._internal_shape(name)
-            self._add_partitions(topic, self.place_replicas(range(count_), copies))
+            topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(INTERNAL_TOPICS[name]))
+            partitions, copies = self._internal_shape(name)
+            self._add_partitions(topic, self.place_replicas(range(partitions), copies))
             if name != OFFSETS_TOPIC:
                 # its coordinators begin now
                 self.leader_changes += 1

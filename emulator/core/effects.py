@@ -9,7 +9,8 @@ is one ordered list of effects:
   `appended(now, token, error)`.
 * `AppendTransaction` does the same for `__transaction_state`.
 * `SendRequest` sends a request to a broker; the response is the input `answered(now, token, response)`.
-* `OffsetsTopicWritten` reports that a client has written to `__consumer_offsets`.
+* `InternalTopicWritten` reports that others than its coordinator have written to an internal topic.
+* `TransactionEnded` reports a marker in `__consumer_offsets`.
 * `WriteLog` is the effect of the broker for batches and metadata changes that are not durable yet; its result is the
   input `appended`.
 * `Retry` repeats a request that has waited for another one's metadata change.
@@ -133,12 +134,13 @@ class WriteLog:
 
 
 @value
-class OffsetsTopicWritten:
-    """A client's write to a partition of `__consumer_offsets`; the coordinator reloads the partition.
+class InternalTopicWritten:
+    """A write of others to a partition of an internal topic; the coordinator reloads the partition.
 
     Kafka reloads it only with the next change of leader; a test would wait for that in vain.
     """
 
+    topic: str
     partition: int
 
 
@@ -241,14 +243,5 @@ class TransactionChanged:
 
 
 Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired | TransactionChanged
-Effect = (
-    Reply
-    | CloseConnection
-    | Append
-    | Retry
-    | AppendTransaction
-    | SendRequest
-    | OffsetsTopicWritten
-    | TransactionEnded
-    | Fact
-)
+InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
+Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Fact

@@ -65,7 +65,12 @@ class NodeCore:
             InitProducerIdRequest: self._init_producer_id,
         }
         """The handler of each request class; called with the node's time, the call and the request."""
-        self._led: dict[str, dict[int, int]] = {OFFSETS_TOPIC: {}, TRANSACTIONS_TOPIC: {}}
+        self.coordinators: dict[str, Coordinator | TransactionCoordinator] = {
+            OFFSETS_TOPIC: coordinator,
+            TRANSACTIONS_TOPIC: transactions,
+        }
+        """The coordinators, by the internal topic in which they store their state."""
+        self._led: dict[str, dict[int, int]] = {topic: {} for topic in self.coordinators}
         self.coordinator_overrides: dict[str, int] = {}
         """By group id, the coordinator that this node reports instead of the cluster's."""
 
@@ -93,22 +98,16 @@ class NodeCore:
 
     def leaders_changed(self, now: int) -> list[Effect]:
         """Unload what other nodes coordinate now, and start to load what this node has taken over."""
-        groups, transactions = self.coordinator, self.transactions
-        lost, taken = self._take_leaders(OFFSETS_TOPIC)
-        effects = [effect for partition in lost for effect in groups.unload(now, partition)]
-        effects += [effect for partition in taken for effect in groups.begin_load(now, partition)]
-        lost, taken = self._take_leaders(TRANSACTIONS_TOPIC)
-        effects += [effect for partition in lost for effect in transactions.unload(now, partition)]
-        effects += [effect for at, epoch in taken.items() for effect in transactions.begin_load(now, at, epoch)]
+        effects: list[Effect] = []
+        for topic, coordinator in self.coordinators.items():
+            before, led = self._led[topic], self.cluster.coordinated_by(self.node_id, topic)
+            self._led[topic] = led
+            # a changed epoch means that another node may have led the partition in between
+            for partition in [partition for partition, epoch in before.items() if led.get(partition) != epoch]:
+                effects += coordinator.unload(now, partition)
+            for partition in [partition for partition, epoch in led.items() if before.get(partition) != epoch]:
+                effects += coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
-
-    def _take_leaders(self, topic: str) -> tuple[list[int], dict[int, int]]:
-        """Return the partitions of an internal topic that were lost, and those taken over, with their leader epochs."""
-        before, led = self._led[topic], self.cluster.coordinated_by(self.node_id, topic)
-        self._led[topic] = led
-        # a changed epoch means that another node may have led the partition in between
-        lost = [partition for partition, epoch in before.items() if led.get(partition) != epoch]
-        return lost, {partition: epoch for partition, epoch in led.items() if before.get(partition) != epoch}
 
     def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
         """Pass the response to a `SendRequest` on; None if the broker could not be reached."""

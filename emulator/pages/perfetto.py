@@ -34,7 +34,10 @@ GROUP_THREAD = 0
 """The thread of a group's state, and the only thread of process 0."""
 
 INSTANTS = frozenset(
-    {"timer", "offsets", "avoided_static", "superseded", "node", "leader", "rule", "hold", "clock", "puppet", "verb"}
+    {
+        *("timer", "offsets", "avoided_static", "superseded", "transaction"),
+        *("node", "leader", "rule", "hold", "clock", "puppet", "verb"),
+    }
 )
 """Kinds of lines that become instants."""
 

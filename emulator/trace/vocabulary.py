@@ -18,6 +18,7 @@ KINDS = {
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted",
+    "transaction": "a transactional id changed its state",
     "superseded": "a parked request will never get a response: the member sent another, or left",
     "conn": "a connection was opened or closed",
     "dropped": "the ring was full and discarded its oldest events",
@@ -75,6 +76,19 @@ OTHER_CAUSES = {
     "topic_deleted": "the topic of the offsets was deleted",
 }
 """The causes of other events of a group."""
+
+TRANSACTION_CAUSES = {
+    "initialized": "a producer got a new epoch from InitProducerId",
+    "partitions_added": "partitions or the offsets of a group joined the transaction, or began it",
+    "committed": "the producer commits",
+    "aborted": "the producer aborts",
+    "aborted_empty": "the producer aborts a transaction that the coordinator does not know (KIP-890)",
+    "timed_out": "the transaction was open for longer than its timeout",
+    "fenced": "another producer initialized with the same transactional id",
+    "markers_written": "every partition has its marker",
+    "expired": "the transactional id was idle for longer than transactional.id.expiration.ms",
+}
+"""The causes of events of a transactional id."""
 
 CAUSES = {**OTHER_CAUSES, **REBALANCE_CAUSES}
 """Every cause, with its meaning."""
@@ -141,6 +155,7 @@ def vocabulary_json() -> str:
         "group_states": GROUP_STATES,
         "rebalance_causes": REBALANCE_CAUSES,
         "other_causes": OTHER_CAUSES,
+        "transaction_causes": TRANSACTION_CAUSES,
         "removal_causes": REMOVAL_CAUSES,
         "sub_causes": SUB_CAUSES,
         "outcomes": OUTCOMES,

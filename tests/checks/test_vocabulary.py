@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, Cause
+from koordinator.emulator.core.transactions.transitions import TransactionCause
 from koordinator.emulator.trace import vocabulary
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def test_every_cause_of_the_core_is_declared() -> None:
     assert causes <= {*vocabulary.REBALANCE_CAUSES, *vocabulary.OTHER_CAUSES}
     starts = {cause.value for (_, cause), state in TRANSITIONS.items() if state is PREPARING}
     assert starts <= {*vocabulary.REBALANCE_CAUSES}
+    assert {cause.value for cause in TransactionCause} == {*vocabulary.TRANSACTION_CAUSES}
 
 
 def test_every_kind_of_line_is_declared() -> None:

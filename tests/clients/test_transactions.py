@@ -68,3 +68,20 @@ def test_a_second_producer_with_the_id_fences_the_first(koordinator: Cluster, ki
         # some clients tell again at the end that they were fenced
         first.close()
     assert [event["body"]["producer_epoch"] for event in koordinator.trace() if event["kind"] == "transaction"][-1] >= 2
+
+
+@pytest.mark.koordinator(brokers=3)
+def test_a_snapshot_continues_an_open_transaction(koordinator: Cluster, join: Members) -> None:
+    with closing(transactional("kafka-python", koordinator.bootstrap_servers, "x")) as producer:
+        producer.begin()
+        producer.send("t", b"kept")
+        producer.send_offsets({("in", 0): 1}, "g")
+        document = koordinator.snapshot()
+        producer.send("t", b"gone")
+        koordinator.restore(document)
+        assert koordinator.group("g").offsets == {}
+        producer.commit()
+    wait_until("the commit", lambda: koordinator.group("g").offsets == {("in", 0): 1})
+    member = join("confluent-kafka", isolation_level="read_committed")
+    wait_until("the committed record", lambda: len(member.records) >= 1, member)
+    assert member.values == [b"kept"]

@@ -1,7 +1,8 @@
-"""The snapshot document: topics, records, groups, offsets and clocks of a cluster as JSON.
+"""The snapshot document: topics, records, groups, offsets, transactions and clocks of a cluster as JSON.
 
 State that is only in memory is not included: connections, parked requests, and ids sent with MEMBER_ID_REQUIRED.
-Groups are loaded from `__consumer_offsets`, as after a coordinator change; every member gets a full session.
+Groups and transactions are loaded from the internal topics, as after a change of coordinator; every member gets a full
+session.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from uuid import UUID
 from koordinator.wire.values import value
 
 from ...core.clock import GroupClock, mode_of
-from ...core.data.topic import OFFSETS_TOPIC, Topic
+from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
 from ...storage.log_recovery import read_log
 
 if TYPE_CHECKING:
@@ -117,21 +118,24 @@ def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, An
     outputs = discard(runtime, now, groups=True, topics=True)
     runtime.cluster.group_clocks.update(clocks)
     for topic in topics:
-        if topic.name == OFFSETS_TOPIC:
-            offsets = runtime.cluster.internal_topic(topic.name, topic.topic_id)
-            for log, source in zip(offsets.logs, topic.logs, strict=True):
+        if topic.name in INTERNAL_TOPICS:
+            internal = runtime.cluster.internal_topic(topic.name, topic.topic_id)
+            for log, source in zip(internal.logs, topic.logs, strict=True):
                 _fill(log, source)
         else:
             _create(runtime.cluster, topic)
-    return outputs + _reload_groups(runtime, now)
+    return [*outputs, *_reload(runtime, now, OFFSETS_TOPIC), *_reload(runtime, now, TRANSACTIONS_TOPIC)]
 
 
 def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
-    """Discard groups with their offsets and clocks, or topics with their records. Connections stay open."""
+    """Discard groups with their offsets and clocks, or topics with their records and transactions.
+
+    Connections stay open.
+    """
     cluster = runtime.cluster
     outputs: list[Output] = []
     if topics:
-        deleted = [topic for topic in cluster.topics.values() if topic.name != OFFSETS_TOPIC]
+        deleted = [topic for topic in cluster.topics.values() if not topic.is_internal]
         partitions = [(topic.name, partition) for topic in deleted for partition in range(len(topic.logs))]
         for topic in deleted:
             cluster.delete_topic(topic)
@@ -140,15 +144,21 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
             outputs += broker.perform(
                 now, broker.node.coordinator.topics_deleted(now, [topic.name for topic in deleted])
             )
+        outputs += _empty(runtime, now, TRANSACTIONS_TOPIC)
     if groups:
         cluster.reset_groups()
-        if OFFSETS_TOPIC in cluster.topics:
-            offsets = cluster.topics[OFFSETS_TOPIC]
-            for partition, epoch in enumerate(offsets.epochs):
-                log = offsets.logs[partition] = cluster.new_log()
-                log.begin_epoch(epoch)
-            outputs += _reload_groups(runtime, now)
+        outputs += _empty(runtime, now, OFFSETS_TOPIC)
     return outputs
+
+
+def _empty(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:
+    """Discard the records of an internal topic, and what its coordinators have loaded."""
+    topic = runtime.cluster.topics.get(name)
+    if topic is not None:
+        for partition, epoch in enumerate(topic.epochs):
+            log = topic.logs[partition] = runtime.cluster.new_log()
+            log.begin_epoch(epoch)
+    return _reload(runtime, now, name)
 
 
 def check_resettable(runtime: ClusterRuntime, action: str) -> None:
@@ -160,15 +170,15 @@ def check_resettable(runtime: ClusterRuntime, action: str) -> None:
         raise ValueError(f"a cluster with a data directory cannot be {action}; start one on a copy of the directory")
 
 
-def _reload_groups(runtime: ClusterRuntime, now: int) -> list[Output]:
-    """Make every coordinator discard its groups and load `__consumer_offsets` again."""
-    if OFFSETS_TOPIC not in runtime.cluster.topics:
-        return []
-    offsets, by_id = runtime.cluster.topics[OFFSETS_TOPIC], {broker.node.node_id: broker for broker in runtime}
+def _reload(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:
+    """Make every coordinator of an internal topic discard its state and load the topic again."""
+    topic, by_id = runtime.cluster.topics.get(name), {broker.node.node_id: broker for broker in runtime}
     led: Iterable[tuple[int, Broker]] = (
-        (partition, by_id[leader]) for partition, leader in enumerate(offsets.leaders) if leader in by_id
+        (partition, by_id[leader])
+        for partition, leader in enumerate(() if topic is None else topic.leaders)
+        if leader in by_id
     )
-    return [output for partition, broker in led for output in broker.reload(now, partition)]
+    return [output for partition, broker in led for output in broker.reload(now, name, partition)]
 
 
 def _topic(topic: Topic) -> TopicDocument:
@@ -215,13 +225,17 @@ def _parse(
         clocks = {clock["group"]: _clock(clock["mode"], clock["reading"], now) for clock in document["clocks"]}
     except (KeyError, TypeError, AttributeError, binascii.Error) as error:
         raise ValueError(f"not a snapshot of a cluster: {type(error).__name__}: {error}") from error
-    count = cluster.settings.offsets_topic_num_partitions
-    for topic in topics:
-        if topic.name == OFFSETS_TOPIC and len(topic.logs) != count:
-            raise ValueError(
-                f"the snapshot has offsets.topic.num.partitions={len(topic.logs)}, this cluster {count}:"
-                " groups would have other coordinators"
-            )
+    settings = cluster.settings
+    for name, setting, count in (
+        (OFFSETS_TOPIC, "offsets.topic.num.partitions", settings.offsets_topic_num_partitions),
+        (TRANSACTIONS_TOPIC, "transaction.state.log.num.partitions", settings.transaction_state_log_num_partitions),
+    ):
+        for topic in topics:
+            if topic.name == name and len(topic.logs) != count:
+                raise ValueError(
+                    f"the snapshot has {setting}={len(topic.logs)}, this cluster {count}:"
+                    " its groups or transactional ids would have other coordinators"
+                )
     return topics, clocks
 
 

@@ -32,8 +32,8 @@ from ..dialect import Dialect
 from ..effects import (
     CloseConnection,
     Effect,
+    InternalTopicWritten,
     LogBatches,
-    OffsetsTopicWritten,
     Reply,
     Retry,
     SendRequest,
@@ -106,7 +106,7 @@ class _Unflushed:
     """The request that proposed the changes: its call, its response if they are durable, and its responder."""
     logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
     produces: list[tuple[Call, int, ProduceResponse | WriteTxnMarkersResponse]] = field(default_factory=list)
-    consequences: dict[OffsetsTopicWritten | TransactionEnded, None] = field(default_factory=dict)
+    consequences: dict[InternalTopicWritten | TransactionEnded, None] = field(default_factory=dict)
     """What the group coordinator does with the flushed records."""
 
 
@@ -260,7 +260,7 @@ class DataPlane:
             log.mark_flushed()
             if topic.topic_id in self.cluster.topics_by_id:
                 grown.append((topic.name, partition))
-                if topic.name == OFFSETS_TOPIC and log.compact():
+                if topic.is_internal and log.compact():
                     self._compacted[log] = topic, partition
         for call, acks, response in flush.produces:
             self._reply_to_produce(call, acks, response)
@@ -368,8 +368,8 @@ class DataPlane:
         ended: Iterable[TransactionEnded] | None = None,
     ) -> None:
         """Answer a request that has written, once what it has written is durable; `ended` is what markers end."""
-        consequences: list[OffsetsTopicWritten | TransactionEnded] = [
-            OffsetsTopicWritten(partition) for name, partition in grown if name == OFFSETS_TOPIC
+        consequences: list[InternalTopicWritten | TransactionEnded] = [
+            InternalTopicWritten(name, partition) for name, partition in grown if name == OFFSETS_TOPIC
         ]
         if ended is not None:
             consequences = [*ended]

@@ -22,8 +22,15 @@ TRACE_TOPIC = "__koordinator_trace"
 It is not marked as internal, because Spark's Kafka source does not read internal topics.
 """
 
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
-"""Topics that clients may read but not write (Kafka's `Topic.INTERNAL_TOPICS`)."""
+INTERNAL_TOPICS = {
+    OFFSETS_TOPIC: {"cleanup.policy": "compact", "compression.type": "producer"},
+    TRANSACTIONS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "unclean.leader.election.enable": "false",
+    },
+}
+"""Topics that clients may read but not write, with their configs (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
 PARTITIONS_MAX = 10_000
 """The limit of partitions of a topic, as for one request to KRaft (`MAX_PARTITIONS_PER_BATCH`)."""

@@ -16,6 +16,7 @@ from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
+from ..data.topic import TRANSACTIONS_TOPIC
 from ..dialect import new_write_error
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
 from . import adding, describing, ending, init_producer, markers
@@ -133,10 +134,10 @@ class TransactionCoordinator:
             markers.answered(self.store, now, token, response)
         return self.store.drain()
 
-    def begin_load(self, now: int, partition: int, epoch: int) -> list[Effect]:
+    def begin_load(self, now: int, partition: int) -> list[Effect]:
         """Take over a partition of `__transaction_state`; its transactional ids answer "loading" until `loaded`."""
         self._fire_due(now)
-        self.store.owned[partition] = epoch
+        self.store.owned[partition] = self.store.cluster.planned_topic(TRANSACTIONS_TOPIC).epochs[partition]
         self.store.loading.add(partition)
         return self.store.drain()
 
@@ -154,6 +155,10 @@ class TransactionCoordinator:
                 if transaction.data.status.is_prepared:
                     markers.send_all(store, now, transaction)
         return store.drain()
+
+    def load_failed(self, now: int, partition: int) -> list[Effect]:
+        """Serve a partition whose records cannot be read without its transactional ids, as Kafka does."""
+        return self.loaded(now, partition, ())
 
     def unload(self, now: int, partition: int) -> list[Effect]:
         """Give up a partition to another coordinator; requests that wait for a write fail with NOT_COORDINATOR."""

@@ -153,7 +153,7 @@ def test_a_marker_refused_for_good_leaves_the_transaction_prepared(both: Transac
     partition = store.partition_of("x")
     records = [(record.transactional_id, record.record) for record in both.records]
     both.coordinator.unload(both.now, partition)
-    both.coordinator.begin_load(both.now, partition, 6)
+    both.coordinator.begin_load(both.now, partition)
     both._take(both.coordinator.loaded(both.now, partition, records))
     assert both.state == "CompleteCommit"
 

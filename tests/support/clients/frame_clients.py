@@ -122,7 +122,7 @@ class Wire:
             partition = self.node.cluster.partition_of(record.key.group)
             written = self.node.data.append(self.now, topic, partition, batch_of([record], self.now))
             self._perform(self.broker.perform(self.now, written))
-            self._perform(self.broker.reload(self.now, partition))
+            self._perform(self.broker.reload(self.now, topic.name, partition))
 
     def _perform(self, outputs: Iterable[Output]) -> None:
         sent: list[Peer] = []

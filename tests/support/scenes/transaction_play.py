@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
+from koordinator.emulator.core.data.topic import TRANSACTIONS_TOPIC
 from koordinator.emulator.core.effects import AppendTransaction, Call, Reply, SendRequest
 from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.wire.apis import REQUEST_KEYS
@@ -28,6 +29,9 @@ from koordinator.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Effect
+
+LEADER_EPOCH = 5
+"""The leader epoch of every partition of `__transaction_state`: the epoch of its coordinator."""
 
 PENDING = object()
 """Stands for the response of a parked request."""
@@ -57,8 +61,10 @@ class TransactionPlay:
         self.effects: list[Effect] = []
         self._replies: dict[int, Any] = {}
         self._number = 0
-        for partition in range(chosen.transaction_state_log_num_partitions):
-            self._take(self.coordinator.begin_load(self.now, partition, 5))
+        epochs = self.cluster.planned_topic(TRANSACTIONS_TOPIC).epochs
+        epochs[:] = [LEADER_EPOCH] * len(epochs)
+        for partition in range(len(epochs)):
+            self._take(self.coordinator.begin_load(self.now, partition))
             self._take(self.coordinator.loaded(self.now, partition, []))
 
     def send(self, request: Any, version: int) -> Any:
