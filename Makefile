@@ -137,7 +137,7 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/release-tools $(VENV)/installed ## run the tests that need Java, Chromium, Docker, MkDocs, pyright, release tools or Spark
+ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/release-tools $(VENV)/installed ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
 	@status=0; \
 	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
 	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \

@@ -67,6 +67,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
     "docker": cache(_docker),
     "engines": lambda: "" if find_spec("duckdb") and find_spec("polars") else "no duckdb and polars found",
+    "go": lambda: "" if shutil.which("go") else "no Go found",
     "java": cache(_java),
     "mkdocs": lambda: "" if Path(".venv-docs/bin/mkdocs").exists() or shutil.which("mkdocs") else "no MkDocs found",
     "mounts": cache(_mounts),

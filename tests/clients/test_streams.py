@@ -1,0 +1,106 @@
+"""Kafka Streams with exactly_once_v2 (KIP-447): two instances, one of them killed."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from brokers.kafka_releases import NEWEST, jars
+from clients.consumers import wait_until
+from clients.line_clients import PROGRAMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from clients.consumers import Members
+
+    from koordinator import Cluster
+
+pytestmark = [
+    pytest.mark.needs("java"),
+    pytest.mark.koordinator(
+        topics={"in": 4, "out": 1}, config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 500}
+    ),
+]
+
+KEYS = "abcdef"
+EACH = 50
+SETTINGS = {
+    "application.id": "counting",
+    "replication.factor": 1,
+    "commit.interval.ms": 100,
+    "session.timeout.ms": 6_000,
+    "heartbeat.interval.ms": 500,
+    "producer.transaction.timeout.ms": 6_000,
+}
+
+
+class Instance:
+    """A process of the application; `states` are those it has reported."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.states: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.states.extend(line.strip() for line in self.process.stdout)
+
+    def kill(self) -> None:
+        self.process.kill()
+        with self.process:
+            self._reader.join()
+
+
+@contextmanager
+def counting(koordinator: Cluster, folder: Path) -> Iterator[Instance]:
+    settings = SETTINGS | {"bootstrap.servers": koordinator.bootstrap_servers, "state.dir": folder}
+    path = f"{jars(NEWEST.version, 'kafka-streams')}/*"
+    command = ["java", "-Xmx256m", "-cp", path, str(PROGRAMS / "Counting.java")]
+    process = subprocess.Popen(
+        [*command, *(f"{name}={value}" for name, value in settings.items())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    instance = Instance(process)
+    try:
+        yield instance
+    finally:
+        instance.kill()
+
+
+def produce(koordinator: Cluster) -> None:
+    koordinator.produce("in", [(key, "record") for _ in range(EACH) for key in KEYS])
+
+
+def test_every_record_is_counted_once_although_an_instance_is_killed(
+    koordinator: Cluster, join: Members, tmp_path: Path
+) -> None:
+    out = join("confluent-kafka", topics=["out"], group="out", isolation_level="read_committed")
+
+    def at_least(count: int) -> None:
+        wait_until(f"{count} counted records", lambda: len(out.records) >= count, out, patience_s=90)
+
+    with counting(koordinator, tmp_path / "one") as one, counting(koordinator, tmp_path / "two"):
+        group = koordinator.group("counting")
+        wait_until(
+            "both instances",
+            lambda: len(group.members) == 2 and group.state == "Stable" and "RUNNING" in one.states,
+            out,
+        )
+        produce(koordinator)
+        at_least(20)
+        produce(koordinator)
+        one.kill()
+        produce(koordinator)
+        at_least(3 * EACH * len(KEYS))
+    counts = [int(value) for value in out.values]
+    assert sorted(counts) == sorted(list(range(1, 3 * EACH + 1)) * len(KEYS))
