@@ -87,7 +87,7 @@ class ClusterState:
         self.frozen_states: dict[str, ClassicGroupState] = {}
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.marker_faults: dict[tuple[str, int], str] = {}
-        """By partition, what a test does to its transaction markers; see `transactions.markers`."""
+        """A test's faults in transaction markers, by partition; see `transactions.markers`."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
         self._new_uuid = new_uuid

@@ -85,6 +85,7 @@ TRANSACTION_CAUSES = {
     "aborted_empty": "the producer aborts a transaction that the coordinator does not know (KIP-890)",
     "timed_out": "the transaction was open for longer than its timeout",
     "fenced": "another producer initialized with the same transactional id",
+    "operator": "a test aborts the transaction",
     "markers_written": "every partition has its marker",
     "expired": "the transactional id was idle for longer than transactional.id.expiration.ms",
 }

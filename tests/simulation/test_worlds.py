@@ -121,3 +121,31 @@ def test_the_trace_goes_on_after_a_reset_as_if_nothing_were_missing() -> None:
         cluster.reset("trace")
         cluster.nodes[1].pause()
         assert [(event["seq"], event["kind"]) for event in cluster.trace()] == [(newest + 1, "node")]  # type: ignore[operator]
+
+
+def test_a_restored_transaction_keeps_its_producer_its_partitions_and_its_offsets() -> None:
+    with Simulation(topics={"t": 1, "in": 1}, brokers=3) as cluster:
+        cluster.producer("p", "x").init().produce("t", "kept").send_offsets("g", {("in", 0): 7})
+        document = json.loads(json.dumps(cluster.snapshot()))
+        then = cluster.transaction("x").describe()
+    with Simulation(brokers=3) as another:
+        another.producer("q", "gone").init()
+        another.restore(document)
+        transaction = another.transaction("x")
+        now = transaction.describe()
+        assert (now.state, now.producer_id, now.partitions) == ("Ongoing", then.producer_id, then.partitions)
+        assert transaction.pending_offsets == {"g": {("in", 0): 7}}
+        assert another.transaction("gone").state == "Dead"
+        transaction.abort()
+        transaction.wait_state("CompleteAbort")
+        assert another.group("g").pending_offsets == {}
+
+
+def test_a_reset_of_topics_discards_transactions() -> None:
+    with Simulation(topics={"t": 1}) as cluster:
+        cluster.producer("p", "x").init().produce("t", "a")
+        cluster.reset("topics")
+        assert cluster.transaction("x").state == "Dead"
+        cluster.create_topic("t", 1)
+        producer = cluster.producer("q", "x").init().produce("t", "b")
+        assert (producer.error, producer.producer_epoch) == (None, 0)

@@ -107,7 +107,7 @@ class _Unflushed:
     logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
     produces: list[tuple[Call, int, ProduceResponse | WriteTxnMarkersResponse]] = field(default_factory=list)
     consequences: dict[InternalTopicWritten | TransactionEnded, None] = field(default_factory=dict)
-    """What the group coordinator does with the flushed records."""
+    """The group coordinator's work on the flushed records."""
 
 
 class DataPlane:

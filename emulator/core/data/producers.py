@@ -1,4 +1,4 @@
-"""A partition's state of producers: what keeps batches in sequence, and which transactions are open (KIP-98).
+"""A partition's producers: the sequence of their batches, and their open transactions (KIP-98).
 
 The rules are those of Kafka's `ProducerStateManager`, `ProducerAppendInfo` and `VerificationStateEntry`, without
 `producer.id.expiration.ms`.

@@ -1,4 +1,4 @@
-"""Transactional batches in Produce: what the transaction coordinator must confirm before they are appended (KIP-890).
+"""Transactional batches in Produce, which the transaction coordinator confirms before the append (KIP-890).
 
 Kafka: `ReplicaManager.handleProduceAppend`, `AddPartitionsToTxnManager`.
 """

@@ -29,7 +29,7 @@ RETRY_MS = 100
 """The time after which a marker is sent again, as with Kafka's `request.timeout` of the sender's poll."""
 
 DELAYED, LOST = "delayed", "lost"
-"""What a test does to the markers of a partition (`ClusterState.marker_faults`)."""
+"""A test's fault in the markers of a partition (`ClusterState.marker_faults`)."""
 
 _GIVES_UP = {Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED}
 _STRUCK_OFF = {Error.NONE, Error.UNSUPPORTED_VERSION, Error.UNSUPPORTED_FOR_MESSAGE_FORMAT}
