@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn and AddOffsetsToTxn: partitions that join a transaction, or are verified to be in it (KIP-98, KIP-890).
+"""AddPartitionsToTxn and AddOffsetsToTxn: partitions that join a transaction, or must be in it (KIP-98, KIP-890).
 
 Kafka: `KafkaApis.handleAddPartitionsToTxnRequest`, `TransactionCoordinator.handleAddPartitionsToTransaction` and
 `handleVerifyPartitionsInTransaction`.
