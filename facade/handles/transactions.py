@@ -249,6 +249,11 @@ class TransactionControls(Handle):
         )
         return PuppetProducer(self._port, name)
 
+    @property
+    def producers(self) -> dict[str, PuppetProducer]:
+        """The puppet producers by name, in order of creation."""
+        return {each.name: PuppetProducer(self._port, each.name) for each in self._port.call(PuppetProducers.list)}
+
     def set_markers(self, topic: str, partition: int, markers: Literal["written", "delayed", "lost"]) -> None:
         """Decide what happens to the transaction markers of a partition, until it is "written" again.
 

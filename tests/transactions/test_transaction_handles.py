@@ -190,6 +190,13 @@ def test_a_stopped_producer_leaves_its_transaction_open(cluster: Cluster, produc
     assert producer.commit().error is None
 
 
+def test_producers_are_found_by_their_names(cluster: Cluster, producer: PuppetProducer) -> None:
+    other = cluster.producer("q", "y")
+    assert list(cluster.producers) == ["p", "q"]
+    assert cluster.producers["p"].describe() == producer.describe()
+    assert cluster.producers["q"].describe() == other.describe()
+
+
 def test_an_unknown_transaction_is_dead(cluster: Cluster) -> None:
     assert cluster.transaction("nobody").state == "Dead"
     assert cluster.transactions == {}
