@@ -40,8 +40,8 @@ def test_t014_fencing_an_open_transaction_skips_an_epoch(play: Player) -> None:
     p = x.begun()
     assert x.init()[0] == 51
     assert x.init_until_served() == (0, p, 2)
-    row = x.describe()
-    assert (row.transaction_state, row.transaction_timeout_ms, row.topics) == ("Empty", 60_000, ())
+    x.expect("Empty", 2)
+    assert x.topics == []
 
 
 @scenario(kip="KIP-890")
@@ -51,10 +51,10 @@ def test_t015_only_transaction_version_2_lets_a_fenced_producer_resume(play: Pla
     assert x.init(p, 0)[0] == 51
     if play.since("4.0.0"):
         assert x.init_until_served(p, 0) == (0, p, 1)
-        assert x.state == ("Empty", 1)
+        x.expect("Empty", 1)
     else:
         assert x.init_until_served(p, 0)[0] == 90
-        assert x.state == ("CompleteAbort", 1)
+        x.expect("CompleteAbort", 1)
 
 
 @scenario(kip="KIP-98")
@@ -75,7 +75,7 @@ def test_t023_unknown_partitions_spare_the_others(play: Player) -> None:
     p = x.initialized()
     assert x.add(p, 0, 0, 9) == {0: 55, 9: 3}
     assert x.add(p + 1, 0, 0, topic="nosuch") == {0: 3}
-    assert x.state == ("Empty", 0)
+    x.expect("Empty", 0)
 
 
 @scenario(kip="KIP-588")
@@ -92,7 +92,8 @@ def test_t027_adding_nothing_starts_a_transaction(play: Player) -> None:
     x = TransactionalProducer(play)
     p = x.initialized()
     assert x.add(p, 0) == {}
-    assert (x.state, x.describe().topics) == (("Ongoing", 0), ())
+    x.expect("Ongoing", 0)
+    assert x.topics == []
 
 
 @scenario(kip="KIP-890")
@@ -123,7 +124,7 @@ def test_t035_a_commit_may_be_repeated(play: Player) -> None:
     assert x.end(p, 0, commit=True) == 0
     x.settle()
     assert [x.end(p, 0, commit=True), x.end(p, 0, commit=False)] == [0, 48]
-    assert x.state == ("CompleteCommit", 0)
+    x.expect("CompleteCommit", 0)
 
 
 @scenario(kip="KIP-98")
@@ -143,7 +144,7 @@ def test_t038_an_end_with_another_epoch_is_refused(play: Player) -> None:
     assert [x.end(p, 1, commit=True, version=version) for version in (0, 1, 2, 3)] == [47, 47, 90, 90]
     assert [x.end(p, -1, commit=True, version=version) for version in (1, 2)] == [47, 90]
     assert x.end(p + 1_000, 0, commit=True) == 49
-    assert x.state == ("Ongoing", 0)
+    x.expect("Ongoing", 0)
 
 
 @scenario(kip="KIP-890")
@@ -156,7 +157,7 @@ def test_t042_version_5_raises_the_epoch_and_knows_a_repeat(play: Player) -> Non
     assert [x.end5(p, 0, commit=False)[0], x.end5(p, 1, commit=True)[0]] == [48, 48]
     assert x.end5(p, 1, commit=False) == (0, p, 2)
     x.settle()
-    assert x.state == ("CompleteAbort", 2)
+    x.expect("CompleteAbort", 2)
 
 
 @scenario(kip="KIP-890")
@@ -165,17 +166,23 @@ def test_t044_version_5_aborts_what_was_never_begun(play: Player) -> None:
     p = x.initialized()
     assert [x.end5(p, 0, commit=True)[0], x.end5(p, -1, commit=False)[0]] == [48, 90]
     assert x.end5(p, 0, commit=False) == (0, p, 1)
-    row = x.settle()
-    assert row.transaction_state == "CompleteAbort"
-    assert row.transaction_start_time_ms > 0
+    x.settle()
+    x.expect("CompleteAbort", 1)
+    assert x.describe().transaction_start_time_ms > 0
 
 
 @scenario(kip="KIP-890")
 def test_t050_a_batch_outside_the_transaction_is_refused(play: Player) -> None:
     x = TransactionalProducer(play)
     p = x.initialized()
-    assert [x.produce(0, p, 0, 0, version=version)[0] for version in (11, 10, 7)] == [120, 48, 48]
-    assert x.state == ("Empty", 0)
+    if play.since("3.8.0"):
+        assert [x.produce(0, p, 0, 0, version=version)[0] for version in (11, 10, 7)] == [120, 48, 48]
+        x.expect("Empty", 0)
+    else:
+        # a hanging transaction: its coordinator does not know of it
+        assert x.produce(0, p, 0, 0)[0] == 0
+        assert x.latest(1) == (0, 0)
+        assert x.end(p, 0, commit=False) == 48
 
 
 @scenario(kip="KIP-890")
@@ -183,8 +190,8 @@ def test_t051_version_12_adds_the_partition(play: Player) -> None:
     x = TransactionalProducer(play)
     p = x.initialized()
     assert x.produce(0, p, 0, 0, version=12)[0] == 0
-    assert x.state == ("Ongoing", 0)
-    assert [(each.topic, each.partitions) for each in x.describe().topics] == [(x.topic, (0,))]
+    x.expect("Ongoing", 0)
+    assert x.topics == [(x.topic, (0,))]
 
 
 @scenario(kip="KIP-890")
@@ -208,7 +215,7 @@ def test_t056_a_wrong_transactional_id_passes_while_the_transaction_is_open_ther
     x = TransactionalProducer(play)
     p = x.written()
     assert x.produce(0, p, 0, 1, tid="nope")[0] == 0
-    assert x.produce(1, p, 0, 0, tid="nope", version=11)[0] == 49
+    assert x.produce(1, p, 0, 0, tid="nope")[0] == (49 if play.since("3.6.0") else 0)
 
 
 @scenario(kip="KIP-98")
@@ -216,7 +223,8 @@ def test_t059_a_fenced_producer_cannot_write_anywhere(play: Player) -> None:
     x = TransactionalProducer(play)
     p = x.written()
     x.init_until_served()
-    assert [x.produce(0, p, 0, 1), x.produce(1, p, 0, 0)] == [(47, -1), (47, -1)]
+    assert x.produce(0, p, 0, 1) == (47, -1)
+    assert x.produce(1, p, 0, 0) == ((47, -1) if play.since("3.6.0") else (0, 0))
 
 
 @scenario(kip="KIP-98")
@@ -283,7 +291,7 @@ def test_t089_version_5_of_a_commit_adds_the_group(play: Player) -> None:
     x = TransactionalProducer(play)
     p = x.initialized()
     assert x.commit_offsets(p, 0, 9, version=5) == 0
-    assert x.state == ("Ongoing", 0)
+    x.expect("Ongoing", 0)
     assert x.offset(stable=True) == (88, -1)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from koordinator.wire.messages.add_partitions_to_txn import (
@@ -51,6 +52,7 @@ class TransactionalProducer:
         self._play = play
         self.id = f"{play.g}.{name}.{play.target.seconds}"
         self.topic = f"{play.g}.{name}.t".replace(" ", ".")
+        self._ended: tuple[EndTxnRequest, int]
 
     # -- situations --------------------------------------------------------------------------------------------
 
@@ -91,13 +93,17 @@ class TransactionalProducer:
         assert self.produce(0, producer_id, 0, 0)[0] == 0
         return producer_id
 
-    def settle(self) -> TransactionState:
-        """Wait until the transaction is complete; return its description."""
+    def settle(self) -> None:
+        """Wait until the transaction is complete. Releases without DescribeTransactions get its EndTxn again."""
         limit = self._play.target.seconds + LIMIT_S
-        while (row := self.describe()).transaction_state.startswith("Prepare"):
-            assert self._play.target.seconds < limit, f"{self.id} is still {row.transaction_state}"
+        while self._is_busy():
+            assert self._play.target.seconds < limit, f"{self.id} is still being completed"
             self._play.wait(0.1)
-        return row
+
+    def _is_busy(self) -> bool:
+        if self._is_described:
+            return self.describe().transaction_state.startswith("Prepare")
+        return int(self._ask(*self._ended).error_code) == Error.CONCURRENT_TRANSACTIONS
 
     def init_until_served(self, *identity: int) -> tuple[int, int, int]:
         """InitProducerId until it is not answered with 51."""
@@ -166,6 +172,7 @@ class TransactionalProducer:
         request = EndTxnRequest(
             transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, committed=commit
         )
+        self._ended = request, version
         answer = self._ask(request, version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
 
@@ -176,7 +183,7 @@ class TransactionalProducer:
         epoch: int,
         sequence: int,
         *,
-        version: int = 10,
+        version: int = 9,
         transactional: bool = True,
         tid: str | None = "",
         timestamp: int = 1_700_000_000_000,
@@ -234,11 +241,20 @@ class TransactionalProducer:
         assert isinstance(row, TransactionState)
         return row
 
+    def expect(self, state: str, epoch: int) -> None:
+        """Expect a state, where DescribeTransactions shows it."""
+        if self._is_described:
+            row = self.describe()
+            assert (row.transaction_state, row.producer_epoch) == (state, epoch)
+
     @property
-    def state(self) -> tuple[str, int]:
-        """The state and the epoch."""
-        row = self.describe()
-        return row.transaction_state, row.producer_epoch
+    def topics(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The partitions of the open transaction, by topic; [] where they are not described."""
+        return [(each.topic, each.partitions) for each in self.describe().topics] if self._is_described else []
+
+    @property
+    def _is_described(self) -> bool:
+        return self._play.serves(ApiKey.DESCRIBE_TRANSACTIONS, 0)
 
     def fetch(self, offset: int, level: int, partition: int = 0) -> tuple[list[int], int, list[tuple[int, int]] | None]:
         """Fetch v11: the base offsets of the batches, the last stable offset, the aborted transactions."""
