@@ -188,6 +188,7 @@ def test_a_stopped_producer_leaves_its_transaction_open(cluster: Cluster, produc
     producer.produce("t", "a").stop()
     assert cluster.transaction("x").state == "Ongoing"
     assert producer.commit().error is None
+    assert [each.name for each in cluster.producers.values()] == ["p"]
 
 
 def test_producers_are_found_by_their_names(cluster: Cluster, producer: PuppetProducer) -> None:
