@@ -164,7 +164,7 @@ def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tup
 
 def _refuse(store: TransactionStore, transaction: Transaction, wanted: AddPartitionsToTxnTransaction) -> Error:
     data = transaction.data
-    if transaction.change is not None and store.dialect.checks_pending_change_first:
+    if transaction.is_busy and store.dialect.checks_pending_change_first:
         return Error.CONCURRENT_TRANSACTIONS
     if wanted.producer_id != data.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING

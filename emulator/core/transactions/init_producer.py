@@ -39,7 +39,7 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
         transaction = store.create(now, transactional_id, new_id, request.transaction_timeout_ms)
     data = transaction.data
     resumes = request.producer_id != NO_ID
-    if transaction.change is not None:
+    if transaction.is_busy:
         error = Error.CONCURRENT_TRANSACTIONS
     elif resumes and not _may_resume(transaction, request.producer_id, request.producer_epoch):
         error = Error.PRODUCER_FENCED

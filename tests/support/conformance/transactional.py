@@ -16,6 +16,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.describe_producers import DescribeProducersRequest, PartitionResponse, TopicRequest
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
 from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -29,9 +30,16 @@ from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from koordinator.wire.records import Record, read_batches, write_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from conformance.player import Player
 
 TRANSACTION = 1
@@ -43,6 +51,31 @@ LIMIT_S = 60
 BUMPS_SINCE = 5
 ADDS_SINCE = 12
 TID = "x"
+
+OWN = "own"
+"""Stands for the producer's own transactional id."""
+
+V = 1_700_000_000_000
+"""The timestamp of records."""
+
+
+def a_batch(
+    producer_id: int,
+    epoch: int,
+    sequence: int,
+    *,
+    transactional: bool = True,
+    timestamp: int = V,
+    records: int = 1,
+) -> bytes:
+    """Return the bytes of a batch."""
+    return write_batch(
+        [Record(timestamp=timestamp, value=b"v")] * records,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=transactional,
+    )
 
 
 class TransactionalProducer:
@@ -116,11 +149,20 @@ class TransactionalProducer:
     # -- requests ----------------------------------------------------------------------------------------------
 
     def init(
-        self, producer_id: int = -1, epoch: int = -1, *, version: int = 4, timeout_ms: int = 60_000
+        self,
+        producer_id: int = -1,
+        epoch: int = -1,
+        *,
+        version: int = 4,
+        timeout_ms: int = 60_000,
+        tid: str | None = OWN,
     ) -> tuple[int, int, int]:
         """InitProducerId: (error, producer id, epoch)."""
         request = InitProducerIdRequest(
-            transactional_id=self.id, transaction_timeout_ms=timeout_ms, producer_id=producer_id, producer_epoch=epoch
+            transactional_id=self._tid(tid),
+            transaction_timeout_ms=timeout_ms,
+            producer_id=producer_id,
+            producer_epoch=epoch,
         )
         answer = self._ask(request, version)
         return answer.error_code, answer.producer_id, answer.producer_epoch
@@ -153,24 +195,29 @@ class TransactionalProducer:
             topics=topics,
         )
 
-    def add_offsets(self, producer_id: int, epoch: int, *, version: int = 3) -> int:
+    def add_offsets(
+        self, producer_id: int, epoch: int, *, version: int = 3, tid: str = OWN, group: str | None = None
+    ) -> int:
         """AddOffsetsToTxn for the play's group: the error."""
         request = AddOffsetsToTxnRequest(
-            transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, group_id=self._play.g
+            transactional_id=self._tid(tid),
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            group_id=self._play.g if group is None else group,
         )
         return int(self._ask(request, version).error_code)
 
-    def end(self, producer_id: int, epoch: int, *, commit: bool, version: int = 3) -> int:
+    def end(self, producer_id: int, epoch: int, *, commit: bool, version: int = 3, tid: str = OWN) -> int:
         """EndTxn v0-4: the error."""
-        return self._end(producer_id, epoch, commit=commit, version=version)[0]
+        return self._end(producer_id, epoch, commit=commit, version=version, tid=tid)[0]
 
     def end5(self, producer_id: int, epoch: int, *, commit: bool) -> tuple[int, int, int]:
         """EndTxn v5: (error, producer id, epoch)."""
         return self._end(producer_id, epoch, commit=commit, version=BUMPS_SINCE)
 
-    def _end(self, producer_id: int, epoch: int, *, commit: bool, version: int) -> tuple[int, int, int]:
+    def _end(self, producer_id: int, epoch: int, *, commit: bool, version: int, tid: str = OWN) -> tuple[int, int, int]:
         request = EndTxnRequest(
-            transactional_id=self.id, producer_id=producer_id, producer_epoch=epoch, committed=commit
+            transactional_id=self._tid(tid), producer_id=producer_id, producer_epoch=epoch, committed=commit
         )
         self._ended = request, version
         answer = self._ask(request, version)
@@ -185,24 +232,27 @@ class TransactionalProducer:
         *,
         version: int = 9,
         transactional: bool = True,
-        tid: str | None = "",
-        timestamp: int = 1_700_000_000_000,
+        tid: str | None = OWN,
+        timestamp: int = V,
+        records: int = 1,
     ) -> tuple[int, int]:
-        """Produce one record; (error, base offset). `tid` "" stands for the producer's own."""
-        batch = write_batch(
-            [Record(timestamp=timestamp, value=b"v")],
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=sequence,
-            is_transactional=transactional,
-        )
-        data = TopicProduceData(name=self.topic, partition_data=(PartitionProduceData(index=partition, records=batch),))
-        request = ProduceRequest(
-            transactional_id=self.id if tid == "" else tid, acks=-1, timeout_ms=30_000, topic_data=(data,)
-        )
+        """Produce a batch; (error, base offset)."""
+        batch = a_batch(producer_id, epoch, sequence, transactional=transactional, timestamp=timestamp, records=records)
+        return self.produce_bytes({partition: batch}, version=version, tid=tid)[partition]
+
+    def ordinary(self, *, timestamp: int = V) -> tuple[int, int]:
+        """Produce one record without a producer id to partition 0."""
+        return self.produce(0, -1, -1, -1, transactional=False, tid=None, timestamp=timestamp)
+
+    def produce_bytes(
+        self, batches: Mapping[int, bytes], *, version: int = 9, tid: str | None = OWN
+    ) -> dict[int, tuple[int, int]]:
+        """Produce encoded batches by partition; (error, base offset) by partition."""
+        rows = tuple(PartitionProduceData(index=at, records=batch) for at, batch in batches.items())
+        data = TopicProduceData(name=self.topic, partition_data=rows)
+        request = ProduceRequest(transactional_id=self._tid(tid), acks=-1, timeout_ms=30_000, topic_data=(data,))
         (topic,) = self._ask(request, version).responses
-        (row,) = topic.partition_responses
-        return row.error_code, row.base_offset
+        return {row.index: (row.error_code, row.base_offset) for row in topic.partition_responses}
 
     def commit_offsets(
         self,
@@ -211,29 +261,66 @@ class TransactionalProducer:
         offset: int,
         generation: int = -1,
         member_id: str = "",
+        instance_id: str | None = None,
         *,
         version: int = 3,
+        tid: str = OWN,
+        group: str | None = None,
     ) -> int:
         """TxnOffsetCommit of an offset of partition 0: the error."""
-        row = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
+        member = (generation, member_id, instance_id)
+        (error,) = self.commit_rows(
+            producer_id, epoch, {0: offset}, member, version=version, tid=tid, group=group
+        ).values()
+        return error
+
+    def commit_rows(
+        self,
+        producer_id: int,
+        epoch: int,
+        offsets: Mapping[int, int],
+        member: tuple[int, str, str | None] = (-1, "", None),
+        *,
+        metadata: Mapping[int, str | None] | None = None,
+        version: int = 3,
+        tid: str = OWN,
+        group: str | None = None,
+        topic: str | None = None,
+    ) -> dict[int, int]:
+        """TxnOffsetCommit of offsets by partition: the errors by partition."""
+        rows = tuple(
+            TxnOffsetCommitRequestPartition(
+                partition_index=at, committed_offset=offset, committed_metadata=(metadata or {}).get(at, "")
+            )
+            for at, offset in offsets.items()
+        )
+        topics = (TxnOffsetCommitRequestTopic(name=topic or self.topic, partitions=rows),) if rows else ()
         request = TxnOffsetCommitRequest(
-            transactional_id=self.id,
-            group_id=self._play.g,
+            transactional_id=self._tid(tid),
+            group_id=self._play.g if group is None else group,
             producer_id=producer_id,
             producer_epoch=epoch,
-            generation_id=generation,
-            member_id=member_id,
-            topics=(TxnOffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
+            generation_id=member[0],
+            member_id=member[1],
+            group_instance_id=member[2],
+            topics=topics,
         )
-        (topic,) = self._ask(request, version).topics
-        return int(topic.partitions[0].error_code)
+        answer = self._ask(request, version)
+        return {row.partition_index: row.error_code for each in answer.topics for row in each.partitions}
 
     def offset(self, *, stable: bool = False) -> tuple[int, int]:
         """OffsetFetch v7 of partition 0: (error, offset)."""
-        topic = OffsetFetchRequestTopic(name=self.topic, partition_indexes=(0,))
-        request = OffsetFetchRequest(group_id=self._play.g, topics=(topic,), require_stable=stable)
-        row = self._ask(request, 7).topics[0].partitions[0]
-        return row.error_code, row.committed_offset
+        return self.offsets(0, stable=stable)[0]
+
+    def offsets(self, *partitions: int, stable: bool = True) -> dict[int, tuple[int, int]]:
+        """OffsetFetch v7: (error, offset) by partition. Without partitions: of all, which have a committed offset."""
+        topic = OffsetFetchRequestTopic(name=self.topic, partition_indexes=partitions)
+        topics = (topic,) if partitions else None
+        request = OffsetFetchRequest(group_id=self._play.g, topics=topics, require_stable=stable)
+        found = self._ask(request, 7).topics
+        return {
+            row.partition_index: (row.error_code, row.committed_offset) for each in found for row in each.partitions
+        }
 
     def describe(self) -> TransactionState:
         """DescribeTransactions: the row."""
@@ -280,6 +367,38 @@ class TransactionalProducer:
         )
         found = self._ask(request, 5).topics[0].partitions[0]
         return found.error_code, found.offset
+
+    def write_markers(
+        self,
+        producer_id: int,
+        epoch: int,
+        *partitions: int,
+        coordinator_epoch: int = 0,
+        version: int = 1,
+        transaction_version: int = 0,
+        topic: str | None = None,
+    ) -> list[int]:
+        """WriteTxnMarkers of an administrator, to abort: the error of each partition."""
+        marker = WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transaction_result=False,
+            topics=(WritableTxnMarkerTopic(name=topic or self.topic, partition_indexes=partitions),),
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction_version,
+        )
+        (result,) = self._ask(WriteTxnMarkersRequest(markers=(marker,)), version).markers
+        return [row.error_code for each in result.topics for row in each.partitions]
+
+    def producers(self, partition: int = 0, topic: str | None = None) -> PartitionResponse:
+        """DescribeProducers: the row of a partition."""
+        wanted = TopicRequest(name=topic or self.topic, partition_indexes=(partition,))
+        row = self._ask(DescribeProducersRequest(topics=(wanted,)), 0).topics[0].partitions[0]
+        assert isinstance(row, PartitionResponse)
+        return row
+
+    def _tid(self, tid: str | None) -> Any:
+        return self.id if tid == OWN else tid
 
     def _ask(self, request: Any, version: int) -> Any:
         return self._play.ask(request, version).unrecorded()
