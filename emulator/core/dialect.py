@@ -139,6 +139,10 @@ class Dialect:
     """Whether DescribeGroups shows the last known assignments of a group that is not Stable. OLD: empty
     (`GroupMetadata.summary`, `ClassicGroupMember.describeNoMetadata`)."""
 
+    failed_join_phase_may_end: bool = True
+    """Whether a join phase that could not end, because of a subscription with invalid lengths, may end later. OLD: no,
+    its `DelayedJoin` is completed."""
+
     vote_order: NameOrder = java_order
     """The order in which the votes for a protocol are counted; the first of equals wins. NEW: Java's `HashMap`, OLD:
     Scala's (`ClassicGroup.selectProtocol`, `GroupMetadata.selectProtocol`)."""
@@ -189,6 +193,10 @@ class Dialect:
     heartbeat_succeeds_before_sync: bool = True
     """Whether a heartbeat between JoinGroup and SyncGroup restarts the session and is answered 0. Before 2.7: 27, and
     no restart (KAFKA-10134)."""
+
+    invalid_lengths_fail_join_phase: bool = True
+    """Whether the coordinator fails on a subscription with invalid lengths. In 2.4 it is unreadable like any other
+    (`ConsumerProtocol` before it had generated messages)."""
 
     static_rejoin_is_written: bool = True
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.
@@ -246,6 +254,7 @@ KAFKA_3_9_OLD = replace(
     every_initial_delay_is_extended=False,
     expiry_ends_initial_delay=False,
     describes_assignments_of_unstable_groups=False,
+    failed_join_phase_may_end=False,
     vote_order=scala_order,
     offset_delete_removes_empty_groups=True,
     writes_tombstone_at_generation_0=False,
@@ -263,6 +272,7 @@ KAFKA_2_4 = replace(
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,
     heartbeat_succeeds_before_sync=False,
+    invalid_lengths_fail_join_phase=False,
     static_rejoin_is_written=False,
     size_limit_counts_parked_joins=False,
     static_rejoin_before_sync_rebalances=False,
