@@ -11,15 +11,15 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ..handles import cluster, emulator, faults, group, nodes, puppets
+from ..handles import cluster, emulator, faults, group, nodes, puppets, topics
 from .waiting import entered, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule"]
+__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule", "Topic"]
 
-WITHOUT_REQUEST = {("Cluster", name) for name in ("bootstrap_servers", "seed", "group", "client_config")}
+WITHOUT_REQUEST = {("Cluster", name) for name in ("bootstrap_servers", "seed", "group", "topic", "client_config")}
 """Members that do not call the cluster, and are not awaited."""
 
 CONTEXT_MANAGERS = {"Hold", "Lockstep"}
@@ -133,11 +133,12 @@ TWINS: Mapping[type, type[Proxy]] = {
         nodes.Node,
         puppets.Puppet,
         faults.Rule,
+        topics.Topic,
     )
 }
 """The proxy class of each blocking handle."""
 
-Cluster, Group, Hold, Lockstep, Node, Puppet, Rule = TWINS.values()
+Cluster, Group, Hold, Lockstep, Node, Puppet, Rule, Topic = TWINS.values()
 
 
 class Emulator:
