@@ -54,8 +54,10 @@ class LogWrites:
         if OFFSETS_TOPIC not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((self._node.node_id, effect))
             return []
-        topic = cluster.offsets_topic()
-        effects = self._node.data.append(now, topic, effect.partition, batch_of(effect.records, now))
+        topic, batch = cluster.offsets_topic(), batch_of(effect.records, now)
+        if len(batch) > cluster.batch_bytes_max(topic):
+            return self._node.coordinator.appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
+        effects = self._node.data.append(now, topic, effect.partition, batch)
         if not self._is_durable:
             return effects + self._node.coordinator.appended(now, effect.token, Error.NONE)
         self._waiting.append(effect.token)

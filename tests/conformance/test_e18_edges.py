@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING
 from conformance.requests import subscription
 from conformance.scenarios import scenario
 
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.offset_commit import OffsetCommitRequestPartition
+from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic as TopicOffsets
+from koordinator.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequestTopics
+from koordinator.wire.primitives import ZERO_UUID
+
 if TYPE_CHECKING:
     from conformance.player import Player
 
@@ -140,3 +151,107 @@ def test_e605_the_last_join_beside_invalid_lengths_gets_an_unknown_error(play: P
     # the join of a counts, though it was answered
     play.describe().expect("PreparingRebalance" if play.old else "CompletingRebalance", [a])
     play.heartbeat(3 if play.old else 4, a).expect(27 if play.old else 0)
+
+
+@scenario(kip="base")
+def test_e606_an_assignment_that_is_too_large_starts_the_join_phase_again(play: Player) -> None:
+    a, b = play.unsynced_two()
+    parked = play.sync(2, b)
+    play.expect_parked(parked)
+    play.sync(2, a, {a: b"x" * 1_100_000}).expect(-1)
+    parked.expect(-1)
+    # 3.9 NEW fails while it flushes the batch once more
+    play.wait(1)
+    play.describe().expect("PreparingRebalance", [a, b])
+    play.heartbeat(2, a).expect(27)
+    play.expect_parked(play.join(b))
+    assert play.join(a).answer().generation_id == 3
+
+
+@scenario(kip="base")
+def test_e607_offsets_that_are_too_large_for_a_batch_are_not_stored(play: Player) -> None:
+    topic = play.new_topic(300)
+    play.commit(-1, "", {(topic, 0): 1}).expect(0)
+    offsets = {(topic, partition): 7 for partition in range(300)}
+    error = 28 if play.old else -1
+    play.commit(-1, "", offsets, metadata="m" * 4000).expect(error)
+    play.fetch((topic, 0), (topic, 1)).expect({(topic, 0): 1, (topic, 1): -1})
+    other = f"{play.g}.other"
+    play.commit(-1, "", offsets, metadata="m" * 4000, group=other).expect(error)
+    play.describe(other).answer()
+
+
+@scenario(kip="KIP-848")
+def test_e608_a_zero_topic_id_is_unknown(play: Player) -> None:
+    play.needs(ApiKey.OFFSET_COMMIT, 10)
+    play.commit_topics((TopicOffsets(topic_id=ZERO_UUID, partitions=(at(0),)),), version=10).expect({("", 0): 100})
+    asked = OffsetFetchRequestTopics(topic_id=ZERO_UUID, partition_indexes=(0,))
+    play.fetch_topics((asked,), version=10).expect({("", 0): (-1, -1, "", 100)})
+    play.describe().expect("Dead", [])
+
+
+@scenario(kip="KIP-518")
+def test_e609_states_are_listed_with_white_space_around_them(play: Player) -> None:
+    play.needs(ApiKey.LIST_GROUPS, 4)
+    play.commit(-1, "").expect(0)
+    for state in (" Empty", "Empty ", "\tEmpty\n"):
+        assert len(play.listed(states=(state,))) == int(play.new)
+    for state in ("", " "):
+        assert play.listed(states=(state,)) == []
+
+
+@scenario(kip="base")
+def test_e610_a_partition_that_is_committed_twice(play: Player) -> None:
+    topics = (
+        TopicOffsets(name="t", partitions=(at(0, 1), at(0, 2), at(9, 1))),
+        TopicOffsets(name="t", partitions=(at(0, 5), at(1, 6), at(9, 1))),
+        TopicOffsets(name="unknown", partitions=(at(0), at(0))),
+        TopicOffsets(name="u", partitions=()),
+        TopicOffsets(name="empty", partitions=()),
+    )
+    play.commit_topics(topics).answer()
+    play.fetch(("t", 0), ("t", 1)).expect({("t", 0): 5, ("t", 1): 6})
+    long = at(0, 2, "m" * 5000)
+    play.commit_topics((TopicOffsets(name="t", partitions=(at(0, 8), long)),)).answer()
+    play.commit_topics((TopicOffsets(name="t", partitions=(long, at(0, 9))),)).answer()
+    play.fetch(("t", 0)).expect({("t", 0): 9})
+
+
+@scenario(kip="base")
+def test_e611_a_partition_that_is_fetched_twice(play: Player) -> None:
+    play.commit(-1, "", {("t", 0): 5, ("t", 1): 6}).expect(0)
+    topics = tuple(
+        OffsetFetchRequestTopics(name=name, partition_indexes=partitions)
+        for name, partitions in (("t", (0, 0, 1)), ("u", ()), ("t", (0, 9)), ("unknown", (0, 0)), ("empty", ()))
+    )
+    for version in (5, 8):
+        if play.serves(ApiKey.OFFSET_FETCH, version):
+            play.fetch_topics(topics, version=version).answer()
+
+
+@scenario(kip="KIP-709")
+def test_e612_offsets_of_no_group_are_fetched(play: Player) -> None:
+    play.needs(ApiKey.OFFSET_FETCH, 8)
+    asked = play.fetch(groups=(), version=8)
+    if play.since("4.0.0"):
+        assert asked.answer().groups == ()
+    else:
+        play.expect_never(asked)
+
+
+@scenario(kip="KIP-496")
+def test_e613_a_partition_that_is_deleted_twice(play: Player) -> None:
+    play.commit(-1, "", {("t", 0): 5, ("t", 1): 6}).expect(0)
+    twice = (("t", (0, 0, 9, 9)), ("u", ()), ("t", (0, 1)), ("unknown", (0, 0)), ("empty", ()))
+    topics = tuple(
+        OffsetDeleteRequestTopic(
+            name=name, partitions=tuple(OffsetDeleteRequestPartition(partition_index=each) for each in partitions)
+        )
+        for name, partitions in twice
+    )
+    play.ask(OffsetDeleteRequest(group_id=play.g, topics=topics), 0).answer()
+
+
+def at(partition: int, offset: int = 1, metadata: str = "") -> OffsetCommitRequestPartition:
+    """Return a partition of an OffsetCommit."""
+    return OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata=metadata)
