@@ -103,12 +103,14 @@ def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any me
 
     @wraps(member)
     async def method(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
+        __tracebackhide__ = True
         return self._wrap(await in_thread(_call_of(self, name, args, options)))
 
     return method
 
 
 async def _read(proxy: Proxy, name: str) -> Any:  # noqa: ANN401 - any result
+    __tracebackhide__ = True
     return proxy._wrap(await in_thread(lambda: getattr(proxy.blocking, name)))  # noqa: SLF001 - in this module
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+import trio
 from brokers.http_server import Serving
 
 from koordinator import Cluster, Emulator, Group, Simulation, aio, faults
@@ -194,6 +195,18 @@ def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: C
         assert files == {"test_handle_arguments.py", "handle.py"}
         assert "direct cause" not in "".join(traceback.format_exception(error))
         assert "During handling" not in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("run", [asyncio.run, lambda coroutine: trio.run(lambda: coroutine)], ids=["asyncio", "trio"])
+def test_an_expected_error_in_a_loop_has_no_frames_of_threads(cluster: Cluster, run: Callable[..., object]) -> None:
+    async def use() -> None:
+        with pytest.raises(EXPECTED) as caught:
+            await aio.Cluster(cluster).group("svc").wait_stable(members=1, timeout=0)
+        files = [frame.filename.rpartition("/")[2] for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert files == ["test_handle_arguments.py", "handles.py", "waiting.py"]
+        assert "During handling" not in "".join(traceback.format_exception(caught.value))
+
+    run(use())
 
 
 def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
