@@ -28,18 +28,24 @@ HANDLES: tuple[type, ...] = tuple(TWINS)
 
 NAMES = {each.__name__ for each in (*ROOTS, *HANDLES)}
 
-LIKE = {"GroupLike": "str | Group", "MemberLike": "str | Member | Puppet", "NodeLike": "int | Node"}
+LIKE = {
+    "GroupLike": "str | Group",
+    "MemberLike": "str | Member | Puppet",
+    "NodeLike": "int | Node",
+    "TopicLike": "str | Topic",
+}
 """The unions with handles, here with the asynchronous ones."""
 
 HEAD = """from collections.abc import Awaitable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 {imports}
 
 __all__ = {names}
 
 {unions}
+TopicKey = TypeVar("TopicKey", bound=TopicLike)  # noqa: PYI001 - as in handles.names
 """
 
 Used = set[tuple[str, str]]
@@ -125,7 +131,7 @@ def _annotation(function: Any, name: str, used: Used) -> str:
     """Return an annotation as written, and add its names to `used`."""
     text = str(inspect.unwrap(function).__annotations__[name])
     for node in ast.walk(ast.parse(text, mode="eval")):
-        if isinstance(node, ast.Name) and node.id not in {*NAMES, *LIKE} and not hasattr(builtins, node.id):
+        if isinstance(node, ast.Name) and node.id not in {*NAMES, *LIKE, "TopicKey"} and not hasattr(builtins, node.id):
             used.add(_imports(function.__module__).get(node.id, (function.__module__, node.id)))
     return text
 

@@ -86,16 +86,15 @@ def read_version(data: bytes) -> int:
     return version
 
 
-def decode_versioned(cls: type[_M], data: bytes, newest: int | None = None) -> _M:
-    """Return the message after its int16 version; a version above `newest`, or the newest known, is read as that.
+def decode_versioned(cls: type[_M], data: bytes) -> _M:
+    """Return the message after its int16 version; a version above the newest known is read as that.
 
     New versions only append fields. Raises Malformed.
     """
     version = read_version(data)
     if version < 0:
         raise Malformed(f"{cls.__name__} has the version {version}")
-    newest = declaration_of(cls).versions.max if newest is None else newest
-    return decode(cls, min(version, newest), data, begin=_VERSION.size)
+    return decode(cls, min(version, declaration_of(cls).versions.max), data, begin=_VERSION.size)
 
 
 def encode_versioned(message: Message, version: int) -> bytes:

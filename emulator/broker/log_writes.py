@@ -71,9 +71,11 @@ class LogWrites:
         if name not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((node.node_id, effect))
             return []
-        appended = node.coordinators[name].appended
+        appended, topic = node.coordinators[name].appended, cluster.internal_topic(name)
         batch = self._batch(effect, now)
-        effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
+        if len(batch) > cluster.batch_bytes_max(topic):
+            return appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
+        effects = node.data.append(now, topic, effect.partition, batch)
         if not self._is_durable:
             return effects + appended(now, effect.token, Error.NONE)
         self._waiting.append((appended, effect.token))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..broker.listeners import host_port
 from ..core.cluster import PLAINTEXT
-from ..core.data.topic import NO_LEADER
+from ..core.data.topic import NO_LEADER, OFFSETS_TOPIC
+from .resolve import topic_named
 from .results import ClientConnection, NodeState
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ class Nodes:
         return None if node == NO_LEADER else node
 
     def leader(self, _now: int, *, topic: str, partition: int) -> int | None:
-        """Return the node that leads a partition; None without a leader or without such a partition."""
-        known = self._runtime.cluster.topics.get(topic)
-        node = NO_LEADER if known is None else known.leader(partition)
+        """Return the node that leads a partition of a topic; None without a leader or without such a partition."""
+        node = topic_named(self._runtime, topic).leader(partition)
         return None if node == NO_LEADER else node
 
     def move_coordinator(self, now: int, *, group: str, to: int, load_ms: int = 0) -> None:
@@ -133,4 +133,6 @@ class Nodes:
 
     def move_leader(self, now: int, *, topic: str, partition: int, to: int) -> None:
         """Make node `to` the leader of a partition. Raises ValueError if either is unknown or the node is down."""
+        if topic != OFFSETS_TOPIC:  # it is created when it is needed
+            topic_named(self._runtime, topic)
         self._deliver(self._runtime.move_leader(now, topic, partition, to))

@@ -1,4 +1,4 @@
-"""Resolution of names: an error, a group at its coordinator, and a member by any unambiguous name."""
+"""Resolution of names: an error, a topic, a group at its coordinator, and a member by any unambiguous name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from koordinator.wire.errors import Error
 
 from ..broker.api_table import NUMBERINGS
 from ..config.suggest import did_you_mean
+from ..core.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ..broker.broker import Broker
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
+    from ..core.data.topic import Topic
     from ..core.effects import Effect
     from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.coordinator import Coordinator
@@ -45,6 +47,15 @@ def error_name(runtime: ClusterRuntime, error: str | int) -> str:
         released = next((f": it is {NUMBERINGS[codes](each)} there" for each in Error if each == int(error)), "")
         raise ValueError(f"error {error}: not a number of Kafka's errors with error.codes={codes}{released}")
     return names[int(error)]
+
+
+def topic_named(runtime: ClusterRuntime, name: str) -> Topic:
+    """Return a topic. Raises RefusedError (a ValueError) if there is none of this name."""
+    topics = runtime.cluster.topics
+    if name not in topics:
+        problem = f"there is no topic {name!r}{known(name, sorted(topics))}"
+        raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
+    return topics[name]
 
 
 def coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator | None:

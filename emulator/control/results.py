@@ -52,10 +52,15 @@ class PartitionInfo:
 
 @value
 class TopicInfo:
-    """A topic and its partitions, by number."""
+    """A topic, its partitions by number, its id, and the configs that were set (not the defaults).
+
+    A Kafka broker's configs are not read: there they are empty.
+    """
 
     topic: str
     partitions: list[PartitionInfo]
+    topic_id: str
+    configs: dict[str, str]
 
 
 @value

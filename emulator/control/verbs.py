@@ -21,7 +21,7 @@ from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
-from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named, perform
+from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named, perform, topic_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -152,9 +152,7 @@ class Verbs:
             if missing := {"topic", "partition", "offset"} - row.keys():
                 raise ValueError(f"an offset needs topic, partition and offset; no {min(missing)} in {row!r}")
             topic, partition, offset = str(row["topic"]), row["partition"], row["offset"]
-            count = self._runtime.cluster.partition_count(topic)
-            if not count:
-                raise ValueError(f"there is no topic {topic!r}{known(topic, self._runtime.cluster.topics)}")
+            count = len(topic_named(self._runtime, topic).logs)
             if not isinstance(partition, int) or not 0 <= partition < count:
                 raise ValueError(f"topic {topic!r} has partitions 0 to {count - 1}, and no {partition!r}")
             if not _is_integer(offset) or offset < 0:
@@ -175,10 +173,7 @@ class Verbs:
 
     def add_partitions(self, now: int, *, topic: str, count: int) -> int:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError (a ValueError)."""
-        cluster = self._runtime.cluster
-        existing = cluster.topics.get(topic)
-        if existing is None:
-            raise ValueError(f"there is no topic {topic!r}{known(topic, cluster.topics)}")
+        cluster, existing = self._runtime.cluster, topic_named(self._runtime, topic)
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
         with self._runtime.changing(now):

@@ -139,6 +139,14 @@ class Dialect:
     """Whether DescribeGroups shows the last known assignments of a group that is not Stable. OLD: empty
     (`GroupMetadata.summary`, `ClassicGroupMember.describeNoMetadata`)."""
 
+    repeats_partitions: bool = True
+    """Whether OffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given. OLD: once
+    (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a topic given twice."""
+
+    failed_join_phase_may_end: bool = True
+    """Whether a join phase that could not end, because of a subscription with invalid lengths, may end later. OLD: no,
+    its `DelayedJoin` is completed."""
+
     vote_order: NameOrder = java_order
     """The order in which the votes for a protocol are counted; the first of equals wins. NEW: Java's `HashMap`, OLD:
     Scala's (`ClassicGroup.selectProtocol`, `GroupMetadata.selectProtocol`)."""
@@ -193,6 +201,13 @@ class Dialect:
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With
     ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
 
+    answers_offset_fetch_without_groups: bool = True
+    """Whether OffsetFetch v8 and later without groups is answered. In 3.9: never (`KafkaApis.handleOffsetFetchRequest`
+    completes with its last group)."""
+
+    state_filter_is_trimmed: bool = True
+    """Whether the states filter of ListGroups ignores white space around a state. OLD: no."""
+
     state_filter_ignores_case: bool = True
     """Whether the states filter of ListGroups ignores case. Since 3.8 (KIP-848)."""
 
@@ -216,6 +231,14 @@ class Dialect:
     heartbeat_succeeds_before_sync: bool = True
     """Whether a heartbeat between JoinGroup and SyncGroup restarts the session and is answered 0. Before 2.7: 27, and
     no restart (KAFKA-10134)."""
+
+    repeats_unknown_partitions: bool = True
+    """Whether OffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and an unknown topic
+    without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of partitions)."""
+
+    invalid_lengths_fail_join_phase: bool = True
+    """Whether the coordinator fails on a subscription with invalid lengths. In 2.4 it is unreadable like any other
+    (`ConsumerProtocol` before it had generated messages)."""
 
     static_rejoin_is_written: bool = True
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.
@@ -255,6 +278,7 @@ KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_marke
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
     group_operations=328,
+    answers_offset_fetch_without_groups=False,
     transaction_version=0,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
@@ -280,6 +304,9 @@ KAFKA_3_9_OLD = replace(
     every_initial_delay_is_extended=False,
     expiry_ends_initial_delay=False,
     describes_assignments_of_unstable_groups=False,
+    repeats_partitions=False,
+    failed_join_phase_may_end=False,
+    state_filter_is_trimmed=False,
     vote_order=scala_order,
     offset_delete_removes_empty_groups=True,
     writes_tombstone_at_generation_0=False,
@@ -291,6 +318,7 @@ KAFKA_2_8 = replace(
     rejoin_changes_timeouts=False,
     unknown_instance_id_is_rejected=False,
     rejection_removes_pending_id=False,
+    repeats_unknown_partitions=False,
     verifies_transactional_offsets=False,
     verifies_produced_batches=False,
     empty_group_accepts_any_transactional_member=False,
@@ -300,6 +328,7 @@ KAFKA_2_4 = replace(
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,
     heartbeat_succeeds_before_sync=False,
+    invalid_lengths_fail_join_phase=False,
     static_rejoin_is_written=False,
     size_limit_counts_parked_joins=False,
     static_rejoin_before_sync_rebalances=False,

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 NO_CONNECTION = 0
 """The connection of internal calls, whose responses are dropped; clients' connections start at 1."""
 
+OFFSETS_PER_BATCH = 1000
+"""The offsets in one record batch, which then is smaller than `message.max.bytes`, however long the names are."""
+
 
 def require_not_frozen(group: ClassicGroup) -> None:
     """Raise ValueError if the group is frozen."""
@@ -68,22 +71,26 @@ def require_unparked(group: ClassicGroup, member: ClassicMember) -> None:
 def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
-    committed = {
-        (topic, partition): OffsetCommitValue(
-            offset=offset,
-            leader_epoch=-1,
-            metadata="",
-            commit_timestamp=group.now,
-            topic_id=topics[topic].topic_id if with_ids else ZERO_UUID,
+    every = [
+        (
+            (topic, partition),
+            OffsetCommitValue(
+                offset=offset,
+                leader_epoch=-1,
+                metadata="",
+                commit_timestamp=group.now,
+                topic_id=topics[topic].topic_id if with_ids else ZERO_UUID,
+            ),
         )
         for (topic, partition), offset in offsets.items()
-    }
-    group.begin_commit(committed)
-    records = [offset_record(group, *partition, position) for partition, position in committed.items()]
+    ]
     call = Call(NO_CONNECTION, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
-    store.append(
-        group.id, records, OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}, store.next_token)
-    )
+    for first in range(0, len(every), OFFSETS_PER_BATCH):
+        committed = dict(every[first : first + OFFSETS_PER_BATCH])
+        group.begin_commit(committed)
+        records = [offset_record(group, *partition, position) for partition, position in committed.items()]
+        write = OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}, store.next_token)
+        store.append(group.id, records, write)
 
 
 def freeze(store: GroupStore, group: ClassicGroup) -> None:

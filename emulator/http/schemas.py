@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
 from ..config.options import Interface, options_of
@@ -92,11 +93,19 @@ def arguments_of(route: Route) -> tuple[type[Arguments], type[Arguments]]:
     if missing := in_path - arguments.keys():
         raise TypeError(f"{route.operation} has no argument {', '.join(sorted(missing))}, which {route.path} names")
     name = route.operation.title().replace(".", "").replace("_", "")
-    others = {argument: field for argument, field in arguments.items() if argument not in in_path}
+    others = {each: (_of_json(hint), default) for each, (hint, default) in arguments.items() if each not in in_path}
     return (
         create_model(f"{name}Path", __base__=Arguments, **{each: arguments[each] for each in in_path}),  # type: ignore[call-overload]
         create_model(name, __base__=Arguments, **others),  # type: ignore[call-overload]
     )
+
+
+def _of_json(hint: Any) -> Any:  # noqa: ANN401 - any type
+    """Return the type of an argument whose tuples are JSON arrays, which a strict model would refuse."""
+    inner = get_args(hint)
+    if get_origin(hint) is tuple:
+        return Annotated[hint, BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
+    return get_origin(hint)[_of_json(inner[0])] if get_origin(hint) is Sequence else hint
 
 
 def request_schema(model: type[BaseModel]) -> dict[str, Any]:

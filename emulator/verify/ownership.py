@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..config.suggest import did_you_mean
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -48,7 +50,7 @@ def ownership_errors(
     for topic in checked:
         count = partition_counts.get(topic)
         if count is None:
-            errors.append(f"there is no topic {topic!r}")
+            errors.append(f"there is no topic {topic!r}{did_you_mean(topic, partition_counts)}")
             continue
         unowned = [number for number in range(count) if (topic, number) not in owners]
         if unowned:

@@ -12,12 +12,12 @@
 
 In an async test `aio.Cluster(koordinator)` is the cluster of the fixture. Each handle has its blocking handle as
 `blocking`. Properties are awaited (`await group.state`), and context managers need `async with`. Members that do not
-call the cluster stay synchronous: `cluster.group`, `cluster.bootstrap_servers`, `cluster.client_config`. Arguments,
-results and exceptions are the same.
+call the cluster stay synchronous: `cluster.group`, `cluster.topic`, `cluster.bootstrap_servers`,
+`cluster.client_config`. Arguments, results and exceptions are the same.
 """
 
 from __future__ import annotations
 
-from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, Rule
+from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, Rule, Topic
 
-__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule"]
+__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule", "Topic"]

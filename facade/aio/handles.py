@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from ..handles import cluster, emulator, faults, group, nodes, puppets, transactions
+from ..handles import cluster, emulator, faults, group, nodes, puppets, topics, transactions
 from .waiting import entered, in_thread
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ __all__ = [
     "Puppet",
     "PuppetProducer",
     "Rule",
+    "Topic",
     "Transaction",
 ]
 
-WITHOUT_REQUEST = {("Cluster", name) for name in ("bootstrap_servers", "seed", "group", "transaction", "client_config")}
+_PLAIN = ("bootstrap_servers", "seed", "group", "topic", "transaction", "client_config")
+WITHOUT_REQUEST = {("Cluster", name) for name in _PLAIN}
 """Members that do not call the cluster, and are not awaited."""
 
 CONTEXT_MANAGERS = {"Hold", "Lockstep"}
@@ -114,12 +116,14 @@ def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any me
 
     @wraps(member)
     async def method(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
+        __tracebackhide__ = True
         return self._wrap(await in_thread(_call_of(self, name, args, options)))
 
     return method
 
 
 async def _read(proxy: Proxy, name: str) -> Any:  # noqa: ANN401 - any result
+    __tracebackhide__ = True
     return proxy._wrap(await in_thread(lambda: getattr(proxy.blocking, name)))  # noqa: SLF001 - in this module
 
 
@@ -145,12 +149,13 @@ TWINS: Mapping[type, type[Proxy]] = {
         puppets.Puppet,
         transactions.PuppetProducer,
         faults.Rule,
+        topics.Topic,
         transactions.Transaction,
     )
 }
 """The proxy class of each blocking handle."""
 
-Cluster, Group, Hold, Lockstep, Node, Puppet, PuppetProducer, Rule, Transaction = TWINS.values()
+Cluster, Group, Hold, Lockstep, Node, Puppet, PuppetProducer, Rule, Topic, Transaction = TWINS.values()
 
 
 class Emulator:

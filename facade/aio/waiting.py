@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from ..handles.errors import EXPECTED
 from ..handles.loops import runs_trio
 
 if TYPE_CHECKING:
@@ -25,10 +26,16 @@ _T = TypeVar("_T")
 async def in_thread(call: Callable[[], _T], *, even_if_cancelled: bool = False) -> _T:
     """Make a call on another thread and return its result, in asyncio and in Trio.
 
-    `even_if_cancelled`: also in a cancelled task.
+    `even_if_cancelled`: also in a cancelled task. An expected error is raised without the frames of the thread.
     """
-    if not runs_trio():
-        return await _in_thread_of_asyncio(call)
+    __tracebackhide__ = True
+    try:
+        return await (_in_thread_of_trio(call, even_if_cancelled) if runs_trio() else _in_thread_of_asyncio(call))
+    except EXPECTED as error:
+        raise error.with_traceback(None) from error.__cause__
+
+
+async def _in_thread_of_trio(call: Callable[[], _T], even_if_cancelled: bool) -> _T:  # noqa: FBT001 - as of `in_thread`
     results: list[_T] = []
     with trio.CancelScope(shield=even_if_cancelled):
         # the program's own limit on threads must not delay a wait

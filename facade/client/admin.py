@@ -112,9 +112,9 @@ class Admin:
         text = "there is no controller at the moment"
         return node or broker_failure(Error.NOT_CONTROLLER, text, retriable=_CONTROLLER_MOVES)
 
-    def topics(self, names: Iterable[str]) -> MetadataResponse:
-        """Return the partitions of topics and their leaders, without creating missing topics."""
-        topics = tuple(MetadataRequestTopic(name=name) for name in names)
+    def topics(self, names: Iterable[str] | None = None) -> MetadataResponse:
+        """Return the partitions of all or some topics and their leaders, without creating missing topics."""
+        topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         return self._metadata(MetadataRequest(topics=topics, allow_auto_topic_creation=False), _TOPICS)
 
     def _metadata(self, request: MetadataRequest, required: RequiredVersion) -> MetadataResponse:

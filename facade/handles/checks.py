@@ -16,7 +16,7 @@ from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 
-from .names import GroupHandle, MemberLike, member_name
+from .names import GroupHandle, MemberLike, TopicKey, TopicLike, member_name, topic_name_of
 from .port import WAIT_S, EmulatorOnly
 from .timeline import HEADING, timeline
 
@@ -132,31 +132,31 @@ class Checks(GroupHandle):
         self._check(Verify.rebalanced_times, 0, group=self.id, exactly=exactly)
         return self
 
-    def assert_assignment(self, expected: Mapping[str, Mapping[str, Collection[int]]], timeout: float = 0) -> Self:
+    def assert_assignment(self, expected: Mapping[str, Mapping[TopicKey, Collection[int]]], timeout: float = 0) -> Self:
         """Assert that the group has exactly these members, with exactly these partitions by topic.
 
         A member is named by its instance id, its member id, or a client id that no other member has.
         """
         assignments = {
-            label: {topic: sorted(partitions) for topic, partitions in owned.items()}
+            label: {topic_name_of(topic): sorted(partitions) for topic, partitions in owned.items()}
             for label, owned in expected.items()
         }
         self._check(Verify.assigned, timeout, group=self.id, expected=assignments)
         return self
 
-    def assert_owned_exactly_once(self, topics: Collection[str] | None = None, timeout: float = 0) -> Self:
+    def assert_owned_exactly_once(self, topics: Collection[TopicLike] | None = None, timeout: float = 0) -> Self:
         """Assert that the group is Stable, and that exactly one member owns each partition of these topics.
 
         Without `topics`: of the topics that its members subscribe to. The first generation of a consumer that has not
         read the metadata yet owns nothing; `wait_stable(owned="all")` before it, or `timeout`, waits for the next one.
         """
-        names = None if topics is None else list(topics)
+        names = None if topics is None else list(map(topic_name_of, topics))
         self._check(Verify.owned, timeout, group=self.id, topics=names)
         return self
 
-    def assert_committed(self, offsets: Mapping[tuple[str, int], int], timeout: float = 0) -> Self:
+    def assert_committed(self, offsets: Mapping[tuple[TopicKey, int], int], timeout: float = 0) -> Self:
         """Assert that these offsets, by topic and partition, are committed; more may be."""
-        rows = [(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        rows = [(topic_name_of(topic), partition, offset) for (topic, partition), offset in offsets.items()]
         self._check(Verify.committed, timeout, group=self.id, offsets=rows)
         return self
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.topics import Topics
@@ -17,12 +15,15 @@ from koordinator.emulator.control.verbs import Verbs
 from .clients import client_config
 from .faults import ClusterFaults
 from .group import Group
-from .names import GroupLike, NodeLike, group_id_of, node_id_of
-from .nodes import Node
-from .seeding import GroupLines, group_lines
+from .names import GroupLike, NodeLike, TopicLike, group_id_of, node_id_of, topic_name_of
+from .nodes import Node, node_if_any
+from .seeding import GroupLines, group_lines, plain_records
+from .topics import Topic
 from .transactions import TransactionControls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from koordinator.emulator.control.record_inputs import RecordLike
     from koordinator.emulator.core.data.direct_records import StoredRecord
 
@@ -51,15 +52,27 @@ class Cluster(ClusterFaults, TransactionControls):
         """The seed of this cluster's ids; `Emulator(seed=…)` reproduces them."""
         return self._port.seed
 
-    def create_topic(self, name: str, partitions: int = 1, records: int | Iterable[RecordLike] | None = None) -> None:
-        """Create a topic, with records if there are any (see `produce`; a number generates that many).
+    def create_topic(
+        self, name: TopicLike, partitions: int = 1, records: int | Iterable[RecordLike] | None = None
+    ) -> Topic:
+        """Create a topic, with records if there are any (see `produce`; a number generates that many), and return it.
 
         Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
         """
-        seeds = records if records is None or isinstance(records, int) else _plain(records)
-        self._port.call(Topics.create, topic=name, partitions=partitions, records=seeds)
+        topic = self.topic(name)
+        seeds = records if records is None or isinstance(records, int) else plain_records(records)
+        self._port.call(Topics.create, topic=topic.name, partitions=partitions, records=seeds)
+        return topic
 
-    def produce(self, topic: str, *records: RecordLike | Iterable[RecordLike]) -> int:
+    def topic(self, name: TopicLike) -> Topic:
+        """Return the handle of a topic, which need not exist yet."""
+        return Topic(self._port, topic_name_of(name))
+
+    def topics(self) -> list[Topic]:
+        """Return the existing topics, sorted by name, including internal ones."""
+        return sorted((self.topic(each.topic) for each in self._port.call(Topics.describe)), key=lambda each: each.name)
+
+    def produce(self, topic: TopicLike, *records: RecordLike | Iterable[RecordLike]) -> int:
         """Append records to a topic, all or none, and return their number.
 
         `produce("orders", "a", "b")` and `produce("orders", ["a", "b"])` are the same. A record is a value, a pair
@@ -67,11 +80,14 @@ class Cluster(ClusterFaults, TransactionControls):
         selects the partition as in Java's producer; records without a key take turns. A missing topic is created as for
         a client. Raises RefusedError (a ValueError) if Kafka would refuse a record.
         """
-        return self._port.call(Topics.produce, topic=topic, records=_plain(records))
+        return self.topic(topic).produce(*records)
 
-    def records(self, topic: str) -> list[StoredRecord]:
-        """Return every record of a topic, partition by partition: `partition offset timestamp key value headers`."""
-        return self._port.call(Topics.records, topic=topic)
+    def records(self, topic: TopicLike) -> list[StoredRecord]:
+        """Return every record of a topic, partition by partition: `partition offset timestamp key value headers`.
+
+        Raises RefusedError (a ValueError) for an unknown topic.
+        """
+        return self.topic(topic).records()
 
     def group(self, group_id: GroupLike) -> Group:
         """Return the handle of a consumer group, which need not exist yet."""
@@ -92,14 +108,14 @@ class Cluster(ClusterFaults, TransactionControls):
 
     def coordinator(self, group: GroupLike) -> Node | None:
         """Return the broker that coordinates a group, which need not exist; None if no broker does."""
-        return self._node(self._port.call(Nodes.coordinator, group=group_id_of(group)))
+        return node_if_any(self._port, self._port.call(Nodes.coordinator, group=group_id_of(group)))
 
-    def leader(self, topic: str, partition: int) -> Node | None:
-        """Return the broker that leads a partition; None without a leader or without such a partition."""
-        return self._node(self._port.call(Nodes.leader, topic=topic, partition=partition))
+    def leader(self, topic: TopicLike, partition: int) -> Node | None:
+        """Return the broker that leads a partition of a topic; None without a leader or without such a partition.
 
-    def _node(self, node_id: int | None) -> Node | None:
-        return None if node_id is None else Node(self._port, node_id)
+        Raises RefusedError (a ValueError) for an unknown topic.
+        """
+        return self.topic(topic).leader(partition)
 
     def move_coordinator(self, group: GroupLike, to: NodeLike, load_s: float = 0) -> None:
         """Make node `to` the coordinator of a group, and of every group in the same partition.
@@ -110,13 +126,13 @@ class Cluster(ClusterFaults, TransactionControls):
         load_ms = round(load_s * 1000)
         self._port.call(Nodes.move_coordinator, group=group_id_of(group), to=node_id_of(to), load_ms=load_ms)
 
-    def move_leader(self, topic: str, partition: int, to: NodeLike) -> None:
+    def move_leader(self, topic: TopicLike, partition: int, to: NodeLike) -> None:
         """Make node `to` the leader of a partition. Raises ValueError if either is unknown or the node is down."""
-        self._port.call(Nodes.move_leader, topic=topic, partition=partition, to=node_id_of(to))
+        self.topic(topic).move_leader(partition, to)
 
-    def add_partitions(self, topic: str, count: int) -> int:
+    def add_partitions(self, topic: TopicLike, count: int) -> int:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError as Kafka refuses it."""
-        return self._port.call(Verbs.add_partitions, topic=topic, count=count)
+        return self.topic(topic).add_partitions(count)
 
     def set_max_size(self, size: int) -> None:
         """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""
@@ -176,14 +192,3 @@ class Cluster(ClusterFaults, TransactionControls):
         If the cluster died of a bug, that is raised here.
         """
         self._port.stop()
-
-
-def _plain(records: Iterable[RecordLike | Iterable[RecordLike]]) -> list[object]:
-    """Return records as plain data; a list, or another iterable that is no record, stands for its records."""
-    found: list[object] = []
-    for each in records:
-        if isinstance(each, Iterable) and not isinstance(each, str | bytes | tuple | Mapping):
-            found += _plain(each)
-        else:
-            found.append(asdict(each) if isinstance(each, SeedRecord) else each)
-    return found

@@ -58,7 +58,9 @@ class HandleCall:
     @property
     def place(self) -> str:
         """The handle and the method, `Group('svc').evict`."""
-        name, key = self.function.__name__, getattr(self.handle, "id", getattr(self.handle, "name", None))
+        name, handle = self.function.__name__, self.handle
+        # the id of a topic is a request
+        key = handle.name if hasattr(handle, "name") else getattr(handle, "id", None)
         owner = f"{type(self.handle).__name__}{'' if key is None else f'({key!r})'}"
         return owner if name == "__init__" else f"{owner}.{name}"
 
@@ -169,6 +171,7 @@ def _hints(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any
 
 
 def _fits(value: Any, hint: Any) -> bool:  # noqa: ANN401 - any value and type, one case each
+    hint = getattr(hint, "__bound__", hint)
     if hint is Any:
         return True
     if hint in (None, type(None)):
@@ -197,6 +200,7 @@ def _fits(value: Any, hint: Any) -> bool:  # noqa: ANN401 - any value and type, 
 
 def _noun(hint: Any) -> str:  # noqa: ANN401 - any type
     """Return a type in words, such as "list of strings or None"."""
+    hint = getattr(hint, "__bound__", hint)
     if hint in NOUNS:
         return NOUNS[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)

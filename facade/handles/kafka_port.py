@@ -1,8 +1,8 @@
 """A port to a running Kafka, on `koordinator.client`.
 
-It creates and reads topics, describes groups and their offsets, and waits for states. Fields that a broker does not
-report are -1 or empty: a group's generation and leader, offered protocols, timeouts. Other operations raise
-EmulatorOnly.
+It creates, describes and reads topics, describes groups and their offsets, and waits for states. Fields that a broker
+does not report are -1 or empty: a group's generation and leader, offered protocols, timeouts; nor are a topic's configs
+read. Other operations raise EmulatorOnly.
 
 `stop` deletes what a test created: topics, and groups that a handle named and that did not exist before. A topic that
 exists already is refused, as by Kafka: tests that share a broker need distinct names.
@@ -21,7 +21,15 @@ from koordinator.emulator.control.inspect.comparison import (
     ownership_check,
 )
 from koordinator.emulator.control.record_inputs import seed_records
-from koordinator.emulator.control.results import Member, PartitionOffset, Snapshot, is_satisfied
+from koordinator.emulator.control.resolve import known
+from koordinator.emulator.control.results import (
+    Member,
+    PartitionInfo,
+    PartitionOffset,
+    Snapshot,
+    TopicInfo,
+    is_satisfied,
+)
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, StoredRecord, chunks, partition_of
 from koordinator.emulator.core.refusal import Refusal, RefusedError
 from koordinator.emulator.verify.names import require_state
@@ -34,7 +42,7 @@ from ..client.connection import Address
 from ..client.errors import ClientError, Failure
 from ..client.groups import delete_groups, describe, list_groups
 from ..client.logs import append, partitions_of, read_logs
-from ..client.offsets import committed_offsets
+from ..client.offsets import committed_offsets, end_offsets
 from ..client.topics import create_topic, delete_topics
 from ..version import __version__
 from .port import ClusterStopped, EmulatorOnly, Port, call_text
@@ -73,6 +81,7 @@ class KafkaPort(Port):
             "topics.create": self._create,
             "topics.produce": self._produce,
             "topics.records": self._records,
+            "topics.describe": self._topics,
             "groups.ids": self._ids,
             "groups.describe": self._describe,
             "groups.meets": self._meets,
@@ -169,10 +178,25 @@ class KafkaPort(Port):
             _checked("-".join(map(str, at)), outcome)
         return len(seeds)
 
+    def _topics(self, admin: Admin, *, topic: str | None = None) -> list[TopicInfo]:
+        rows = [each for each in admin.topics(None if topic is None else [topic]).topics if each.partitions]
+        if topic is not None and not rows:
+            problem = f"there is no topic {topic!r}{known(topic, _topic_names(admin))}"
+            raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
+        leaders = {(row.name or "", each.partition_index): each.leader_id for row in rows for each in row.partitions}
+        ends = end_offsets(admin, leaders)
+        partitions: dict[str, list[PartitionInfo]] = {}
+        for (name, number), leader in sorted(leaders.items()):
+            end = _checked(f"{name}-{number}", ends[name, number])
+            partitions.setdefault(name, []).append(PartitionInfo(number, leader, end or 0))
+        return [TopicInfo(row.name, partitions[row.name], str(row.topic_id), {}) for row in rows if row.name]
+
     def _records(self, admin: Admin, *, topic: str) -> list[StoredRecord]:
+        (info,) = self._topics(admin, topic=topic)
+        partitions = [(topic, each.partition) for each in info.partitions]
         return [
             StoredRecord(partition, record.offset, record.timestamp, record.key, record.value, record.headers)
-            for (_, partition), log in sorted(read_logs(admin, partitions_of(admin, topic)).items())
+            for (_, partition), log in sorted(read_logs(admin, partitions).items())
             for record in _checked(f"{topic}-{partition}", log)
         ]
 
@@ -245,6 +269,10 @@ def _address(text: str) -> Address:
     if not host or not port.isdecimal():
         raise ValueError(f"bootstrap {text!r}: must be HOST:PORT, such as localhost:9092")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def _topic_names(admin: Admin) -> list[str]:
+    return sorted(each.name for each in admin.topics().topics if each.name)
 
 
 def _group_ids(admin: Admin) -> set[str]:

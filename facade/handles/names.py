@@ -1,13 +1,13 @@
-"""Names of groups, nodes and members: what a test has at hand, resolved to what an operation takes.
+"""Names of groups, topics, nodes and members: what a test has at hand, resolved to what an operation takes.
 
-Wherever a method takes a group, a node or a member, it takes the handle or its id. A member is also named by a
-`Member`, a `Puppet`, its `group.instance.id`, or its client id; the coordinator resolves the text and refuses an
-unknown or ambiguous one.
+Wherever a method takes a group, a topic, a node or a member, it takes the handle or its name. A member is also named by
+a `Member`, a `Puppet`, its `group.instance.id`, or its client id; the coordinator resolves the text and refuses an
+unknown or ambiguous one. Handles of the same thing of a cluster are equal.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import Member
@@ -22,48 +22,63 @@ if TYPE_CHECKING:
     from .port import Port
 
 
-class GroupHandle(Handle):
+class NamedHandle(Handle):
+    """A handle that is equal to others of the same kind, cluster and name."""
+
+    def __init__(self, port: Port, *key: object) -> None:
+        self._port = port
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._key[0]!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedHandle):
+            return NotImplemented
+        return type(self) is type(other) and self._port is other._port and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash((id(self._port), self._key))
+
+
+class GroupHandle(NamedHandle):
     """The identity of a group."""
 
     id: str
 
     def __init__(self, port: Port, group_id: str) -> None:
-        self._port = port
+        super().__init__(port, group_id)
         self.id = group_id
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id!r}>"
+
+class TopicHandle(NamedHandle):
+    """The identity of a topic."""
+
+    name: str
+
+    def __init__(self, port: Port, name: str) -> None:
+        super().__init__(port, name)
+        self.name = name
 
 
-class NodeHandle(Handle):
-    """The identity of a node. Handles of the same node are equal."""
+class NodeHandle(NamedHandle):
+    """The identity of a node."""
 
     id: int
 
     def __init__(self, port: Port, node_id: int) -> None:
-        self._port = port
+        super().__init__(port, node_id)
         self.id = node_id
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id}>"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, NodeHandle):
-            return NotImplemented
-        return self._port is other._port and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash((id(self._port), self.id))
-
-
-class PuppetHandle(Handle):
+class PuppetHandle(NamedHandle):
     """The identity of a puppet."""
 
     group_id: str
     name: str
 
     def __init__(self, port: Port, group_id: str, name: str) -> None:
-        self._port = port
+        super().__init__(port, group_id, name)
         self.group_id = group_id
         self.name = name
 
@@ -78,6 +93,12 @@ class PuppetHandle(Handle):
 GroupLike = str | GroupHandle
 """A group: its id, or its handle."""
 
+TopicLike = str | TopicHandle
+"""A topic: its name, or its handle."""
+
+TopicKey = TypeVar("TopicKey", bound=TopicLike)
+"""A topic in the keys of a mapping, whose type a mapping does not widen."""
+
 NodeLike = int | NodeHandle
 """A node: its id, or its handle."""
 
@@ -88,6 +109,11 @@ MemberLike = str | Member | PuppetHandle
 def group_id_of(group: GroupLike) -> str:
     """Return the id of a group."""
     return group.id if isinstance(group, GroupHandle) else group
+
+
+def topic_name_of(topic: TopicLike) -> str:
+    """Return the name of a topic."""
+    return topic.name if isinstance(topic, TopicHandle) else topic
 
 
 def node_id_of(node: NodeLike) -> int:

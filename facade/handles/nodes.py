@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.core.cluster import PLAINTEXT
 
 from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
+
+if TYPE_CHECKING:
+    from .port import Port
 
 
 class Node(NodeHandle):
@@ -69,3 +74,8 @@ class Node(NodeHandle):
         """
         node_id = None if coordinator is None else node_id_of(coordinator)
         self._port.call(Nodes.believe, node=self.id, group=group_id_of(group), coordinator=node_id)
+
+
+def node_if_any(port: Port, node_id: int | None) -> Node | None:
+    """Return the handle of a node, or None for no node."""
+    return None if node_id is None else Node(port, node_id)

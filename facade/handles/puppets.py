@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import PuppetInfo
 
-from .names import GroupHandle, PuppetHandle
+from .names import GroupHandle, PuppetHandle, TopicKey, TopicLike, topic_name_of
 from .port import WAIT_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["Puppet", "PuppetControls", "PuppetInfo", "PuppetTimeout"]
 
@@ -42,9 +43,9 @@ class Puppet(PuppetHandle):
         self._port.call(Puppets.heartbeat, group=self.group_id, name=self.name)
         return self
 
-    def commit(self, offsets: Mapping[tuple[str, int], int]) -> Puppet:
+    def commit(self, offsets: Mapping[tuple[TopicKey, int], int]) -> Puppet:
         """Commit offsets, by topic and partition; `error` is the result."""
-        rows = [(topic, partition, at) for (topic, partition), at in offsets.items()]
+        rows = [(topic_name_of(topic), partition, at) for (topic, partition), at in offsets.items()]
         self._port.call(Puppets.commit, group=self.group_id, name=self.name, offsets=rows)
         return self
 
@@ -109,8 +110,8 @@ class PuppetControls(GroupHandle):
         protocols: Sequence[str] | None = None,
         *,
         instance_id: str | None = None,
-        topics: Sequence[str] | Mapping[str, int] | None = None,
-        owned: Mapping[str, Sequence[int]] | None = None,
+        topics: Sequence[TopicLike] | Mapping[str, int] | None = None,
+        owned: Mapping[TopicKey, Sequence[int]] | None = None,
         behaviour: str | Mapping[str, object] = "healthy",
         session_timeout_s: float = 6,
         rebalance_timeout_s: float = 30,
@@ -137,8 +138,8 @@ class PuppetControls(GroupHandle):
             name=name,
             protocols=None if protocols is None else list(protocols),
             instance_id=instance_id,
-            topics=topics,
-            owned=owned,
+            topics=topics if topics is None or isinstance(topics, Mapping) else list(map(topic_name_of, topics)),
+            owned=None if owned is None else {topic_name_of(topic): held for topic, held in owned.items()},
             behaviour=behaviour,
             session_timeout_ms=round(session_timeout_s * 1000),
             rebalance_timeout_ms=round(rebalance_timeout_s * 1000),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koordinator.emulator.control.verbs import FORCED, Verbs
 
-from .names import GroupHandle, MemberLike, member_name
+from .names import GroupHandle, MemberLike, TopicKey, member_name, topic_name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,10 @@ class VerbControls(GroupHandle):
         """Thaw the group: its timers continue where they stopped."""
         self._port.call(Verbs.thaw, group=self.id)
 
-    def set_offsets(self, offsets: Mapping[tuple[str, int], int]) -> None:
+    def set_offsets(self, offsets: Mapping[tuple[TopicKey, int], int]) -> None:
         """Commit offsets, `{("orders", 0): 5}`, even while the group has members."""
-        rows = [{"topic": topic, "partition": number, "offset": at} for (topic, number), at in offsets.items()]
+        rows = [
+            {"topic": topic_name_of(topic), "partition": number, "offset": at}
+            for (topic, number), at in offsets.items()
+        ]
         self._port.call(Verbs.set_offsets, group=self.id, offsets=rows)

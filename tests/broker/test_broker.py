@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 import pytest
 from clients.frame_clients import Peer, Wire
@@ -23,8 +24,12 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.records import Record, read_header, write_batch
+
+if TYPE_CHECKING:
+    from koordinator.wire.apis import Message
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
@@ -315,6 +320,17 @@ class TestFindCoordinator:
         assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.UNKNOWN_SERVER_ERROR, -1, "", -1)
 
 
+def _answered_request(api: Api, version: int) -> Message:
+    """Return a request that every release answers: a batch of no transactions never is."""
+    if api.key == ApiKey.PRODUCE:
+        return ProduceRequest(acks=1, timeout_ms=1)
+    if api.key == ApiKey.OFFSET_FETCH and version >= 8:
+        return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g"),))
+    if api.key == ApiKey.ADD_PARTITIONS_TO_TXN and version >= BROKERS_ONLY_SINCE:
+        return AddPartitionsToTxnRequest(transactions=(AddPartitionsToTxnTransaction(),))
+    return api.request()
+
+
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release: str) -> None:
@@ -323,12 +339,7 @@ def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release:
     answered, closed = [], []
     for version in api.versions:
         peer = wire.connect()
-        request = api.request()
-        if api.key == ApiKey.PRODUCE:
-            request = ProduceRequest(acks=1, timeout_ms=1)
-        elif api.key == ApiKey.ADD_PARTITIONS_TO_TXN and version >= BROKERS_ONLY_SINCE:
-            # without any transaction it is never answered
-            request = AddPartitionsToTxnRequest(transactions=(AddPartitionsToTxnTransaction(),))
+        request = _answered_request(api, version)
         wire.send(peer, wire.request(peer, request, version))
         wire.wait(0)
         if peer.closed is None and peer.bytes[8:10] != struct.pack(">h", Error.UNSUPPORTED_VERSION):

@@ -225,7 +225,8 @@ def test_owned_exactly_once(group: Group, member: Callable[..., Puppet]) -> None
     group.assert_owned_exactly_once()
     says(
         lambda: group.assert_owned_exactly_once(["t", "tt"], timeout=1),
-        "group 'g', within 1 s: expected every partition to be owned exactly once, but there is no topic 'tt'",
+        "group 'g', within 1 s: expected every partition to be owned exactly once, but there is no topic 'tt'"
+        "; did you mean 't'?",
     )
     group.puppets["a"].leave()
     says(

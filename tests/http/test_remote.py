@@ -17,6 +17,7 @@ from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
+    import httpx
     from brokers.http_server import Served
 
 
@@ -30,6 +31,16 @@ def test_every_operation_is_used_by_a_handle() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
     used = set(re.findall(r"\b([A-Z]\w+\.[a-z_]+)\b", source))
     assert {function.__qualname__ for function in OPERATIONS.values()} - used == set()
+
+
+def test_offsets_in_a_body_are_json_arrays(http: httpx.Client, server: Remote) -> None:
+    group = server.cluster().group("svc")
+    group.puppet("p", topics=["orders"]).join().wait("stable")
+    path, at = "/v1/clusters/default/groups/svc", {"offsets": [["orders", 0, 7]]}
+    assert http.post(f"{path}/puppets/p/commit", json=at).json()["name"] == "p"
+    assert http.post(f"{path}/verify/committed", json=at).json()["ok"]
+    refused = http.post(f"{path}/verify/committed", json={"offsets": [["orders", "0", 7]]})
+    assert refused.json()["detail"] == "offsets.0.1 '0': must be a valid integer"
 
 
 def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:

@@ -58,6 +58,12 @@ def test_topics_and_records_are_as_on_the_emulator(kafka: Cluster, bootstrap: st
     assert {record.partition for record in found if record.value in {b"c", b"d"}} == {0, 2}
     assert next(record.headers for record in found if record.value == b"d") == (("h", b"1"),)
     assert kafka.produce("made-by-producing", "x") == 1
+    orders = kafka.topic("orders")
+    assert orders.records() == found
+    assert sum(each.end_offset for each in orders.partitions) == 4
+    assert {orders, kafka.topic("made-by-producing")} <= set(kafka.topics())
+    with pytest.raises(RefusedError, match=r"there is no topic 'order'; there is .*; did you mean 'orders'\?"):
+        kafka.records("order")
     with pytest.raises(RefusedError, match="topic 'orders': TOPIC_ALREADY_EXISTS"):
         kafka.create_topic("orders")
     with pytest.raises(ValueError, match="orders has no partition 7: it has 3"):
@@ -172,7 +178,8 @@ def test_same(koordinator):
     assert koordinator.group("svc").state == "Dead"
 
 def test_deleted_topics_disappear(koordinator):
-    assert koordinator.records("orders") == []
+    with pytest.raises(ValueError, match="there is no topic 'orders'"):
+        koordinator.records("orders")
 
 @pytest.mark.koordinator_emulator_only
 def test_marked(koordinator):

@@ -8,8 +8,10 @@ import re
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
+import trio
 from brokers.http_server import Serving
 
 from koordinator import Cluster, Emulator, Group, Simulation, aio, faults
@@ -18,6 +20,7 @@ from koordinator.handles.errors import EXPECTED, ClusterStopped, InvalidArgument
 from koordinator.handles.nodes import Node
 from koordinator.handles.puppets import Puppet
 from koordinator.handles.remote import Remote
+from koordinator.handles.topics import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +82,7 @@ GOOD: dict[str, Any] = {
     "topic": "orders",
 }
 
-HANDLES = (Cluster, Group, Node, Puppet, fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule)
+HANDLES = (Cluster, Group, Node, Puppet, fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule, Topic)
 
 PARAMETERS = [
     pytest.param(kind, name, each.name, id=f"{kind.__name__}.{name}-{each.name}")
@@ -99,8 +102,8 @@ def simulated() -> Iterator[dict[type, object]]:
         group.wait_stable(members=1)
         rule = group.rule("OffsetCommit", faults.drop(), optional=True)
         hold, lockstep = group.hold("OffsetDelete"), group.lockstep("OffsetDelete", ["a"])
-        node = cluster.nodes[2]
-        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep)}
+        node, topic = cluster.nodes[2], cluster.topic("orders")
+        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep, topic)}
 
 
 @pytest.mark.parametrize(("kind", "method", "parameter"), PARAMETERS)
@@ -141,6 +144,19 @@ def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
         (lambda c: c.group("svc").expire_session(3), "Group('svc').expire_session: member=3: must be a string, Member"),
         (lambda c: c.move_coordinator("svc", to="2"), "Cluster.move_coordinator: to='2': must be an integer or Node"),
         (lambda c: c.move_coordinator("svc", to=True), "Cluster.move_coordinator: to=True: must be an integer or Node"),
+        (
+            lambda c: c.records("ordesr"),
+            "there is no topic 'ordesr'; there is 'bills', 'orders'; did you mean 'orders'?",
+        ),
+        (lambda c: c.topic("ordesr").partitions, "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
+        (lambda c: c.leader("ordesr", 0), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
+        (lambda c: c.move_leader("ordesr", 0, 1), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
+        (lambda c: c.add_partitions("ordesr", 1), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
+        (lambda c: c.topic(3), "Cluster.topic: name=3: must be a string or Topic"),
+        (
+            lambda c: c.group("svc").set_offsets({(3, 0): 1}),
+            "offsets={(3, 0): 1}: must be a mapping of (string or Topic, integer) to integer",
+        ),
         (lambda c: c.nodes[1].believe("svc", 9), "there is no node 9; there are 1, 2"),
         (lambda c: c.group("svc").wait_stable(timeout="1"), "Group('svc').wait_stable: timeout='1': must be a finite"),
         (
@@ -153,7 +169,7 @@ def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
     ],
 )
 def test_an_error_has_the_value_the_place_and_the_remedy(call: Callable[[Cluster], object], text: str) -> None:
-    with Simulation(topics={"orders": 4}, brokers=2) as cluster:
+    with Simulation(topics={"orders": 4, "bills": 1}, brokers=2) as cluster:
         with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
             call(cluster)
         assert text in str(caught.value)
@@ -181,6 +197,18 @@ def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: C
         assert "During handling" not in "".join(traceback.format_exception(error))
 
 
+@pytest.mark.parametrize("run", [asyncio.run, lambda coroutine: trio.run(lambda: coroutine)], ids=["asyncio", "trio"])
+def test_an_expected_error_in_a_loop_has_no_frames_of_threads(cluster: Cluster, run: Callable[..., object]) -> None:
+    async def use() -> None:
+        with pytest.raises(EXPECTED) as caught:
+            await aio.Cluster(cluster).group("svc").wait_stable(members=1, timeout=0)
+        files = [frame.filename.rpartition("/")[2] for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert files == ["test_handle_arguments.py", "handles.py", "waiting.py"]
+        assert "During handling" not in "".join(traceback.format_exception(caught.value))
+
+    run(use())
+
+
 def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -199,7 +227,8 @@ def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester
     assert "handles/" not in text
     assert "concurrent" not in text
     # the events are in the message of the wait, and not again in a section
-    assert text.count("Empty => PreparingRebalance") == 2
+    failures, _, _ = text.partition("short test summary info")
+    assert failures.count("Empty => PreparingRebalance") == 2
 
 
 def test_a_call_of_a_stopped_cluster_is_named_as_the_test_wrote_it() -> None:
@@ -211,7 +240,7 @@ def test_a_call_of_a_stopped_cluster_is_named_as_the_test_wrote_it() -> None:
         group.wait_stable(members=2)
 
 
-# -- names of members, groups and nodes ---
+# -- names of members, groups, topics and nodes ---
 
 
 @pytest.fixture(params=["thread", "virtual", "http"])
@@ -286,6 +315,38 @@ def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> N
     assert "group='svc'" in repr(rule)
 
 
+def test_a_topic_is_named_by_handle_or_name(any_cluster: Cluster) -> None:
+    topic, group = any_cluster.topic("orders"), any_cluster.group("svc")
+    assert any_cluster.create_topic(any_cluster.topic("bills")) == any_cluster.topic("bills") != topic
+    assert {topic, any_cluster.topic(topic)} == set(any_cluster.topics()) - {any_cluster.topic("bills")}
+    assert any_cluster.produce(topic, "a") == topic.produce("b", [("k", "c")]) - 1 == 1
+    assert any_cluster.records(topic) == topic.records() == any_cluster.records("orders")
+    assert any_cluster.add_partitions(topic, 1) == topic.add_partitions(1) - 1 == len(topic.partitions) - 1
+    assert sum(each.end_offset for each in topic.partitions) == 3
+    any_cluster.move_leader(topic, 5, to=2)
+    assert any_cluster.leader(topic, 5) == topic.leader(5) == any_cluster.nodes[2]
+    puppet = group.puppet("p", topics=[topic], owned={topic: [0]}).join().wait("stable")
+    group.assert_assignment({"p": {topic: range(6)}}).assert_owned_exactly_once([topic])
+    group.set_offsets({(topic, 0): 1})
+    puppet.commit({(topic, 1): 2})
+    group.assert_committed({(topic, 0): 1, (topic, 1): 2}, timeout=10)
+
+
+def test_a_topic_has_its_id_and_the_configs_that_were_set(any_cluster: Cluster) -> None:
+    topic = any_cluster.topic("orders")
+    assert UUID(topic.id).int
+    assert topic.configs == {}
+
+
+def test_handles_are_equal_if_they_are_of_one_thing_of_one_cluster() -> None:
+    with Simulation() as one, Simulation() as two:
+        assert one.group("a") == one.group("a") != one.group("b")
+        assert one.topic("a") == one.topic("a") != one.topic("b")
+        assert len({one.group("a"), one.group("a"), one.topic("a"), two.group("a"), two.topic("a")}) == 4
+        assert one.nodes == one.nodes
+        assert one.nodes != two.nodes
+
+
 def test_the_handles_of_aio_are_arguments_as_the_blocking_ones() -> None:
     async def use() -> None:
         async with aio.Emulator(topics={"orders": 4}, brokers=2) as cluster:
@@ -294,7 +355,11 @@ def test_the_handles_of_aio_are_arguments_as_the_blocking_ones() -> None:
             assert await cluster.coordinator(group) == node
             puppet = await group.puppet("p", topics=["orders"])
             await (await puppet.join()).wait("stable")
-            await group.set_offsets({("orders", 0): 5})
+            topic = cluster.topic("orders")
+            await group.set_offsets({(topic, 0): 5})
+            await group.assert_committed({(topic, 0): 5})
+            assert topic in await cluster.topics()
+            assert len(await topic.partitions) == 4
             assert [each.kind for each in await group.advance("1h", expire=[puppet])] == ["session"]
             with pytest.raises(InvalidArgument, match="must be a string, Member or Puppet"):
                 await group.evict(3)  # type: ignore[arg-type]

@@ -123,7 +123,8 @@ def test_topics_are_spread_over_the_brokers(cluster: Cluster) -> None:
     leaders = [cluster.leader("orders", partition) for partition in range(3)]
     assert [leader.id for leader in leaders if leader is not None] == [1, 2, 3]
     assert cluster.leader("orders", 3) is None
-    assert cluster.leader("bills", 0) is None
+    with pytest.raises(ValueError, match="there is no topic 'bills'; there is 'orders'"):
+        cluster.leader("bills", 0)
 
 
 def test_records_from_python_get_to_every_leader(cluster: Cluster) -> None:

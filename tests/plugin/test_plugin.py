@@ -32,7 +32,7 @@ def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pyteste
             seen.append(koordinator)
 
         def test_two(koordinator):
-            assert koordinator.records("orders") == []
+            assert koordinator.topics() == []
             connect(koordinator)
             seen.append(koordinator)
 

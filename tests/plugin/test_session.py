@@ -130,6 +130,23 @@ def test_the_fixture_for_loops_serves_trio(koordinator_aio: aio.Cluster) -> None
     trio.run(use)
 
 
+def test_the_fixture_for_loops_serves_the_plugin_of_trio(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_trio", reason="pytest-trio is not installed")
+    result = run(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.trio
+        async def test_it(koordinator_aio):
+            group = koordinator_aio.group("svc")
+            await (await group.puppet("a")).join()
+            await group.wait_stable(members=1)
+        """,
+    )
+    result.assert_outcomes(passed=1)
+
+
 def test_the_fixture_for_loops_serves_the_plugin_of_anyio(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,

@@ -7,8 +7,14 @@ a subscription.
 v1 owned_partitions (KIP-429) | v2 generation_id of the owned partitions (KIP-792) | v3 rack_id (KIP-881)
 """
 
+import struct
+from io import BytesIO
+
 from ..codec import decode_versioned, encode_versioned
+from ..primitives import Malformed
 from ..schema import array, binary, entity, int32, message, string
+
+_VERSION_BYTES = 2
 
 NEWEST = 3
 """The newest supported version of subscription and assignment."""
@@ -41,12 +47,37 @@ class ConsumerProtocolAssignment:
     user_data: bytes | None = binary(nullable="0+", default=None)
 
 
-def read_subscription(data: bytes, newest: int = NEWEST) -> ConsumerProtocolSubscription:
-    """Return the subscription in JoinGroup metadata. Raises Malformed.
+def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
+    """Return the subscription in JoinGroup metadata. Raises Malformed."""
+    return decode_versioned(ConsumerProtocolSubscription, data)
 
-    With newest=0 only the fields of version 0 are read, as Kafka's coordinator does: damage in later ones does no harm.
+
+class InvalidLength(ValueError):
+    """A negative count or length, or one beyond the end of the data, where Kafka's coordinator fails to read on."""
+
+
+def read_topics(data: bytes) -> tuple[str, ...]:
+    """Return the subscribed topics in JoinGroup metadata, as Kafka's coordinator reads them.
+
+    It reads the fields of version 0, whatever the version. Bytes that are not UTF-8 are replaced, which is the name of
+    no topic. Raises Malformed if the data end within a number, and InvalidLength where Kafka raises an exception that
+    its coordinator does not expect (`ClassicGroup.computeSubscribedTopics`).
     """
-    return decode_versioned(ConsumerProtocolSubscription, data, newest)
+    io = BytesIO(data)
+
+    def length(code: str, *, nullable: bool = False) -> int:
+        number = io.read(struct.calcsize(code))
+        if len(number) < struct.calcsize(code):
+            raise Malformed(f"{len(data)} bytes are too few for a subscription")
+        (value,) = struct.unpack(code, number)
+        if value > len(data) - io.tell() or (value < 0 and not nullable):
+            raise InvalidLength(f"the length {value} at byte {io.tell()} of {len(data)} in a subscription")
+        return int(value)
+
+    io.seek(_VERSION_BYTES)
+    topics = tuple(io.read(length(">h")).decode(errors="replace") for _ in range(length(">i")))
+    length(">i", nullable=True)  # of the user data
+    return topics
 
 
 def read_assignment(data: bytes) -> ConsumerProtocolAssignment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
+from koordinator.wire.messages.consumer_protocol import InvalidLength, read_assignment, read_topics
 from koordinator.wire.primitives import Malformed
 
 from ...core.groups.classic.group import CONSUMER
@@ -60,6 +60,6 @@ def _label(member: ClassicMember) -> str:
 
 def _topics(group: ClassicGroup, member: ClassicMember) -> tuple[str, ...]:
     try:
-        return read_subscription(member.metadata(group.protocol_name), newest=0).topics
-    except Malformed:
+        return read_topics(member.metadata(group.protocol_name))
+    except (Malformed, InvalidLength):
         return ()

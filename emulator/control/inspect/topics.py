@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.data.direct_records import StoredRecord  # noqa: TC001 - read at run time
 from ..record_inputs import seed_records
+from ..resolve import topic_named
 from ..results import PartitionInfo, TopicInfo
 
 if TYPE_CHECKING:
@@ -41,15 +42,22 @@ class Topics:
         return self._runtime.produce(now, topic, seed_records(records))
 
     def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
-        """Return every record of a topic, partition by partition."""
+        """Return every record of a topic, partition by partition. Raises RefusedError for an unknown topic."""
+        topic_named(self._runtime, topic)
         return list(self._runtime.records(topic))
 
-    def describe(self, _now: int) -> list[TopicInfo]:
-        """Return all topics with their partitions, leaders and end offsets."""
+    def describe(self, _now: int, *, topic: str | None = None) -> list[TopicInfo]:
+        """Return all topics, or the given one, with partitions, leaders and end offsets.
+
+        Raises RefusedError (a ValueError) for an unknown topic.
+        """
+        cluster = self._runtime.cluster
         return [
             TopicInfo(
-                topic.name,
-                [PartitionInfo(number, topic.leader(number), log.end) for number, log in enumerate(topic.logs)],
+                each.name,
+                [PartitionInfo(number, each.leader(number), log.end) for number, log in enumerate(each.logs)],
+                str(each.topic_id),
+                dict(each.configs),
             )
-            for topic in self._runtime.cluster.topics.values()
+            for each in (cluster.topics.values() if topic is None else [topic_named(self._runtime, topic)])
         ]

@@ -154,7 +154,7 @@ class Verify:
         state = ClassicGroupState.DEAD if existing is None else existing.state
         return ownership_check(state.value, *self._ownership(group), topics)
 
-    def committed(self, _now: int, *, group: str, offsets: Iterable[tuple[str, int, int]]) -> GroupCheck:
+    def committed(self, _now: int, *, group: str, offsets: Sequence[tuple[str, int, int]]) -> GroupCheck:
         """Check that these offsets (topic, partition, offset) are committed; more may be."""
         existing = group_if_any(self._runtime, group)
         committed = {} if existing is None else {at: each.offset for at, each in existing.offsets.items()}

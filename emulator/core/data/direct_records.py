@@ -12,6 +12,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.records import Record, read_header, write_batch
 from koordinator.wire.values import value
 
+from ...config.suggest import did_you_mean
 from ..refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ def create_missing_topic(cluster: ClusterState, name: str) -> None:
     if name in cluster.topics:
         return
     if not cluster.settings.auto_create_topics_enable:
-        problem = f"there is no topic {name}, and auto.create.topics.enable is false"
+        problem = (
+            f"there is no topic {name}, and auto.create.topics.enable is false{did_you_mean(name, cluster.topics)}"
+        )
         raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
     cluster.auto_create_topic(name)
 

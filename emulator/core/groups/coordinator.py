@@ -7,9 +7,11 @@ and leave the others alone.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, assert_never
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
+    from koordinator.wire.apis import Message
     from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 
     from ...config.settings import Settings
@@ -109,10 +112,10 @@ class Coordinator:
         self.store = GroupStore(cluster, settings, new_uuid, owned)
         self.store.started_at = now
 
-    def handle(self, now: int, call: Call, request: object) -> list[Effect]:
+    def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
-        HANDLERS[type(request)](self.store, now, call, request)
+        self.store.serve(HANDLERS[type(request)], now, call, request)
         return self.store.drain()
 
     def tick(self, now: int) -> list[Effect]:
@@ -260,7 +263,9 @@ class Coordinator:
                 if not isinstance(timer[1], OffsetExpiryCheck):
                     # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
-                self._fire(group, timer[1])
+                with suppress(InvalidLength):
+                    # Kafka's coordinator fails and logs it
+                    self._fire(group, timer[1])
             store.update_deadlines()
 
     def _fire(self, group: ClassicGroup, key: TimerKey) -> None:

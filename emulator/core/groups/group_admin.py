@@ -91,7 +91,8 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
     if store.loading and not store.dialect.lists_groups_while_loading:
         return store.reply(call, ListGroupsResponse(error_code=error))
     normalize = str.lower if store.dialect.state_filter_ignores_case else str
-    states = {normalize(state) for state in request.states_filter}
+    trim = str.strip if store.dialect.state_filter_is_trimmed else str
+    states = {normalize(trim(state)) for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     rows = tuple(
         ListedGroup(

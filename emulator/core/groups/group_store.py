@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.values import value
 
 from ..dialect import Dialect
@@ -135,7 +137,15 @@ class GroupStore:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
         for handle, call, request in held:
-            handle(self, self._touched[group], call, request)
+            self.serve(handle, self._touched[group], call, request)
+
+    def serve(self, handle: Handler, now: int, call: Call, request: Message) -> None:
+        """Serve a request; -1 answers it if a subscription makes Kafka's coordinator fail."""
+        try:
+            handle(self, now, call, request)
+        except InvalidLength:
+            response: Callable[..., Message] = APIS[call.api_key].response
+            self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
 
     def remove_group(self, group: ClassicGroup) -> None:
         """Move a group to Dead and remove it, with its clock if that has no setting of its own.

@@ -8,9 +8,11 @@ only the selected protocol, and no member is pending. Kafka: `GroupMetadataManag
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
 
 from ...config.settings import LONG_MAX
@@ -121,7 +123,9 @@ def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) 
     group.generation = value.generation
     if value.leader in group.members:
         group.leader_id = value.leader
-    group.use_protocol(value.protocol)
+    with suppress(InvalidLength):
+        # a client wrote it: a coordinator's own members have subscriptions that it can read
+        group.use_protocol(value.protocol)
     if value.current_state_timestamp >= 0:
         group.state_changed_at = value.current_state_timestamp
     if not group.members:

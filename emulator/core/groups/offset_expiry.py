@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_delete
+from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .classic.group import CONSUMER, ClassicGroupState
-from .offsets import UNKNOWN_PARTITION_ERRORS
+from .offsets import merge_rows
 from .pending_writes import OffsetsDeleted
 from .records import offset_tombstone
 
@@ -43,9 +44,12 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
-    requested = [(topic.name, row.partition_index) for topic in request.topics for row in topic.partitions]
-    errors = {tp: _delete_error(store, group, *tp) for tp in requested}
-    response = _delete_response(store, requested, errors)
+    errors = {
+        (topic.name, row.partition_index): _delete_error(store, group, topic.name, row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
+    }
+    response = _delete_response(store, request, errors)
     deletable = [tp for tp, error in errors.items() if error is Error.NONE]
     group.discard_pending_offsets(deletable)
     deleted = [tp for tp in deletable if tp in group.offsets]
@@ -64,20 +68,26 @@ def _delete_error(store: GroupStore, group: ClassicGroup, topic: str, partition:
 
 
 def _delete_response(
-    store: GroupStore, requested: Iterable[TopicPartition], errors: Mapping[TopicPartition, Error]
+    store: GroupStore, request: offset_delete.OffsetDeleteRequest, errors: Mapping[TopicPartition, Error]
 ) -> offset_delete.OffsetDeleteResponse:
-    """Return rows in request order, unknown partitions first: Kafka adds the coordinator's results to them."""
-    rows: dict[str, list[offset_delete.OffsetDeleteResponsePartition]] = {}
-    for topic, partition in sorted(requested, key=lambda tp: errors[tp] not in UNKNOWN_PARTITION_ERRORS):
-        row = offset_delete.OffsetDeleteResponsePartition(
-            partition_index=partition, error_code=errors[topic, partition]
+    topics = (
+        (
+            (topic.name, ZERO_UUID),
+            [(row.partition_index, errors[topic.name, row.partition_index]) for row in topic.partitions],
         )
-        rows.setdefault(topic, []).append(row)
+        for topic in request.topics
+    )
     return offset_delete.OffsetDeleteResponse(
         topics=tuple(
-            offset_delete.OffsetDeleteResponseTopic(name=name, partitions=tuple(partitions))
-            for name, partitions in rows.items()
-            for _ in range(len(partitions) if store.dialect.offset_delete_repeats_topics else 1)
+            offset_delete.OffsetDeleteResponseTopic(
+                name=name,
+                partitions=tuple(
+                    offset_delete.OffsetDeleteResponsePartition(partition_index=partition, error_code=error)
+                    for partition, error in rows
+                ),
+            )
+            for (name, _), rows in merge_rows(store, topics).items()
+            for _ in range(len(rows) if store.dialect.offset_delete_repeats_topics else 1)
         )
     )
 

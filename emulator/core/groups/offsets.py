@@ -20,7 +20,7 @@ from .pending_writes import OffsetsCommitted
 from .records import offset_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from uuid import UUID
 
     from ..effects import Call
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     RequestedTopic = tuple[str | None, UUID, Sequence[int]]
     """A topic by name (None: unknown id) and id, and the requested partitions."""
+    TopicKey = tuple[str, UUID]
+    """A topic as a request names it: by name, or by id with an empty name."""
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 GROUP_ERROR_SINCE = 2
@@ -38,6 +40,9 @@ partition; brokers of 2.4 and 2.8 could have one, here they have none."""
 UNKNOWN_PARTITION_ERRORS = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 """Errors of partitions that are refused before the group is looked up."""
 
+TOPIC_ID_SINCE = 10
+"""The first version of OffsetCommit and OffsetFetch that names topics by id (KIP-848)."""
+
 NO_OFFSET = -1
 
 
@@ -46,14 +51,14 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
 
     Unknown partitions are refused first; if no partition is known the group is not looked up.
     """
-    refused = _unknown_partitions(store, request)
+    refused = _unknown_partitions(store, call, request)
     if len(refused) == sum(len(topic.partitions) for topic in request.topics):
-        return store.reply(call, _commit_response(request, refused, Error.NONE))
+        return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if call.api_version == IN_ZOOKEEPER:
-        return store.reply(call, _commit_response(request, {}, Error.UNSUPPORTED_VERSION))
+        return store.reply(call, _commit_response(store, request, {}, Error.UNSUPPORTED_VERSION))
     error, group = _committing_group(store, now, call, request)
     if group is None:
-        return store.reply(call, _commit_response(request, refused, error))
+        return store.reply(call, _commit_response(store, request, refused, error))
     if request.member_id in group.members and group.state is not ClassicGroupState.EMPTY:
         member = group.members[request.member_id]
         member.last_call = call
@@ -61,7 +66,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     offsets: dict[tuple[str, int], OffsetCommitValue] = {}
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
-        name = _topic_name(store, topic.name, topic.topic_id) or ""
+        name = _topic_name(store, call, topic.name, topic.topic_id) or ""
         topic_id = _topic_id(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
         for p, partition in enumerate(topic.partitions):
             if (t, p) in refused:
@@ -80,7 +85,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 topic_id=topic_id,
             )
     if not offsets:
-        return store.reply(call, _commit_response(request, refused, Error.NONE))
+        return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))
@@ -97,7 +102,7 @@ def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) 
     else:
         store.discard_if_unused(group)
     error_code = store.dialect.offset_write_error(error)
-    store.reply(write.call, _commit_response(write.request, write.refused, error_code))
+    store.reply(write.call, _commit_response(store, write.request, write.refused, error_code))
 
 
 def _committing_group(
@@ -130,10 +135,12 @@ def _committing_group(
     return Error.NONE, group
 
 
-def _unknown_partitions(store: GroupStore, request: offset_commit.OffsetCommitRequest) -> dict[tuple[int, int], Error]:
+def _unknown_partitions(
+    store: GroupStore, call: Call, request: offset_commit.OffsetCommitRequest
+) -> dict[tuple[int, int], Error]:
     refused = {}
     for t, topic in enumerate(request.topics):
-        name = _topic_name(store, topic.name, topic.topic_id)
+        name = _topic_name(store, call, topic.name, topic.topic_id)
         existing = store.cluster.partition_count(name) if name is not None else 0
         error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
         for p, partition in enumerate(topic.partitions):
@@ -142,46 +149,70 @@ def _unknown_partitions(store: GroupStore, request: offset_commit.OffsetCommitRe
     return refused
 
 
+def _exists(store: GroupStore, name: str, topic_id: UUID) -> bool:
+    return (store.cluster.topic(name) or store.cluster.topic_by_id(topic_id)) is not None
+
+
 def _topic_id(store: GroupStore, name: str) -> UUID:
     topic = store.cluster.topic(name)
     return topic.topic_id if topic is not None else ZERO_UUID
 
 
-def _topic_name(store: GroupStore, name: str, topic_id: UUID) -> str | None:
+def _topic_name(store: GroupStore, call: Call, name: str, topic_id: UUID) -> str | None:
     """Return the name of a topic given by name or, from v10 on, by id; None if the id is unknown."""
-    if topic_id == ZERO_UUID:
+    if call.api_version < TOPIC_ID_SINCE:
         return name
     existing = store.cluster.topic_by_id(topic_id)
     return existing.name if existing is not None else None
 
 
 def _commit_response(
-    request: offset_commit.OffsetCommitRequest, refused: dict[tuple[int, int], Error], others: Error
+    store: GroupStore,
+    request: offset_commit.OffsetCommitRequest,
+    refused: dict[tuple[int, int], Error],
+    others: Error,
 ) -> offset_commit.OffsetCommitResponse:
-    """Return the response: `others` for every partition that is not in `refused`.
+    """Return the response: `others` for every partition that is not in `refused`."""
+    topics = (
+        (
+            (topic.name, topic.topic_id),
+            [(p.partition_index, refused.get((t, n), others)) for n, p in enumerate(topic.partitions)],
+        )
+        for t, topic in enumerate(request.topics)
+    )
+    return offset_commit.OffsetCommitResponse(
+        topics=tuple(
+            offset_commit.OffsetCommitResponseTopic(
+                name=name,
+                topic_id=topic_id,
+                partitions=tuple(
+                    offset_commit.OffsetCommitResponsePartition(partition_index=partition, error_code=error)
+                    for partition, error in rows
+                ),
+            )
+            for (name, topic_id), rows in merge_rows(store, topics).items()
+        )
+    )
+
+
+def merge_rows(
+    store: GroupStore, topics: Iterable[tuple[TopicKey, Sequence[tuple[int, Error]]]]
+) -> dict[TopicKey, list[tuple[int, Error]]]:
+    """Return the partitions and errors of a response in one row per topic, of requested ones that may repeat.
 
     Unknown partitions come first: Kafka adds the coordinator's results to them.
     """
-    # a topic that is named twice gets one row
-    rows: defaultdict[tuple[str, UUID], list[offset_commit.OffsetCommitResponsePartition]] = defaultdict(list)
-    for is_known in (False, True) if refused else (True,):
-        for t, topic in enumerate(request.topics):
-            partitions = [
-                offset_commit.OffsetCommitResponsePartition(
-                    partition_index=partition.partition_index,
-                    error_code=refused.get((t, p), others) if refused else others,
-                )
-                for p, partition in enumerate(topic.partitions)
-                if not refused or (refused.get((t, p)) not in UNKNOWN_PARTITION_ERRORS) is is_known
-            ]
-            if partitions:
-                rows[topic.name, topic.topic_id] += partitions
-    return offset_commit.OffsetCommitResponse(
-        topics=tuple(
-            offset_commit.OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(partitions))
-            for (name, topic_id), partitions in rows.items()
-        )
-    )
+    dialect, requested = store.dialect, list(topics)
+    merged: defaultdict[TopicKey, list[tuple[int, Error]]] = defaultdict(list)
+    for is_known, repeats in ((False, dialect.repeats_unknown_partitions), (True, dialect.repeats_partitions)):
+        rows: defaultdict[TopicKey, list[tuple[int, Error]]] = defaultdict(list)
+        for topic, partitions in requested:
+            those = [row for row in partitions if (row[1] not in UNKNOWN_PARTITION_ERRORS) is is_known]
+            if those or (not partitions and not is_known and repeats and not _exists(store, *topic)):
+                rows[topic] += those
+        for topic, those in rows.items():
+            merged[topic] += those if repeats else dict(those).items()
+    return merged
 
 
 def utf16_length(text: str) -> int:
@@ -194,6 +225,8 @@ def fetch(store: GroupStore, now: int, call: Call, request: offset_fetch.OffsetF
     if call.api_version == IN_ZOOKEEPER:
         refused = tuple(_refuse_group(call, query, Error.UNSUPPORTED_VERSION) for query in request.groups)
         return store.reply(call, offset_fetch.OffsetFetchResponse(groups=refused))
+    if not request.groups and not store.dialect.answers_offset_fetch_without_groups:
+        return None
     if request.require_stable and store.dialect.waits_for_log:
         group_ids = {query.group_id for query in request.groups}
         tokens = [token for token, write in store.writes.items() if write.group.id in group_ids]
@@ -221,10 +254,7 @@ def _fetch_group(
             (name, topics[name].topic_id, partitions) for name, partitions in names.items() if name in topics
         ]
     else:
-        requested = [
-            (_topic_name(store, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
-            for topic in query.topics
-        ]
+        requested = _requested_topics(store, call, query.topics)
     return offset_fetch.OffsetFetchResponseGroup(
         group_id=query.group_id,
         topics=tuple(
@@ -239,6 +269,23 @@ def _fetch_group(
             for topic, topic_id, partitions in requested
         ),
     )
+
+
+def _requested_topics(
+    store: GroupStore, call: Call, topics: Iterable[offset_fetch.OffsetFetchRequestTopics]
+) -> list[RequestedTopic]:
+    """Return the topics of an OffsetFetch in the order of their rows: those of unknown ids are last."""
+    named: list[RequestedTopic] = [
+        (_topic_name(store, call, topic.name, topic.topic_id), topic.topic_id, topic.partition_indexes)
+        for topic in topics
+    ]
+    if not store.dialect.repeats_partitions:
+        once: dict[tuple[str | None, UUID], dict[int, None]] = {}
+        for name, topic_id, partitions in named:
+            if partitions:
+                once.setdefault((name, topic_id), {}).update(dict.fromkeys(partitions))
+        named = [(*topic, tuple(partitions)) for topic, partitions in once.items()]
+    return sorted(named, key=lambda topic: topic[0] is None)
 
 
 def _refuse_group(

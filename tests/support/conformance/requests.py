@@ -307,6 +307,20 @@ class Requests:
         )
         return self.begin(PendingCommit, request, version, on)
 
+    def commit_topics(self, topics: tuple[OffsetCommitRequestTopic, ...], version: int = 7) -> PendingCommit:
+        """OffsetCommit of a simple consumer, with rows that may repeat."""
+        request = OffsetCommitRequest(group_id=self.g, generation_id_or_member_epoch=-1, member_id="", topics=topics)
+        return self.begin(PendingCommit, request, version)
+
+    def fetch_topics(self, topics: tuple[OffsetFetchRequestTopics, ...], version: int) -> PendingFetch:
+        """OffsetFetch of the group, with rows that may repeat."""
+        if version < 8:
+            old = (OffsetFetchRequestTopic(name=row.name, partition_indexes=row.partition_indexes) for row in topics)
+            request = OffsetFetchRequest(group_id=self.g, topics=tuple(old))
+        else:
+            request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=self.g, topics=topics),))
+        return self.begin(PendingFetch, request, version)
+
     def fetch(
         self,
         *partitions: Partition,

@@ -200,6 +200,12 @@ class EmulatorTarget(SocketTarget, Cluster):
                 self._probe = self._open_probe()
             self._greet(self._probe)
 
+    def _write(self, line: Connection, data: bytes) -> None:
+        super()._write(line, data)
+        for _ in range(len(data) // PIECE):
+            # the emulator takes a turn for each piece
+            self.barrier()
+
     def _open_probe(self) -> Connection:
         """Open a connection that is none of the scenario's."""
         self._open("probe")

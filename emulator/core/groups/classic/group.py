@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import read_subscription
+from koordinator.wire.messages.consumer_protocol import read_topics
 from koordinator.wire.primitives import Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry, StoppedTimers, Timers
@@ -142,7 +143,8 @@ class ClassicGroup:
         self.frozen_at = 0
         self.stored = False
         self._protocol_counts: Counter[str] = Counter()
-        self._generation_metadata: tuple[bytes, ...] | None = None
+        self.join_phase_failed = False
+        """Whether the last join phase failed to end, and never ends; see `Dialect.failed_join_phase_may_end`."""
         self._subscribed_topics: frozenset[str] | None = None
 
     def __repr__(self) -> str:
@@ -316,15 +318,21 @@ class ClassicGroup:
         return max(order(votes), key=votes.__getitem__)
 
     def form_generation(self, order: NameOrder) -> None:
-        """Start the next generation with the current members and the protocol they elect."""
+        """Start the next generation with the current members and the protocol they elect. Raises InvalidLength."""
         self.generation += 1
         self.use_protocol(self.select_protocol(order) if self.members else None)
 
     def use_protocol(self, name: str | None) -> None:
-        """Use a protocol in the current generation, with each member's metadata for it."""
+        """Use a protocol in the current generation, with each member's metadata for it.
+
+        Raises InvalidLength for a subscription on which Kafka's coordinator fails; it counts as unreadable.
+        """
         self.protocol_name = name
-        self._generation_metadata = tuple(member.metadata(self.protocol_name) for member in self.members.values())
         self._subscribed_topics = None
+        if self.protocol_type == CONSUMER:
+            with suppress(Malformed):
+                subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
+                self._subscribed_topics = frozenset[str]().union(*subscriptions)
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a consumer group uses a topic, by the subscriptions of its current generation.
@@ -333,13 +341,4 @@ class ClassicGroup:
         """
         if self.protocol_type != CONSUMER:
             return False
-        if self._generation_metadata is None:
-            return True
-        if self._subscribed_topics is None:
-            try:
-                subscriptions = [read_subscription(metadata) for metadata in self._generation_metadata]
-            except Malformed:
-                self._generation_metadata = None
-                return True
-            self._subscribed_topics = frozenset(name for subscription in subscriptions for name in subscription.topics)
-        return topic in self._subscribed_topics
+        return self._subscribed_topics is None or topic in self._subscribed_topics

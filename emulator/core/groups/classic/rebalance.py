@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 
@@ -88,8 +89,11 @@ def expire_initial_delay(store: GroupStore, group: ClassicGroup, timer: InitialD
 
 
 def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
-    """End the join phase: remove dynamic members that did not rejoin, and give the others the next generation."""
-    if group.is_frozen:
+    """End the join phase: remove dynamic members that did not rejoin, and give the others the next generation.
+
+    Raises InvalidLength if a subscription makes Kafka's coordinator fail.
+    """
+    if group.is_frozen or group.join_phase_failed:
         return
     for timer in [key for key in group.timers if isinstance(key, InitialDelay | RebalanceTimeout)]:
         group.timers.cancel(timer)
@@ -104,7 +108,13 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
         # only static members are left, and none has rejoined: keep waiting
         await_rejoins(group)
         return
-    group.form_generation(store.dialect.vote_order)
+    try:
+        group.form_generation(store.dialect.vote_order)
+    except InvalidLength:
+        if store.dialect.invalid_lengths_fail_join_phase:
+            # the group stays in its join phase: what caused it to end fails, and parked joins stay parked
+            group.join_phase_failed = not store.dialect.failed_join_phase_may_end
+            raise
     if not group.members:
         why = Reason(Cause.EMPTIED, f"Group {group.id} with generation {group.generation} is now empty.")
         store.transition(group, why)
