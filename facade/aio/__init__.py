@@ -18,6 +18,17 @@ results and exceptions are the same.
 
 from __future__ import annotations
 
-from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, Rule
+from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, PuppetProducer, Rule, Transaction
 
-__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule"]
+__all__ = [
+    "Cluster",
+    "Emulator",
+    "Group",
+    "Hold",
+    "Lockstep",
+    "Node",
+    "Puppet",
+    "PuppetProducer",
+    "Rule",
+    "Transaction",
+]

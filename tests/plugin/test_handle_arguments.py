@@ -18,6 +18,7 @@ from koordinator.handles.errors import EXPECTED, ClusterStopped, InvalidArgument
 from koordinator.handles.nodes import Node
 from koordinator.handles.puppets import Puppet
 from koordinator.handles.remote import Remote
+from koordinator.handles.transactions import PuppetProducer, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ WRONG: tuple[Any, ...] = (
 
 INTERNALS = re.compile(
     r"object has no attribute|not supported between|not iterable|unpack|subscriptable|argument of type|__\w+__"
-    r"|\b(clocks|events|groups|holds|nodes|puppets|snapshots|topics|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
+    r"|\b(clocks|events|groups|holds|nodes|producers|puppets|snapshots|topics|transactions|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
 )
 
 GOOD: dict[str, Any] = {
@@ -64,6 +65,7 @@ GOOD: dict[str, Any] = {
     "instance_id": "i",
     "kind": "aiokafka",
     "listener": "PLAINTEXT",
+    "markers": "delayed",
     "member": "a",
     "mode": "manual",
     "name": "new",
@@ -77,9 +79,13 @@ GOOD: dict[str, Any] = {
     "timeout": 0,
     "to": 1,
     "topic": "orders",
+    "transactional_id": "p",
 }
 
-HANDLES = (Cluster, Group, Node, Puppet, fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule)
+HANDLES = (
+    *(Cluster, Group, Node, Puppet, PuppetProducer, Transaction),
+    *(fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule),
+)
 
 PARAMETERS = [
     pytest.param(kind, name, each.name, id=f"{kind.__name__}.{name}-{each.name}")
@@ -100,7 +106,8 @@ def simulated() -> Iterator[dict[type, object]]:
         rule = group.rule("OffsetCommit", faults.drop(), optional=True)
         hold, lockstep = group.hold("OffsetDelete"), group.lockstep("OffsetDelete", ["a"])
         node = cluster.nodes[2]
-        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep)}
+        producer, transaction = cluster.producer("p").init(), cluster.transaction("p")
+        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep, producer, transaction)}
 
 
 @pytest.mark.parametrize(("kind", "method", "parameter"), PARAMETERS)
