@@ -20,6 +20,18 @@ const BAR_LABELS = {
 };
 
 /**
+ * The colours of transactions, by state.
+ * @type {Record<string, { colour: string, ink: string }>}
+ */
+const TRANSACTIONS = {
+  open: { colour: "joining", ink: "on-joining" },
+  committing: { colour: "syncing", ink: "on-syncing" },
+  aborting: { colour: "syncing", ink: "on-syncing" },
+  committed: { colour: "stable", ink: "on-stable" },
+  aborted: { colour: "removed", ink: "on-removed" },
+};
+
+/**
  * Draw the rows of one part that are in sight on its canvas, which is only as high as these.
  * @param {HTMLCanvasElement} canvas @param {Part} part @param {View} view @param {Palette} palette
  */
@@ -264,6 +276,16 @@ class Chart {
         break;
       default:
         pen.diamond(x, middle, this.colour(kind === "timer" ? "bad" : "test"));
+    }
+  }
+
+  /** @param {ChartRow} row */
+  transaction(row) {
+    for (const span of this.group.transactions.get(row.name ?? "")?.values() ?? []) {
+      const [from, to] = this.range(span);
+      const { colour, ink } = TRANSACTIONS[span.state];
+      if (!this.pen.box(from, Math.max(to, from + 2), row.top + 2, row.height - 4, this.colour(colour))) continue;
+      this.pen.boxText(span.text, from, to, row.top + row.height / 2, this.colour(ink));
     }
   }
 

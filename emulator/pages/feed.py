@@ -29,7 +29,7 @@ class Feed:
             self._lanes.add(line.get("seq", 0), line)
         shown = [line for line in lines if line.get("group_id", self._watched) == self._watched]
         group = self._lanes.groups.get(self._watched)
-        return {"lines": shown, "groups": self._overview.take(), "rows": group.take() if group else []}
+        return {"lines": shown, "groups": self._overview.take(), "rows": self._lanes.take(group) if group else []}
 
 
 def drawn(lines: Iterable[Line]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def drawn(lines: Iterable[Line]) -> dict[str, Any]:
             lanes.add(line["seq"], line)
     # a group without members has only requests of tools
     order = sorted(lanes.groups.values(), key=lambda group: (not group.lanes, -group.n_events))
-    drawings = {group.id: {"rows": group.take(), "test": source_of_test(group)} for group in order}
+    drawings = {group.id: {"rows": lanes.take(group), "test": source_of_test(group)} for group in order}
     return {"groups": overview.take(), "drawings": drawings}
 
 

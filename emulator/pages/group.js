@@ -4,7 +4,7 @@
  * Everything is kept as spans between positions in the trace, so that any moment can be shown again.
  */
 /** @import { Model } from "./model.js" */
-/** @import { Barrier, GroupSpan, Lane, Mark, OwnerSpan, Row, Span, StoryItem, TapeEvent } from "./types.js" */
+/** @import { Barrier, GroupSpan, Lane, Mark, OwnerSpan, Row, Span, StoryItem, TapeEvent, TransactionSpan } from "./types.js" */
 
 export class Group {
   /** @param {string} id @param {Model} model */
@@ -25,6 +25,11 @@ export class Group {
     this.story = new Map();
     /** @type {Map<number, TapeEvent>} */
     this.events = new Map();
+    /**
+     * The transactions of each transactional id, by the position of their start.
+     * @type {Map<string, Map<number, TransactionSpan>>}
+     */
+    this.transactions = new Map();
     /** @type {number | null} */
     this.firstError = null;
   }
@@ -91,6 +96,11 @@ const HANDLERS = {
     const open = lanes[index].holds.find((each) => each.end === null && each.hold === hold);
     if (isOpen) lanes[index].holds.push({ start: at, end: null, hold });
     else if (open) open.end = at;
+  },
+  transaction: ({ transactions, model }, at, [id, end, state, text]) => {
+    if (!transactions.has(id)) transactions.set(id, new Map());
+    const span = { start: at, end: end === null ? null : model.positionOf(end), state, text };
+    transactions.get(id)?.set(at, span);
   },
   story: ({ story }, at, [level, title, text, label]) => story.set(at, { at, level, title, text, label }),
 };

@@ -52,6 +52,11 @@ export function tipText(group, { kind, lane, name = "" }, at, mark) {
     const names = owners.map((index) => group.lanes[index].name);
     return `${name}: ${names.length > 1 ? `owned by ${names.join(" and ")} at once` : names[0] || "no owner"}`;
   }
+  if (kind === "transaction") {
+    const spans = [...(group.transactions.get(name)?.values() ?? [])];
+    const text = spans.findLast(({ start, end }) => start <= at && (end === null || end >= at))?.text;
+    return `transaction ${name}: ${text ?? "none open"}`;
+  }
   if (kind === "test") return mark?.text ?? "";
   const reason = spanAt(group.states, at)?.reason;
   return `${stateAt(group, at)}${reason ? `. ${reason}` : ""}`;

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .group_lanes import GroupLanes, call_of
 from .texts import is_test_action
+from .transactions import Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,11 +19,17 @@ class Lanes:
 
     def __init__(self, only: str | None = None) -> None:
         self.groups: dict[str, GroupLanes] = {}
+        self.transactions = Transactions()
         self._only = only
+
+    def take(self, group: GroupLanes) -> list[list[Any]]:
+        """Return the rows of the changes of a group since the last call."""
+        return [*group.take(), *self.transactions.take(group)]
 
     def add(self, at: int, line: Line) -> None:
         """Take the next line of the trace, other than its header."""
         group_id = line.get("group_id")
+        self.transactions.add(at, line)
         if group_id is not None:
             if group_id == (self._only or group_id):
                 self.groups.setdefault(group_id, GroupLanes(group_id)).add(at, line)

@@ -29,6 +29,9 @@ export function rowsOf(group, search) {
   for (const lane of lanes) {
     rows.push({ part: "body", kind: "lane", height: laneHeight, lane, label: lane.name, top: 0 });
   }
+  for (const id of [...group.transactions.keys()].filter(has)) {
+    rows.push({ part: "body", kind: "transaction", height: 18, name: id, label: id, top: 0 });
+  }
   const names = [...group.partitions.keys()].filter((name) => has(name) || isOwned(name)).sort(NUMERIC.compare);
   const height = names.length <= 16 ? 16 : names.length <= 48 ? 9 : 5;
   if (names.length) {

@@ -201,6 +201,11 @@ def summary(line: Line) -> str:
             return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why}"
         case "member":
             return f"{get('change')} · {why}"
+        case "transaction":
+            partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
+            return f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why)} · {partition_ranges(partitions)}".rstrip(
+                " ·"
+            )
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
         case "avoided_static":

@@ -62,6 +62,11 @@ export interface OwnerSpan extends Span {
   owners: number[];
 }
 
+/** A transaction that concerns the group. */
+export interface TransactionSpan extends StateSpan {
+  text: string;
+}
+
 export interface HoldSpan extends Span {
   hold: string;
 }
@@ -132,7 +137,7 @@ export type Part = "top" | "body";
 /** A row of the chart. Rows of part "top" stay in sight; rows of part "body" scroll. */
 export interface ChartRow {
   part: Part;
-  kind: "ruler" | "flags" | "states" | "barrier" | "test" | "lane" | "head" | "partition";
+  kind: "ruler" | "flags" | "states" | "barrier" | "test" | "lane" | "head" | "partition" | "transaction";
   top: number;
   height: number;
   label: string;

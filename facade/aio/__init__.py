@@ -18,6 +18,18 @@ call the cluster stay synchronous: `cluster.group`, `cluster.topic`, `cluster.bo
 
 from __future__ import annotations
 
-from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, Rule, Topic
+from .handles import Cluster, Emulator, Group, Hold, Lockstep, Node, Puppet, PuppetProducer, Rule, Topic, Transaction
 
-__all__ = ["Cluster", "Emulator", "Group", "Hold", "Lockstep", "Node", "Puppet", "Rule", "Topic"]
+__all__ = [
+    "Cluster",
+    "Emulator",
+    "Group",
+    "Hold",
+    "Lockstep",
+    "Node",
+    "Puppet",
+    "PuppetProducer",
+    "Rule",
+    "Topic",
+    "Transaction",
+]

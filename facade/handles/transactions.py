@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack, cast
 
+from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.results import PendingOffset, ProducerInfo, TransactionInfo
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
@@ -13,6 +14,8 @@ from .handle import Handle
 from .names import GroupLike, MemberLike, exact_glob, group_id_of, member_name
 from .nodes import Node
 from .port import WAIT_S
+from .timeline import HEADING, timeline
+from .timeline_text import call_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +59,18 @@ class Transaction(Handle):
         """Return the whole transactional id at one moment."""
         return self._port.call(Transactions.describe, transaction=self.id)
 
+    def events(self) -> list[dict[str, object]]:
+        """Return the events in the trace that name the transactional id, and the responses to its requests."""
+        calls, events = set(), []
+        for event in self._port.call(Events.read):
+            call = call_of(event)
+            if cast("dict[str, object]", event.get("body") or {}).get("transactional_id") == self.id:
+                calls.add(call)
+                events.append(event)
+            elif event["kind"] == "response" and call in calls:
+                events.append(event)
+        return events
+
     @property
     def state(self) -> str:
         """Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit or CompleteAbort; Dead if it does not exist."""
@@ -93,9 +108,8 @@ class Transaction(Handle):
     def wait_state(self, state: str, timeout: float = WAIT_S) -> Transaction:
         """Wait until the transactional id is in a state. Raises TransactionTimeout after `timeout` seconds."""
         if not self._port.wait(Transactions.meets, timeout, transaction=self.id, state=state):
-            raise TransactionTimeout(
-                f"transaction {self.id!r} was not {state} within {timeout:g} s; it is {self.describe()}"
-            )
+            message = f"transaction {self.id!r} was not {state} within {timeout:g} s; it is {self.describe()}"
+            raise TransactionTimeout("\n".join([message, HEADING, *timeline(self.events())]))
         return self
 
     def abort(self) -> None:

@@ -21,6 +21,7 @@ from koordinator.handles.nodes import Node
 from koordinator.handles.puppets import Puppet
 from koordinator.handles.remote import Remote
 from koordinator.handles.topics import Topic
+from koordinator.handles.transactions import PuppetProducer, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ WRONG: tuple[Any, ...] = (
 
 INTERNALS = re.compile(
     r"object has no attribute|not supported between|not iterable|unpack|subscriptable|argument of type|__\w+__"
-    r"|\b(clocks|events|groups|holds|nodes|puppets|snapshots|topics|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
+    r"|\b(clocks|events|groups|holds|nodes|producers|puppets|snapshots|topics|transactions|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
 )
 
 GOOD: dict[str, Any] = {
@@ -67,6 +68,7 @@ GOOD: dict[str, Any] = {
     "instance_id": "i",
     "kind": "aiokafka",
     "listener": "PLAINTEXT",
+    "markers": "delayed",
     "member": "a",
     "mode": "manual",
     "name": "new",
@@ -80,9 +82,13 @@ GOOD: dict[str, Any] = {
     "timeout": 0,
     "to": 1,
     "topic": "orders",
+    "transactional_id": "p",
 }
 
-HANDLES = (Cluster, Group, Node, Puppet, fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule, Topic)
+HANDLES = (
+    *(Cluster, Group, Node, Puppet, PuppetProducer, Topic, Transaction),
+    *(fault_handles.Hold, fault_handles.Lockstep, fault_handles.Rule),
+)
 
 PARAMETERS = [
     pytest.param(kind, name, each.name, id=f"{kind.__name__}.{name}-{each.name}")
@@ -103,7 +109,9 @@ def simulated() -> Iterator[dict[type, object]]:
         rule = group.rule("OffsetCommit", faults.drop(), optional=True)
         hold, lockstep = group.hold("OffsetDelete"), group.lockstep("OffsetDelete", ["a"])
         node, topic = cluster.nodes[2], cluster.topic("orders")
-        yield {type(each): each for each in (cluster, group, puppet, node, rule, hold, lockstep, topic)}
+        producer, transaction = cluster.producer("p").init(), cluster.transaction("p")
+        handles = (cluster, group, puppet, node, rule, hold, lockstep, topic, producer, transaction)
+        yield {type(each): each for each in handles}
 
 
 @pytest.mark.parametrize(("kind", "method", "parameter"), PARAMETERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -196,6 +197,17 @@ def test_producers_are_found_by_their_names(cluster: Cluster, producer: PuppetPr
     assert list(cluster.producers) == ["p", "q"]
     assert cluster.producers["p"].describe() == producer.describe()
     assert cluster.producers["q"].describe() == other.describe()
+
+
+def test_a_failed_wait_shows_the_events_of_the_transaction(cluster: Cluster, producer: PuppetProducer) -> None:
+    producer.produce("t", "a", partition=1).send_offsets("g", {("in", 0): 7})
+    with pytest.raises(TransactionTimeout) as failed:
+        cluster.transaction("x").wait_state("CompleteCommit", timeout=1)
+    first, *_, last = str(failed.value).splitlines()
+    assert "'x' was not CompleteCommit within 1 s; it is Ongoing, producer" in first
+    assert "t [1]; g: in-0=7" in first
+    assert re.search(r"p +TxnOffsetCommit v\d, in-0: 7 -> OK", last)
+    assert re.search(r"x +Empty => Ongoing, partitions_added, epoch 0, ", str(failed.value))
 
 
 def test_an_unknown_transaction_is_dead(cluster: Cluster) -> None:
