@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from koordinator.wire.errors import Error
@@ -19,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class LogStore(Protocol):
-    """The performer of log writes, for operations that cannot proceed before all writes are done."""
+    """The performer of log writes."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all writes have ended."""
 
     def submit(self, write: WriteLog) -> None:
         """Queue a write."""
@@ -28,7 +31,10 @@ class LogStore(Protocol):
         """Return once all queued writes are durable or have failed."""
 
     def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
-        """Take the performed writes, each with its failure, if any."""
+        """Take the performed writes, each with its failure, if any; a failure ends all later writes."""
+
+    def barrier(self) -> Callable[[], bool]:
+        """Return a check that all writes have ended that anything waits for now."""
 
 
 class LogWrites:
@@ -42,8 +48,7 @@ class LogWrites:
         self._node = node
         self._log = log
         self._is_durable = is_durable
-        self._tokens = count(1)
-        self._in_flight: int | None = None
+        self._in_flight: WriteLog | None = None
         # tokens of the coordinator: in the write in flight, and in the next one
         self._writing: list[int] = []
         self._waiting: list[int] = []
@@ -54,10 +59,10 @@ class LogWrites:
         if OFFSETS_TOPIC not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((self._node.node_id, effect))
             return []
-        topic, batch = cluster.offsets_topic(), batch_of(effect.records, now)
-        if len(batch) > cluster.batch_bytes_max(topic):
+        batch = batch_of(effect.records, now)
+        if len(batch) > cluster.batch_bytes_max(cluster.planned_offsets_topic()):
             return self._node.coordinator.appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
-        effects = self._node.data.append(now, topic, effect.partition, batch)
+        effects = self._node.data.append(now, cluster.offsets_topic(), effect.partition, batch)
         if not self._is_durable:
             return effects + self._node.coordinator.appended(now, effect.token, Error.NONE)
         self._waiting.append(effect.token)
@@ -68,12 +73,12 @@ class LogWrites:
         if self._in_flight is not None or not self._node.data.has_unflushed:
             return None
         self._writing, self._waiting = self._waiting, []
-        self._in_flight = next(self._tokens)
-        return self._node.data.begin_flush(self._in_flight)
+        self._in_flight = self._node.data.begin_flush()
+        return self._in_flight
 
-    def complete(self, now: int, token: int, error: Error) -> list[Effect]:
-        """Complete the write in flight: successfully (NONE), or take back everything that is not durable."""
-        if token != self._in_flight:
+    def complete(self, now: int, write: WriteLog, error: Error) -> list[Effect]:
+        """Complete the write in flight (NONE), or after any failed write end everything that is not durable."""
+        if error is Error.NONE and write is not self._in_flight:
             # a write of this node's previous run
             return []
         self._in_flight = None
@@ -87,9 +92,11 @@ class LogWrites:
         return effects
 
     def load(self, now: int, partition: int) -> list[Effect]:
-        """Load a partition of `__consumer_offsets` from its first record to its last."""
+        """Load a partition of `__consumer_offsets` from its first record to its last, once all are durable."""
         coordinator = self._node.coordinator
         log = self._node.cluster.log(OFFSETS_TOPIC, partition)
+        if log is not None and not log.is_flushed:
+            return []
         try:
             records = [] if log is None else list(records_of(log.records()))
         except (Malformed, ImportError) as error:

@@ -379,7 +379,11 @@ class ClusterState:
             self.delete_topic(topic)
             topic, self._planned_offsets_topic = None, topic
         if topic is None:
-            topic, topic_id = self.planned_offsets_topic(), topic_id or self._new_uuid()
+            topic = self.planned_offsets_topic()
+            if topic_id is None:
+                # the plan must keep the id of a creation in flight
+                is_pending = self.changes.is_in_flight and topic.topic_id != ZERO_UUID
+                topic_id = topic.topic_id if is_pending else self._new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
