@@ -44,7 +44,7 @@ def test_the_marker_takes_ids(koordinator: Cluster) -> None:
 
 def test_the_flag_of_pytest_takes_ids(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator):\n    assert list(koordinator.nodes) == [0, 7]")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-broker-ids=0,7", timeout=60)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-broker-ids=0,7", timeout=170)
     result.assert_outcomes(passed=1)
 
 

@@ -221,7 +221,7 @@ def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester
             koordinator.group("svc").wait_stable(members=2, timeout=0)
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-trace=off", timeout=60)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-trace=off", timeout=170)
     result.assert_outcomes(failed=2)
     text = result.stdout.str()
     assert "handles/" not in text

@@ -234,4 +234,4 @@ def test_under_xdist_every_worker_has_its_own_clusters(pytester: pytest.Pytester
             assert [record.value for record in koordinator.records("orders")] == [str(number).encode()]
         """
     )
-    pytester.runpytest_subprocess("-n", "2", timeout=120).assert_outcomes(passed=20)
+    pytester.runpytest_subprocess("-n", "2", timeout=170).assert_outcomes(passed=20)
