@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.data.metadata_changes import Change
 
 EMULATOR = Path(__file__).parents[2] / "emulator"
-LIMIT_S = 20
+LIMIT_S = 60
 WRITE = WriteLog(1, (), (LogBatches("t", UUID(int=1), 0, b"batch"),))
 
 

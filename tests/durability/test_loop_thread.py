@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 def connect(cluster: Cluster) -> BrokerConnection:

@@ -24,7 +24,7 @@ def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pyteste
 
         def connect(cluster):
             host, _, port = cluster.bootstrap_servers.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=5).close()
+            socket.create_connection((host, int(port)), timeout=60).close()
 
         def test_one(koordinator):
             koordinator.create_topic("orders", partitions=2, records=3)
