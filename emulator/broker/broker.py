@@ -88,7 +88,6 @@ class Broker:
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log, is_durable=has_log_store)
         self._has_log_store = has_log_store
-        self._due_since: int | None = None
         self._requests = deque() if requests is None else requests
         self.interceptor: Interceptor | None = None
         """The interceptor of requests and responses, if any."""
@@ -183,34 +182,20 @@ class Broker:
 
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
-        self._perform(now, self.node.tick(now))
-        self._due_since = None
-        return self._serve(now)
+        return self.perform(now, self.node.tick(now))
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
         """Perform effects that did not result from a request."""
         self._perform(now, effects)
-        self._due_since = None
         return self._serve(now)
+
+    def complete_write(self, now: int, write: WriteLog, error: Error) -> list[Output]:
+        """Complete a log write, successfully (NONE) or not, and answer the requests that waited for it."""
+        return self.perform(now, self._log_writes.complete(now, write, error))
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
-        return self.node.deadline() if self._due_since is None else self._due_since
-
-    # -- log writes ------------------------------------------------------------------------------------------
-
-    def complete_write(self, now: int, token: int, error: Error) -> None:
-        """Complete a log write, successfully (NONE) or not, and answer the requests that waited for it; see `defer`."""
-        self.defer(now, self._log_writes.complete(now, token, error))
-
-    def defer(self, now: int, effects: Iterable[Effect]) -> None:
-        """Perform effects; their outputs leave with the next input, and `tick` is due at once."""
-        self._perform(now, effects)
-        self._due_since = now
-
-    def next_write(self) -> WriteLog | None:
-        """Return a write of everything that waits to be durable, unless a write is in flight."""
-        return self._log_writes.next_write() if self._has_log_store else None
+        return self.node.deadline()
 
     # -- queries ---------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ Puppets (`control.puppets`) connect to nodes as clients do. They and other actor
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -25,20 +24,22 @@ from .broker import Broker
 from .connections import READ_AHEAD_BYTES, Close
 from .nodes import NodeRuntimes
 from .offsets_log import batch_of
+from .steps import OperationWrite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Sequence
 
     from koordinator.wire.apis import Message
 
     from ..config.seed_record import SeedRecord
     from ..config.settings import Settings
     from ..core.data.direct_records import StoredRecord
-    from ..core.data.topic import Topic
+    from ..core.data.metadata_changes import Change
     from ..core.effects import Call
     from ..core.groups.records import CoordinatorRecord
     from .connections import Inbox, Output
     from .interceptor import InterceptedBroker, Interceptor, Step
+    from .steps import Steps
     from .tickers import Ticker
     from .unreached_listeners import UnreachedListeners
 
@@ -49,8 +50,8 @@ PUPPETS_HOST = "/127.0.0.1"
 STEPS_PER_TURN = 8
 """Deadlines that fire before other connections are served."""
 
-SEED_WRITE = 0
-"""The node id and the token of log writes that no node waits for."""
+OPERATION = -1
+"""The node id in log writes of operations."""
 
 
 class ClusterRuntime(NodeRuntimes):
@@ -269,47 +270,46 @@ class ClusterRuntime(NodeRuntimes):
         """Apply settings to all nodes, present and future."""
         self.cluster.settings = self._settings = settings
         for broker in self:
-            broker.node.coordinator.store.settings = settings
+            broker.node.coordinator.store.settings = broker.node.transactions.store.settings = settings
 
     # -- topics, from Python ---------------------------------------------------------------------------------
 
-    def create_topic(self, now: int, name: str, partitions: int = -1) -> None:
+    def create_topic(self, name: str, partitions: int = -1) -> Steps[None]:
         """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
-        with self.changing(now):
-            self.cluster.create_topic(name, partitions)
+        yield from self.change(lambda: self.cluster.create_topic(name, partitions))
 
-    @contextmanager
-    def changing(self, now: int) -> Iterator[None]:
-        """Make the metadata changes of the block durable before it ends; discard them if it raises.
+    def change(self, propose: Callable[[], object]) -> Steps[int]:
+        """Bring the metadata changes that `propose` proposes into effect, all of them or none; return the time.
 
-        Raises RefusedError if the disk fails.
+        Raises RefusedError if the disk fails, and what `propose` raises.
         """
+        changes = self.cluster.changes
         # writes in flight must not share the failure of this one
-        self.settle(now)
+        now = yield []
+        while changes.is_in_flight:
+            now = yield []
         try:
-            yield
-            self._write()
+            propose()
         finally:
-            # changes staged by a failed block must not join the next request
-            self.cluster.changes.take_staged()
+            staged = changes.take_staged()
+        return (yield from self._write(now, staged))
 
-    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
+    def produce(self, topic: str, records: Iterable[SeedRecord]) -> Steps[int]:
         """Append records at any leader; return their number. A missing topic is created as for a client.
 
         Parked fetches are answered by the next `tick`, which is due at once. Raises RefusedError for an illegal topic,
         a failing disk, and as `write_records`.
         """
-        with self.changing(now):
-            direct_records.create_missing_topic(self.cluster, topic)
+        now = yield []
+        while topic not in self.cluster.topics:
+            now = yield from self.change(lambda: direct_records.create_missing_topic(self.cluster, topic))
         places = direct_records.write_records(self.cluster, now, topic, records)
-        self._write(*((self.cluster.topics[topic], partition) for partition in set(places)))
-        for broker in self:
-            broker.node.data.grown(now, topic, places)
+        yield from self._write(now, (), [(topic, partition) for partition in dict.fromkeys(places)])
         return len(places)
 
-    def load_groups(self, now: int, records: Iterable[CoordinatorRecord]) -> list[Output]:
-        """Write records to `__consumer_offsets` at any leader, and reload their groups."""
-        self.settle(now)
+    def load_groups(self, records: Iterable[CoordinatorRecord]) -> Steps[None]:
+        """Write records to `__consumer_offsets` at any leader, and reload their groups once they are durable."""
+        now = yield from self.change(self.cluster.internal_topic)
         topic = self.cluster.internal_topic()
         by_partition: dict[int, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
@@ -317,39 +317,37 @@ class ClusterRuntime(NodeRuntimes):
         for partition, written in by_partition.items():
             batch = batch_of(written, now)
             topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
-        self._write(*((topic, partition) for partition in by_partition))
-        for broker in self:
-            broker.node.data.grown(now, topic.name, by_partition)
-        outputs: list[Output] = []
-        for partition in by_partition:
-            leader = self._nodes.get(topic.leader(partition))
-            if leader is not None:
-                outputs += self._input(leader, now, Broker.reload, topic.name, partition)
-        return outputs
+        yield from self._write(now, (), [(OFFSETS_TOPIC, partition) for partition in by_partition])
 
-    def _write(self, *partitions: tuple[Topic, int]) -> None:
-        """Make staged changes and appended records durable at once; discard them if the disk fails (RefusedError)."""
-        changes = self.cluster.changes.take_staged()
-        if self._store is None or not (changes or partitions):
-            return
-        logs = [log for topic, partition in partitions if isinstance(log := topic.logs[partition], UnflushedLog)]
-        appends = tuple(
-            LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
-            for (topic, partition), log in zip(partitions, logs, strict=True)
-        )
-        self._store.submit(WriteLog(SEED_WRITE, SEED_WRITE, (), appends, changes))
-        self._store.write_queued()
-        failures = [failure for _, failure in self._store.results() if failure is not None]
-        if not failures:
-            self.cluster.apply(changes)
-        for log in logs:
-            if failures:
-                log.discard()
-            else:
-                log.mark_flushed()
-        if failures:
-            problem = f"Disk error: {failures[0].strerror or failures[0]}"
-            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from failures[0]
+    def _write(self, now: int, changes: tuple[Change, ...], places: Sequence[tuple[str, int]] = ()) -> Steps[int]:
+        """Make staged changes and appended records durable, and return the time then.
+
+        They are discarded if the disk fails (RefusedError).
+        """
+        own: OperationWrite | None = None
+        if self._store is not None and (changes or places):
+            logs = [(self.cluster.topics[name], partition) for name, partition in places]
+            appends = (
+                LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
+                for topic, partition in logs
+                if isinstance(log := topic.logs[partition], UnflushedLog)
+            )
+            own = OperationWrite(WriteLog(OPERATION, (), tuple(appends), changes))
+            self._operation_writes.append(own)
+            self.cluster.changes.is_in_flight |= bool(changes)
+        else:
+            self._grown(now, places)
+        outputs = [output for name, at in places if name == OFFSETS_TOPIC for output in self._reload(now, at)]
+        now = yield outputs if own is None else [own.write, *outputs]
+        if own is not None and own.failure is not None:
+            problem = f"Disk error: {own.failure.strerror or own.failure}"
+            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from own.failure
+        return now
+
+    def _reload(self, now: int, partition: int) -> list[Output]:
+        """Reload the groups of a partition of `__consumer_offsets` at its leader."""
+        leader = self._nodes.get(self.cluster.internal_topic().leader(partition))
+        return [] if leader is None else self._input(leader, now, Broker.reload, OFFSETS_TOPIC, partition)
 
     def records(self, topic: str) -> list[StoredRecord]:
         """Return every readable record of a topic, partition by partition."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from koordinator.wire.errors import Error
@@ -24,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class LogStore(Protocol):
-    """The performer of log writes, for operations that cannot proceed before all writes are done."""
+    """The performer of log writes."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all writes have ended."""
 
     def submit(self, write: WriteLog) -> None:
         """Queue a write."""
@@ -33,7 +36,10 @@ class LogStore(Protocol):
         """Return once all queued writes are durable or have failed."""
 
     def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
-        """Take the performed writes, each with its failure, if any."""
+        """Take the performed writes, each with its failure, if any; a failure ends all later writes."""
+
+    def barrier(self) -> Callable[[], bool]:
+        """Return a check that all writes have ended that anything waits for now."""
 
 
 class LogWrites:
@@ -47,8 +53,7 @@ class LogWrites:
         self._node = node
         self._log = log
         self._is_durable = is_durable
-        self._tokens = count(1)
-        self._in_flight: int | None = None
+        self._in_flight: WriteLog | None = None
         # tokens of the coordinators: in the write in flight, and in the next one
         self._writing: list[tuple[Completion, int]] = []
         self._waiting: list[tuple[Completion, int]] = []
@@ -71,11 +76,10 @@ class LogWrites:
         if name not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((node.node_id, effect))
             return []
-        appended, topic = node.coordinators[name].appended, cluster.internal_topic(name)
-        batch = self._batch(effect, now)
-        if len(batch) > cluster.batch_bytes_max(topic):
+        appended, batch = node.coordinators[name].appended, self._batch(effect, now)
+        if len(batch) > cluster.batch_bytes_max(cluster.planned_topic(name)):
             return appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
-        effects = node.data.append(now, topic, effect.partition, batch)
+        effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
         if not self._is_durable:
             return effects + appended(now, effect.token, Error.NONE)
         self._waiting.append((appended, effect.token))
@@ -92,12 +96,12 @@ class LogWrites:
         if self._in_flight is not None or not self._node.data.has_unflushed:
             return None
         self._writing, self._waiting = self._waiting, []
-        self._in_flight = next(self._tokens)
-        return self._node.data.begin_flush(self._in_flight)
+        self._in_flight = self._node.data.begin_flush()
+        return self._in_flight
 
-    def complete(self, now: int, token: int, error: Error) -> list[Effect]:
-        """Complete the write in flight: successfully (NONE), or take back everything that is not durable."""
-        if token != self._in_flight:
+    def complete(self, now: int, write: WriteLog, error: Error) -> list[Effect]:
+        """Complete the write in flight (NONE), or after any failed write end everything that is not durable."""
+        if error is Error.NONE and write is not self._in_flight:
             # a write of this node's previous run
             return []
         self._in_flight = None
@@ -117,11 +121,13 @@ class LogWrites:
         return effects + self.load(now, topic, partition)
 
     def load(self, now: int, topic: str, partition: int) -> list[Effect]:
-        """Load a partition of an internal topic from its first record to its last, unless another node leads it now."""
+        """Load a partition of an internal topic, once its records are durable, unless another node leads it now."""
         coordinator = self._node.coordinators[topic]
         if partition not in coordinator.store.loading:
             return []
         log = self._node.cluster.log(topic, partition)
+        if log is not None and not log.is_flushed:
+            return []
         records: list[Any] = []
         try:
             if log is not None:

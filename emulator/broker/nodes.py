@@ -17,7 +17,9 @@ from koordinator.wire.errors import Error
 
 from ..core.cluster import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
+from ..core.data.metadata_changes import PartitionLed
 from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
+from ..core.data.unflushed_log import UnflushedLog
 from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
@@ -30,7 +32,7 @@ from .broker_links import BrokerLinks
 from .connections import READ_AHEAD_BYTES, Send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from uuid import UUID
 
     from ..config.settings import Settings
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from .connections import Inbox, Output
     from .interceptor import Interceptor
     from .log_writes import LogStore
+    from .steps import OperationWrite
     from .tickers import HeartbeatSender, Ticker
     from .unreached_listeners import UnreachedListeners
 
@@ -101,6 +104,7 @@ class NodeRuntimes:
         # loads in progress by node and partition, and the configured duration of coming loads by partition
         self._loads: Timers[tuple[int, int]] = Timers()
         self._load_durations_ms: dict[int, int] = {}
+        self._operation_writes: list[OperationWrite] = []
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.tickers: list[Ticker] = []
         """Actors with deadlines. At equal times the nodes go first, then these in order."""
@@ -186,7 +190,7 @@ class NodeRuntimes:
         broker, node = self.broker(node_id), self._nodes[node_id]
         if node.queued is not None:
             return self.kill_node(now, node_id)
-        outputs = self._tick_durably(now, [broker])
+        outputs = broker.tick(now)
         self.cluster.fence(node_id)
         outputs += self._catch_up(now)
         self._note(node_id, "stopped")
@@ -195,7 +199,6 @@ class NodeRuntimes:
     def kill_node(self, now: int, node_id: int) -> list[Output]:
         """End a node at once: close its connections without responses, then move its leaderships."""
         broker = self.broker(node_id)
-        self.settle(now)
         self._note(node_id, "killed")
         outputs = self._take_down(now, broker, f"node {node_id} was killed")
         self.cluster.fence(node_id)
@@ -214,7 +217,7 @@ class NodeRuntimes:
         broker, node = self.broker(node_id), self._nodes[node_id]
         if node.queued is not None:
             return []
-        outputs = self._tick_durably(now, [broker])
+        outputs = broker.tick(now)
         node.queued, node.paused_at = [], now
         self._note(node_id, "paused")
         self._states_changed()
@@ -276,63 +279,48 @@ class NodeRuntimes:
     # -- durability ------------------------------------------------------------------------------------------
 
     def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
-        """Complete a log write; its waiting requests are answered."""
-        outputs: list[Output] = []
-        for broker in self._complete(now, write, failure):
-            outputs += broker.perform(now, ())
-        return outputs + self._catch_up(now)
+        """Complete a log write, and repeat what has waited for it at any node; the requests are answered.
 
-    def _complete(self, now: int, write: WriteLog, failure: OSError | None) -> list[Broker]:
-        """Complete a log write, and repeat what has waited for it at any node; return the affected brokers."""
-        affected: list[Broker] = []
-        node = self._nodes.get(write.node_id)
-        if node is not None and node.broker is not None:
-            error = Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR
-            node.broker.complete_write(now, write.token, error)
-            affected.append(node.broker)
-        changes = self.cluster.changes
+        A failed write takes back everything that is not durable, at all nodes.
+        """
+        changes, error = self.cluster.changes, Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR
+        if failure is None:
+            changes.is_in_flight &= all(isinstance(change, PartitionLed) for change in write.changes)
+            self.cluster.apply(write.changes)
+            for batches in write.appends:
+                topic = self.cluster.topics_by_id.get(batches.topic_id)
+                if topic is not None and isinstance(log := topic.logs[batches.partition], UnflushedLog):
+                    log.mark_flushed()
+        else:
+            changes.is_in_flight = False
+            for topic in self.cluster.all_topics():
+                for log in topic.logs:
+                    if isinstance(log, UnflushedLog):
+                        log.discard()
+        for own in [own for own in self._operation_writes if failure is not None or own.write is write]:
+            own.failure = failure
+            self._operation_writes.remove(own)
+            self._grown(now, [(batches.topic, batches.partition) for batches in own.write.appends])
+        outputs: list[Output] = []
+        for node in self._nodes.values():
+            if failure is not None or node.node_id == write.node_id:
+                outputs += self._input(node, now, Broker.complete_write, write, error)
         while changes.deferred and not changes.is_in_flight:
             node_id, effect = changes.deferred.popleft()
-            node = self._nodes.get(node_id)
-            if node is not None and node.broker is not None:
-                node.broker.defer(now, [effect])
-                affected.append(node.broker)
-        return affected
+            outputs += self._input(self._nodes[node_id], now, Broker.perform, [effect])
+        for broker in self._running:
+            outputs += self._load(now, broker)
+        return outputs + self._catch_up(now)
 
-    def settle(self, now: int, outputs: Iterable[Output] = ()) -> list[Output]:
-        """Perform all log writes, including those among `outputs`, and return the other outputs.
-
-        Operations use this where they cannot wait for `appended`. The responses leave with the next `tick`, which is
-        due at once.
-        """
-        if self._store is None:
-            return list(outputs)
-        others: list[Output] = []
+    def settle(self, now: int, outputs: Iterable[Output]) -> None:
+        """Perform the log writes among `outputs`, and those that wait for them, while no client is served."""
         for output in outputs:
-            if isinstance(output, WriteLog):
+            if isinstance(output, WriteLog) and self._store is not None:
                 self._store.submit(output)
-            else:
-                others.append(output)
-        while True:
-            for broker in self:
-                write = broker.next_write()
-                if write is not None:
-                    self._store.submit(write)
+        while self._store is not None and not self._store.is_idle:
             self._store.write_queued()
-            results = list(self._store.results())
-            if not results:
-                return others
-            for write, failure in results:
-                self._complete(now, write, failure)
-
-    def _tick_durably(self, now: int, brokers: Iterable[Broker]) -> list[Output]:
-        """Fire everything due at some nodes, and perform the resulting log writes."""
-        outputs: list[Output] = []
-        is_due = True
-        while is_due:
-            outputs += self.settle(now, [output for broker in brokers for output in broker.tick(now)])
-            is_due = any((due := broker.deadline()) is not None and due <= now for broker in brokers)
-        return outputs
+            for write, failure in self._store.results():
+                self.settle(now, self.appended(now, write, failure))
 
     # -- internals -------------------------------------------------------------------------------------------
 
@@ -347,7 +335,7 @@ class NodeRuntimes:
         self.trace.add(self.trace.now_us(), moved, node_id)
         if topic.name == OFFSETS_TOPIC:
             self._load_durations_ms[partition] = load_ms
-        outputs = self._tick_durably(now, self._running)
+        outputs = [output for broker in self._running for output in broker.tick(now)]
         self.cluster.move_leader(topic, partition, node_id)
         return outputs + self._catch_up(now)
 
@@ -386,6 +374,11 @@ class NodeRuntimes:
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
         node = self._nodes[broker.node.node_id]
         outputs = broker.close(now, reason)
+        if broker.node.data.has_unflushed:
+            # later batches of these logs follow them
+            outputs.append(broker.node.data.begin_flush())
+        changes = self.cluster.changes
+        changes.deferred = deque(each for each in changes.deferred if each[0] != node.node_id)
         node.broker = node.queued = None
         node.queued_bytes.clear()
         node.deleted_topics.clear()
@@ -436,6 +429,11 @@ class NodeRuntimes:
                 self._loads.cancel(load)
                 outputs += broker.load(now, OFFSETS_TOPIC, partition)
         return outputs
+
+    def _grown(self, now: int, places: Sequence[tuple[str, int]]) -> None:
+        """Answer the fetches that wait for records of these partitions, to which an operation has appended."""
+        for broker in self:
+            broker.node.data.grown(now, places)
 
     def _note(self, node_id: int, change: str) -> None:
         self.trace.add(self.trace.now_us(), NodeChanged(change), node_id)

@@ -5,8 +5,10 @@ The Python handles and the HTTP API are two faces of this object.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+from ..broker.steps import run
 from .faults.fault_injector import FaultInjector
 from .faults.faults import Faults
 from .faults.holds import Holds
@@ -44,9 +46,16 @@ class Control:
     ) -> None:
         self._runtime = runtime
         self._deliver = deliver
+        self.changes = 0
+        """The number of operations that had outputs, which may include log writes."""
+
+        def deliver_change(outputs: Iterable[Output]) -> None:
+            self.changes += 1
+            deliver(outputs)
+
         injector, supervisor = FaultInjector(runtime, seed), PuppetSupervisor(runtime)
         producers = ProducerSupervisor(runtime)
-        faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver)
+        faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver_change)
 
         def remove_rules(now: int) -> None:
             for rule_id in list(injector.rule_stats):
@@ -62,18 +71,18 @@ class Control:
 
         resets = {"rules": remove_rules, "holds": remove_holds, "puppets": stop_puppets}
         parts: tuple[object, ...] = (
-            Clocks(runtime, deliver),
+            Clocks(runtime, deliver_change),
             Events(runtime.trace),
             faults,
-            Groups(runtime, deliver),
+            Groups(runtime),
             holds,
-            Nodes(runtime, host, deliver),
-            PuppetProducers(runtime, deliver, producers),
-            Puppets(runtime, deliver, supervisor),
-            Snapshots(runtime, deliver, resets),
+            Nodes(runtime, host, deliver_change),
+            PuppetProducers(runtime, deliver_change, producers),
+            Puppets(runtime, deliver_change, supervisor),
+            Snapshots(runtime, deliver_change, resets),
             Topics(runtime),
-            Transactions(runtime, deliver),
-            Verbs(runtime, deliver),
+            Transactions(runtime, deliver_change),
+            Verbs(runtime, deliver_change),
             Verify(runtime),
         )
         by_class = {type(part).__name__: part for part in parts}
@@ -83,16 +92,25 @@ class Control:
         }
 
     def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
-        """Perform a synchronous operation, after everything that is due by now.
+        """Perform an operation at once, after everything that is due by now; its log writes, if any, go on.
 
         Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
         """
+        result = self.begin(now, operation, arguments)
+        return run(result, now, self._deliver) if isinstance(result, Generator) else result
+
+    def begin(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
+        """Perform an operation, and return its result, or its `Steps`. Raises the errors of `call`."""
+        self.catch_up(now)
+        return self.operations[operation](now, **arguments)
+
+    def catch_up(self, now: int) -> None:
+        """Perform everything that is due by now: at most a turn."""
         due = self._runtime.deadline()
         outputs = self._runtime.before_input(now)
         if due is not None and due <= now:
             # otherwise nothing has changed, and waits must not wake each other
             self._deliver(outputs)
-        return self.operations[operation](now, **arguments)
 
     async def run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
         """Perform an operation of `operations.ASYNC`."""

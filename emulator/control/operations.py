@@ -1,8 +1,8 @@
 """The table of operations: every public method of a part, by its name `part.method`, such as `groups.describe`.
 
 An operation takes the node's time `now` in milliseconds, then plain data by keyword, and returns a dataclass of
-`results` or plain data. Operations that open or close sockets are coroutines and take no time. Arguments and results
-are declared once, by the method's annotations.
+`results` or plain data. Operations that wait for log writes return `Steps`; those that open or close sockets are
+coroutines and take no time. Arguments and results are declared once, by the method's annotations.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 import typing
 from typing import TYPE_CHECKING, Any
 
+from ..broker.steps import Steps
 from .faults.faults import Faults
 from .faults.holds import Holds
 from .inspect.events import Events
@@ -62,7 +63,7 @@ ASYNC = frozenset(name for name, function in OPERATIONS.items() if inspect.iscor
 
 _NOT_GIVEN = ("self", "now", "_now")
 
-_NAMESPACE = vars(collections.abc) | {"Any": Any}
+_NAMESPACE = vars(collections.abc) | {"Any": Any, "Steps": Steps}
 """Names of annotations that the parts import for type checkers only."""
 
 
@@ -79,7 +80,8 @@ def arguments(name: str) -> dict[str, tuple[Any, Any]]:
 
 def result(name: str) -> Any:  # noqa: ANN401 - a type, or a generic alias
     """Return the type of an operation's result."""
-    return _hints(OPERATIONS[name])["return"]
+    hint = _hints(OPERATIONS[name])["return"]
+    return typing.get_args(hint)[2] if typing.get_origin(hint) is collections.abc.Generator else hint
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

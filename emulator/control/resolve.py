@@ -88,7 +88,9 @@ def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
     """Return a group from its coordinator. Raises ValueError if there is no such group or coordinator."""
     group = live_coordinator_of(runtime, group_id).groups.get(group_id)
     if group is None:
-        raise ValueError(f"there is no group {group_id!r}{known(group_id, sorted(runtime.groups()))}")
+        names = sorted(runtime.groups())
+        hint = known(group_id, names) if names else ": no member has joined one yet"
+        raise ValueError(f"there is no group {group_id!r}{hint}")
     return group
 
 

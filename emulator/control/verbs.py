@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
+    from ..broker.steps import Steps
     from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.group_store import GroupStore
 
@@ -171,17 +172,22 @@ class Verbs:
         self._note(self._verb(now, "set_max_size", None, size=size))
         self._runtime.reconfigure(replace(self._runtime.cluster.settings, group_max_size=size))
 
-    def add_partitions(self, now: int, *, topic: str, count: int) -> int:
+    def add_partitions(self, now: int, *, topic: str, count: int) -> Steps[int]:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError (a ValueError)."""
-        cluster, existing = self._runtime.cluster, topic_named(self._runtime, topic)
+        cluster = self._runtime.cluster
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
-        with self._runtime.changing(now):
+        total = 0
+
+        def grow() -> None:
+            nonlocal total
+            existing = topic_named(self._runtime, topic)
             total = len(existing.logs) + count
-            refusal = refuse_shape(cluster, total, -1)
-            if refusal is not None:
+            if (refusal := refuse_shape(cluster, total, -1)) is not None:
                 raise RefusedError(refusal)
             cluster.grow_topic(existing, total)
+
+        now = yield from self._runtime.change(grow)
         self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
         return total
 

@@ -171,9 +171,8 @@ class ClusterState:
 
     def _elect_leaders(self) -> None:
         """Give every partition without a live leader to its first replica that is up; leaders never move back."""
-        topics = [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values()]
         elected: dict[tuple[str, int], tuple[Topic, int]] = {}
-        for topic in topics:
+        for topic in self.all_topics():
             for partition, leader in enumerate(topic.leaders):
                 if not self.is_up(leader):
                     first = self._first_up(topic.replicas[partition])
@@ -274,6 +273,10 @@ class ClusterState:
     def topic(self, name: str) -> Topic | None:
         """Return the topic of this name, hidden ones included, or None."""
         return self.topics.get(name) or self.hidden_topics.get(name)
+
+    def all_topics(self) -> list[Topic]:
+        """Return all topics, with hidden ones and those that are planned."""
+        return [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values()]
 
     def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """Return the topic of this id, hidden ones included, or None."""
@@ -382,7 +385,11 @@ class ClusterState:
             self.delete_topic(topic)
             self._plans[name], topic = topic, None
         if topic is None:
-            topic, topic_id = self.planned_topic(name), topic_id or self._new_uuid()
+            topic = self.planned_topic(name)
+            if topic_id is None:
+                # the plan must keep the id of a creation in flight
+                is_pending = self.changes.is_in_flight and topic.topic_id != ZERO_UUID
+                topic_id = topic.topic_id if is_pending else self._new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]

@@ -120,14 +120,13 @@ class LogBatches:
 
 @value
 class WriteLog:
-    """The writes of a node to perform with one sync; `token` identifies the result.
+    """The writes of a node, or of an operation (`node_id` 0), to perform with one sync.
 
     First the `compacted` batches replace their logs, which may fail without consequences. Then `appends` are appended
-    and the `changes` of metadata are journaled, all or none.
+    and the `changes` of metadata are journaled, all or none. A failure takes back all later writes.
     """
 
     node_id: int
-    token: int
     compacted: tuple[LogBatches, ...]
     appends: tuple[LogBatches, ...]
     changes: tuple[Change, ...] = ()

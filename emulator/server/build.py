@@ -7,16 +7,20 @@ import logging
 import platform
 import random
 import time
+from collections.abc import Generator
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
+
+import trio
 
 from koordinator.version import __version__
 
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
+from ..broker.steps import run
 from ..broker.unreached_listeners import UnreachedListeners
 from ..config.settings import InvalidSetting, Settings
 from ..core.cluster import ClusterState
@@ -32,12 +36,14 @@ from .server import Server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import trio
-
+    from ..broker.connections import Output
+    from ..broker.steps import Steps
     from ..config.options import Options
     from ..control.control import Control
 
 SEED_BITS = 32
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,43 @@ class ServedCluster(BuiltCluster):
         return self.node_listeners.bootstrap_servers()
 
     async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
-        """Perform an operation by name, between two inputs and after their log writes. Raises what it raises."""
-        await self.server.settle()
+        """Perform an operation by name, between two inputs; return when its log writes have ended.
+
+        Raises what it raises.
+        """
         if self.control.is_async(operation):
             return await self.control.run(operation, arguments)
-        return self.server.act(lambda now: self.control.call(now, operation, arguments))
+        if self.log_writer is None:
+            return self.server.act(lambda now: self.control.call(now, operation, arguments))
+        changes = self.control.changes
+        result = self.server.act(lambda now: self.control.begin(now, operation, arguments))
+        if isinstance(result, Generator):
+            async with self._operation:
+                return await self._take(result)
+        if self.control.changes != changes:
+            await self.server.settle()
+        return result
+
+    @cached_property
+    def _operation(self) -> trio.Lock:
+        return trio.Lock()
+
+    async def _take(self, steps: Steps[_T]) -> _T:
+        """Take the steps of an operation, each after the log writes of the previous one."""
+
+        def go_on(now: int) -> list[Output]:
+            self.control.catch_up(now)
+            return steps.send(now)
+
+        try:
+            outputs = self.server.act(lambda _: next(steps))
+            while True:
+                self.server.perform(outputs)
+                await self.server.settle()
+                outputs = self.server.act(go_on)
+        except StopIteration as done:
+            result: _T = done.value
+            return result
 
     async def wait(self, operation: str, arguments: dict[str, Any], timeout_s: float) -> Any:  # noqa: ANN401 - likewise
         """Perform an operation after every input until its result is satisfied; return the last result."""
@@ -108,7 +146,6 @@ class ServedCluster(BuiltCluster):
             result = self.control.call(self.server.now(), operation, arguments)
             return is_satisfied(result)
 
-        await self.server.settle()
         await self.server.wait_for(look, timeout_s)
         return result
 
@@ -229,7 +266,7 @@ def _clock() -> Callable[[], int]:
 
 def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
     """Create the topics and records of the options; return a warning for each that the data directory overrides."""
-    warnings = []
+    warnings, perform = [], partial(runtime.settle, now)
     existing = {name: len(topic.logs) for name, topic in runtime.cluster.topics.items()}
     for name, partitions in options.topics.items():
         if partitions < 1:
@@ -239,7 +276,7 @@ def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
                 warnings.append(f"topic {name!r}: {existing[name]} partitions, as in the data directory")
             continue
         try:
-            runtime.create_topic(now, name, partitions)
+            run(runtime.create_topic(name, partitions), now, perform)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
@@ -247,7 +284,7 @@ def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
             warnings.append(f"topic {name!r}: keeps the records of the data directory; the given ones are ignored")
             continue
         try:
-            runtime.produce(now, name, records)
+            run(runtime.produce(name, records), now, perform)
         except RefusedError as error:
             raise ValueError(f"records of topic {name!r}: {error}") from error
     return warnings

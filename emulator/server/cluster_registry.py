@@ -10,6 +10,7 @@ import trio
 
 from koordinator.wire.values import value
 
+from ..config.suggest import did_you_mean
 from .build import build
 from .cluster_info import ClusterInfo
 
@@ -73,7 +74,8 @@ class ClusterRegistry:
         """Return a cluster; NoSuchCluster if the id is unknown."""
         registered = self._clusters.get(cluster_id)
         if registered is None:
-            raise NoSuchCluster(f"there is no cluster {cluster_id!r}; there are {', '.join(self._clusters) or 'none'}")
+            known = f"there are {', '.join(self._clusters) or 'none'}{did_you_mean(cluster_id, self._clusters)}"
+            raise NoSuchCluster(f"there is no cluster {cluster_id!r}; {known}")
         return registered
 
     async def create(self, options: Options, cluster_id: str | None = None) -> RegisteredCluster:

@@ -34,7 +34,8 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
     try:
         listeners = await trio.open_tcp_listeners(port, host=host)
     except OSError as error:
-        raise OSError(error.errno or errno.EINVAL, f"{where}: {error.strerror or error}") from error
+        remedy = "; choose another port, or 0 for a free one" if error.errno == errno.EADDRINUSE else ""
+        raise OSError(error.errno or errno.EINVAL, f"{where}: {error.strerror or error}{remedy}") from error
     except (UnicodeError, ValueError) as error:
         # the host is not a valid name
         raise OSError(errno.EINVAL, f"{where}: {error}") from error

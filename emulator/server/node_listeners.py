@@ -87,7 +87,6 @@ class NodeListeners:
     async def kill_node(self, node_id: int) -> None:
         """End a node at once (`ClusterRuntime.kill_node`)."""
         async with self._operation:
-            await self._server.settle()
             self._server.perform(self._runtime.kill_node(self._server.now(), node_id))
             await self._close(node_id)
 

@@ -121,12 +121,9 @@ class Server:
 
     async def settle(self) -> None:
         """Return once all log writes have ended that anything waits for now, or `serve` has; block no connection."""
-        if (writer := self._log_writer) is None:
-            return
-        for _ in range(2):
-            # the second round is for what waits behind a write in flight
-            submitted = writer.submitted
-            while writer.completed < submitted and self._nursery is not None:
+        if self._log_writer is not None:
+            has_ended = self._log_writer.barrier()
+            while not has_ended() and self._nursery is not None:
                 await self._changed.park()
 
     async def serve(

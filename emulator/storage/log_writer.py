@@ -7,7 +7,7 @@ from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..core.effects import WriteLog
     from .data_dir import DataDir
@@ -21,14 +21,13 @@ class LogWriter:
         self._writing = Lock()
         self._queue: deque[WriteLog] = deque()
         self._results: deque[tuple[WriteLog, OSError | None]] = deque()
-        self.submitted = 0
-        """The number of writes queued so far."""
-        self.completed = 0
-        """The number of writes whose results were taken."""
+        self._submitted = 0
+        # performed writes whose results were taken, and writes that failed with an earlier one
+        self._completed = 0
 
     def submit(self, write: WriteLog) -> None:
         """Queue a write; it is performed by `write_queued`."""
-        self.submitted += 1
+        self._submitted += 1
         self._queue.append(write)
 
     def write_queued(self) -> None:
@@ -49,7 +48,33 @@ class LogWriter:
             self._results.extend((write, failure) for write in writes)
 
     def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
-        """Take the writes performed since the last call, each with its failure, if any."""
+        """Take the writes performed since the last call, each with its failure, if any.
+
+        With a failed write all later ones end: their records follow those that are lost.
+        """
         while self._results:
-            self.completed += 1
-            yield self._results.popleft()
+            write, failure = self._results.popleft()
+            self._completed += 1
+            if failure is not None:
+                self._completed = self._submitted
+                self._results.clear()
+                self._queue.clear()
+            yield write, failure
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all writes have ended."""
+        return self._completed == self._submitted
+
+    def barrier(self) -> Callable[[], bool]:
+        """Return a check that all writes have ended that anything waits for now."""
+        awaited, is_first = self._submitted, True
+
+        def has_ended() -> bool:
+            nonlocal awaited, is_first
+            if is_first and self._completed >= awaited:
+                # what has waited behind a write in flight is queued now
+                awaited, is_first = self._submitted, False
+            return not is_first and self._completed >= awaited
+
+        return has_ended

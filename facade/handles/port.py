@@ -20,6 +20,8 @@ from .loops import refuse_in_loop
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from koordinator.emulator.broker.steps import Steps
+
 __all__ = ["BlockingCallInLoop", "ClusterStopped", "EmulatorOnly", "Port", "call_text"]
 
 WAIT_S = 30.0
@@ -43,6 +45,10 @@ class Port(ABC):
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
 
+    @overload
+    def call(
+        self, operation: Callable[Concatenate[Any, int, P], Steps[R]], /, *args: P.args, **arguments: P.kwargs
+    ) -> R: ...
     @overload
     def call(self, operation: Callable[Concatenate[Any, int, P], R], /, *args: P.args, **arguments: P.kwargs) -> R: ...
     @overload

@@ -50,7 +50,7 @@ def read(connection: socket.socket, size: int) -> bytes:
 
 def connect(ready: dict[str, Any]) -> socket.socket:
     host, port = ready["bootstrap_servers"].rsplit(":", 1)
-    return socket.create_connection((host.strip("[]"), int(port)), timeout=10)
+    return socket.create_connection((host.strip("[]"), int(port)), timeout=60)
 
 
 def test_the_first_line_has_the_address(serve: Callable[..., Served]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.koordinator(topics={"t": 2})
 
-WAIT_S = 20
+WAIT_S = 60
 
 
 @pytest.fixture

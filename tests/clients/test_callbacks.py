@@ -59,7 +59,7 @@ def test_kafka_python_cannot_commit_in_a_callback(koordinator: Cluster) -> None:
         assert "Cannot block on net.run() from the IO thread itself" in committed[0]
         # the client reports this until the callback no longer raises
         poll_until(members=2)
-    koordinator.group("g").assert_left("m", timeout=10)
+    koordinator.group("g").assert_left("m", timeout=60)
 
 
 def test_confluent_kafka_raises_callback_errors_in_poll(koordinator: Cluster) -> None:

@@ -33,9 +33,13 @@ def wait_shared(group: Group, *members: Member, size: int | None = None) -> None
     """Wait until the members share the topic and the coordinator has the same assignment."""
     wait_until("the topic is shared", lambda: is_shared(*members), *members)
     group.wait_stable(members=size or len(members))
-    seen = sorted(tuple(held.get("t", ())) for held in group.assignment.values())
+
+    def agree() -> bool:
+        assigned = sorted(tuple(held.get("t", ())) for held in group.assignment.values())
+        return assigned == sorted(tuple(sorted(number for _, number in member.assignment)) for member in members)
+
     if size is None:
-        assert seen == sorted(tuple(sorted(number for _, number in member.assignment)) for member in members)
+        wait_until("members and coordinator agree", agree, *members)
 
 
 def produce(cluster: Cluster, values: Iterable[int]) -> list[bytes]:

@@ -81,8 +81,8 @@ def killed(cluster: Cluster) -> None:
 
 def paused(cluster: Cluster) -> None:
     node, group = coordinator(cluster), cluster.group("g")
-    before = len(group.events())
     node.pause()
+    before = len(group.events())
     # wait out the time in which the group cannot do anything
     assert not cluster._port.wait_until(lambda: len(group_events(cluster)) > before, 2, "test")
     node.resume()

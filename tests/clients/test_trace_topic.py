@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 NAME = "__koordinator_trace"
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def with_kafka_python(bootstrap_servers: str, until: float) -> Iterator[tuple[int, bytes]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNREACHABLE = ("127.0.0.3", 1)
 
-PATIENCE_S = 30
+PATIENCE_S = 120
 """Seconds until the log line, which is written after WAIT_MS."""
 
 

@@ -24,7 +24,7 @@ def test_acknowledged_commits_survive_sigkill_and_static_members_go_on_without_a
     figures = soak(tmp_path / "data", kills=4, seed=7)
     assert figures.kills == 4
     assert (figures.lost, figures.disturbed) == ([], [])
-    assert figures.commits > 20, figures
+    assert figures.commits > figures.kills, figures
     assert figures.records > 5, figures
 
 

@@ -72,9 +72,13 @@ def test_a_topic_exists_and_is_answered_only_after_its_write() -> None:
 def test_a_failed_change_from_python_leaves_nothing_for_the_next_request(tmp_path: Path) -> None:
     cluster = DurableCluster(tmp_path)
     runtime = cluster.built.runtime
-    with pytest.raises(RefusedError), runtime.changing(cluster.now):  # noqa: PT012 - what precedes the error matters
+
+    def propose() -> None:
         runtime.cluster.create_topic("half", 1)
         runtime.cluster.create_topic("not legal!", 1)
+
+    with pytest.raises(RefusedError):
+        cluster.run(runtime.change(propose))
     assert cluster.exchange(create("u"), 5).topics[0].error_code == Error.NONE
     assert topics(cluster) == ["u"]
 
@@ -187,7 +191,7 @@ def test_the_first_commit_creates_the_offsets_topic_in_its_own_write() -> None:
 def test_records_from_python_wait_for_the_change_in_flight() -> None:
     cluster = Unsettled()
     cluster.in_flight(LOOKUP, 4)
-    cluster.broker.load_groups(cluster.now, [])
+    cluster.run(cluster.broker.load_groups([]))
     assert cluster.files.read(DIR / JOURNAL).count(b'"__consumer_offsets"') == 1
 
 
@@ -205,7 +209,7 @@ def test_a_failing_disk_is_not_reported_as_writable_without_a_write() -> None:
     cluster.in_flight(create("u"), 5)
     cluster.complete()
     with pytest.raises(ValueError, match="Disk error"):
-        cluster.broker.produce(cluster.now, "t", [SeedRecord(value=b"a")])
+        cluster.run(cluster.broker.produce("t", [SeedRecord(value=b"a")]))
     assert len(cluster.logged) == 1, cluster.logged
 
 

@@ -93,18 +93,18 @@ def test_a_failed_seed_write_does_not_fail_writes_of_clients() -> None:
     durable = DurableCluster(DIR, files)
     durable.create("t")
     brokers: ClusterRuntime = durable.broker
-    assert brokers.produce(durable.now, "t", [SeedRecord(value=b"a")]) == 1
+    assert durable.run(brokers.produce("t", [SeedRecord(value=b"a")])) == 1
     settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
     with pytest.raises(AttributeError):
         durable.produce("t", b"b")
     waiting = durable.client
     files.room = files.used() + 100
     with pytest.raises(ValueError, match="No space left on device"):
-        brokers.produce(durable.now, "t", [SeedRecord(value=b"c" * 100)])
+        durable.run(brokers.produce("t", [SeedRecord(value=b"c" * 100)]))
     settle()
     assert waiting.answers()[-1][1].responses[0].partition_responses[0].error_code == Error.NONE
     files.room = None
-    assert brokers.produce(durable.now, "t", [SeedRecord(value=b"d")]) == 1
+    assert durable.run(brokers.produce("t", [SeedRecord(value=b"d")])) == 1
     assert [record.value for record in brokers.records("t")] == [b"a", b"b", b"d"]
     (log,) = durable.node.cluster.topics["t"].logs
     assert files.read(DIR / "t-0" / LOG) == log.flushed  # type: ignore[attr-defined]

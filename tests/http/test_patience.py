@@ -44,7 +44,7 @@ def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: 
 
 
 def test_a_crowd_that_waits_hears_of_it_too(http: httpx.Client, server: Remote) -> None:
-    path = "/v1/clusters/default/groups/g/wait?state=Stable&members=1&timeout=20"
+    path = "/v1/clusters/default/groups/g/wait?state=Stable&members=1&timeout=60"
     with ThreadPoolExecutor(40) as pool:
         polls = [pool.submit(http.get, path) for _ in range(40)]
         server.cluster().load_groups([{"group_id": "g", "generation": 1, "members": [{"instance_id": "i"}]}])

@@ -56,7 +56,7 @@ def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:
     group = cluster.group("g/1")
     assert (group.state, group.generation, [member.instance_id for member in group.members]) == ("Stable", 3, ["i"])
     assert [each.id for each in cluster.groups()] == ["g/1"]
-    assert group.wait_stable(members=1, timeout=5) is group
+    assert group.wait_stable(members=1, timeout=60) is group
     assert cluster.dump_groups()[0]["group_id"] == "g/1"
     assert [event["kind"] for event in cluster.trace(group="g/1")] == [event["kind"] for event in group.events()]
     assert (cluster.seed, len(cluster.nodes)) == (7, 1)
@@ -82,7 +82,7 @@ def test_a_real_consumer_of_a_cluster_over_http_is_seen(server: Remote) -> None:
         while not consumer.assignment():
             next(deadline_polls)
             consumer.poll(timeout_ms=200)
-        group = cluster.group("svc").wait_stable(members=1, timeout=10)
+        group = cluster.group("svc").wait_stable(members=1, timeout=60)
         assert list(group.assignment.values()) == [{"orders": [0, 1, 2]}]
     finally:
         consumer.close()
@@ -131,7 +131,7 @@ def test_a_puppet_is_led_over_http(server: Remote) -> None:
     group = server.cluster().group("svc")
     puppet = group.puppet("peer", topics=["orders"])
     puppet.join()
-    group.wait_stable(members=1, timeout=10)
+    group.wait_stable(members=1, timeout=60)
     assert puppet.assignment == {"orders": [0, 1]}
     with pytest.raises(ValueError, match="peer"):
         group.puppet("peer")

@@ -169,7 +169,7 @@ def test_fenced_by_handle(cluster: Cluster) -> None:
     peer.join()
     group.wait_stable(members=1)
     group.fence("svc-1")
-    group.assert_fenced("svc-1", timeout=10)
+    group.assert_fenced("svc-1", timeout=60)
 
 
 def test_a_reset_thaws(cluster: Cluster) -> None:

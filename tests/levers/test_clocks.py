@@ -42,7 +42,7 @@ def test_a_disconnected_member_expires_in_order(here: GroupBroker) -> None:
     here.wait(1_000)
     here.heartbeat(here.node, a)
     here.disconnect_all()
-    first, second = here.clocks.advance(here.now, group=GROUP, by="60s")
+    first, second = here.run(here.clocks.advance(here.now, group=GROUP, by="60s"))
     assert (first.kind, first.member_id, first.instance_id, first.generation) == ("session", b, "b", 1)
     assert (second.member_id, second.deadline_ms - here.now) == (a, SESSION_MS)
 
@@ -129,7 +129,7 @@ def test_a_member_that_does_not_sync_is_removed(here: GroupBroker) -> None:
 
 def test_expire_pending_removes_a_pending_member_id(here: GroupBroker) -> None:
     handed_out = here.request_at(here.node, joining(), 5).member_id
-    assert here.clocks.expire_pending(here.now, group=GROUP, member=handed_out)[0].member_id == handed_out
+    assert here.run(here.clocks.expire_pending(here.now, group=GROUP, member=handed_out))[0].member_id == handed_out
     assert not here.group.pending_members
 
 
@@ -186,7 +186,7 @@ def test_an_endless_instant_is_aborted(here: GroupBroker) -> None:
     here.form("a")
     here.runtime.tickers.append(Endless())
     with pytest.raises(TimerLoop, match=r"group 'g': actions at .* ms repeat without end"):
-        here.clocks.advance(here.now, group=GROUP, by=1)
+        here.run(here.clocks.advance(here.now, group=GROUP, by=1))
 
 
 def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: GroupBroker) -> None:
@@ -210,7 +210,7 @@ def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Gro
     here.form("a")
     here.runtime.tickers.append(Rearming())
     with pytest.raises(TimerLoop, match=r"SessionExpiry.* has fired 100 times at"):
-        here.clocks.advance(here.now, group=GROUP, by=0)
+        here.run(here.clocks.advance(here.now, group=GROUP, by=0))
 
 
 @settings(max_examples=40)
@@ -297,7 +297,7 @@ class TestBadInput:
 
     def test_a_group_that_is_not_there_has_no_session_to_end(self, here: GroupBroker) -> None:
         with pytest.raises(ValueError, match="there is no group 'h'; there is 'g'"):
-            here.clocks.expire_session(here.now, group="h", member="a")
+            here.run(here.clocks.expire_session(here.now, group="h", member="a"))
 
 
 def test_a_member_that_waits_for_an_answer_has_no_session_that_could_end(here: GroupBroker) -> None:

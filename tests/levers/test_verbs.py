@@ -84,7 +84,7 @@ def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: GroupBroker)
 def test_the_trace_has_an_override_before_its_effects(here: GroupBroker) -> None:
     (a,) = here.form("a")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
-    here.verbs.add_partitions(here.now, topic="t", count=1)
+    here.run(here.verbs.add_partitions(here.now, topic="t", count=1))
     lines = [(line["kind"], line.get("verb"), line.get("body")) for line in here.trace.events()]
     evicted = lines.index(("verb", "evict", {"member": a, "as_if": "session"}))
     assert lines[evicted + 1][0] == "member"
@@ -122,7 +122,7 @@ def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: GroupBroker
 
 
 def test_a_topic_gets_more_partitions(here: GroupBroker) -> None:
-    assert here.verbs.add_partitions(here.now, topic="t", count=2) == 6
+    assert here.run(here.verbs.add_partitions(here.now, topic="t", count=2)) == 6
     assert here.cluster.partition_count("t") == 6
 
 
@@ -187,7 +187,7 @@ class TestFrozen:
     def test_an_empty_group_stays_empty_and_its_offsets_stay(self, here: GroupBroker) -> None:
         here.commit(here.node, 1)
         here.verbs.freeze(here.now, group=GROUP)
-        here.clocks.advance(here.now, group=GROUP, by="30d")
+        here.run(here.clocks.advance(here.now, group=GROUP, by="30d"))
         newcomer = self.joins(here, "a")
         here.wait(1_000)
         assert (newcomer.answers(), here.committed(here.node)) == ([], 1)
@@ -272,11 +272,11 @@ class TestBadInput:
         self, here: GroupBroker, verb: str, arguments: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(ValueError, match=said):
-            getattr(here.verbs, verb)(here.now, **arguments)
+            here.perform(verb, **arguments)
 
     def test_more_partitions_than_kafka_allows_are_refused_as_by_kafka(self, here: GroupBroker) -> None:
         with pytest.raises(RefusedError, match="must not exceed 10000"):
-            here.verbs.add_partitions(here.now, topic="t", count=10_000)
+            here.run(here.verbs.add_partitions(here.now, topic="t", count=10_000))
 
 
 def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: GroupBroker) -> None:
@@ -298,6 +298,6 @@ def test_overrides_of_a_frozen_groups_state_are_refused(
     with pytest.raises(ValueError, match="group 'g' is frozen in Stable: thaw it first"):
         getattr(here.verbs, verb)(here.now, group=GROUP, **arguments)
     with pytest.raises(ValueError, match="is frozen in Stable"):
-        here.clocks.expire_session(here.now, group=GROUP, member="a")
+        here.run(here.clocks.expire_session(here.now, group=GROUP, member="a"))
     with pytest.raises(ValueError, match="is frozen in Stable"):
         here.verbs.freeze(here.now, group=GROUP, state="Empty")

@@ -32,14 +32,14 @@ async def pause(seconds: float) -> None:
 
 def run_asyncio(function: Callable[[], Awaitable[Any]]) -> Any:
     async def limited() -> Any:
-        return await asyncio.wait_for(function(), 30)
+        return await asyncio.wait_for(function(), 120)
 
     return asyncio.run(limited())
 
 
 def run_trio(function: Callable[[], Awaitable[Any]]) -> Any:
     async def limited() -> Any:
-        with trio.fail_after(30):
+        with trio.fail_after(120):
             return await function()
 
     return trio.run(limited)
@@ -140,10 +140,10 @@ def test_a_wait_that_is_cancelled_ends_at_once_and_so_does_the_loop(run: Any) ->
     async def wait(group: aio.Group) -> None:
         if run is run_trio:
             with trio.fail_after(0.05):
-                await group.wait_stable(timeout=60)
+                await group.wait_stable(timeout=600)
         else:
             async with asyncio.timeout(0.05):
-                await group.wait_stable(timeout=60)
+                await group.wait_stable(timeout=600)
 
     async def story() -> float:
         async with aio.Emulator() as cluster:
@@ -153,9 +153,9 @@ def test_a_wait_that_is_cancelled_ends_at_once_and_so_does_the_loop(run: Any) ->
             return time.monotonic() - begun
 
     begun = time.monotonic()
-    # the wait would take 60 s
-    assert run(story) < 50
-    assert time.monotonic() - begun < 55
+    # the wait would take 600 s
+    assert run(story) < 500
+    assert time.monotonic() - begun < 550
 
 
 @loops

@@ -113,7 +113,7 @@ def properties(path: Path) -> dict[str, dict[str, str]]:
 def test_the_junit_file_has_the_trace_and_the_rebalance_stats(
     project: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
-    result = project.runpytest_subprocess("--junitxml=j.xml", "--koordinator-seed=3", *workers, timeout=120)
+    result = project.runpytest_subprocess("--junitxml=j.xml", "--koordinator-seed=3", *workers, timeout=170)
     result.assert_outcomes(passed=1, failed=1)
     page = project.path / "test-results" / "test_app-test_bad" / "trace.html"
     assert page.exists()

@@ -104,6 +104,8 @@ def test_groups_support_description_waits_and_assertions(kafka: Cluster) -> None
     assert group.offsets == {("t", 0): 3}
     group.assert_committed({("t", 0): 3})
     group.assert_assignment({"one": {"t": [0]}})
+    (member,) = group.members
+    group.assert_assignment({member.client_id: {"t": [0]}}).assert_assignment({member.member_id: {"t": [0]}})
     with pytest.raises(AssertionError, match=r"t \[1\] has no owner"):
         group.assert_owned_exactly_once(["t"])
     with pytest.raises(AssertionError, match="t 1: expected 5, nothing is committed"):

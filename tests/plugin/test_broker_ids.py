@@ -21,7 +21,7 @@ def test_clients_and_handles_see_the_chosen_ids() -> None:
         cluster.move_coordinator("svc", to=0)
         assert cluster.coordinator("svc") == cluster.nodes[0]
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-        assert sorted(admin.list_topics(timeout=10).brokers) == [0, 1, 5]
+        assert sorted(admin.list_topics(timeout=60).brokers) == [0, 1, 5]
         leaders = [cluster.leader("orders", partition) for partition in range(3)]
         assert sorted(node.id for node in leaders if node) == [0, 1, 5]
         assert cluster.add_node().id == 6
@@ -44,7 +44,7 @@ def test_the_marker_takes_ids(koordinator: Cluster) -> None:
 
 def test_the_flag_of_pytest_takes_ids(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator):\n    assert list(koordinator.nodes) == [0, 7]")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-broker-ids=0,7", timeout=60)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-broker-ids=0,7", timeout=170)
     result.assert_outcomes(passed=1)
 
 

@@ -29,7 +29,7 @@ def test_the_readme_is_short_and_shows_one_test() -> None:
 def test_the_examples_in_pytest_pass(pytester: pytest.Pytester, example: str) -> None:
     pytester.makepyfile(example)
 
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=170).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("example", ALONE)

@@ -140,7 +140,7 @@ def test_a_failing_first_run_is_not_repeated(pytester: pytest.Pytester) -> None:
 
 def test_it_works_over_several_processes(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=TESTS)
-    result = pytester.runpytest_subprocess("-n", "2", "--koordinator-explore=4", "--koordinator-seed=7", timeout=120)
+    result = pytester.runpytest_subprocess("-n", "2", "--koordinator-explore=4", "--koordinator-seed=7", timeout=170)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["failing seed: 9 (attempt 3)"])
 

@@ -132,7 +132,7 @@ def test_the_seed_of_the_run_determines_those_of_its_clusters(
 
 def test_under_xdist_all_workers_use_the_seed_of_the_header(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it=SEEDS)
-    result = pytester.runpytest_subprocess("-n", "2", timeout=120)
+    result = pytester.runpytest_subprocess("-n", "2", timeout=170)
     (header,) = (line for line in result.outlines if line.startswith("koordinator: "))
     seen = sorted(pytester.path.joinpath("seeds").read_text().splitlines())
     assert seeds_of(pytester, header.removeprefix("koordinator: ")) == seen

@@ -24,7 +24,7 @@ def test_each_test_gets_a_fresh_cluster_on_its_own_port(pytester: pytest.Pyteste
 
         def connect(cluster):
             host, _, port = cluster.bootstrap_servers.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=5).close()
+            socket.create_connection((host, int(port)), timeout=60).close()
 
         def test_one(koordinator):
             koordinator.create_topic("orders", partitions=2, records=3)
@@ -234,4 +234,4 @@ def test_under_xdist_every_worker_has_its_own_clusters(pytester: pytest.Pytester
             assert [record.value for record in koordinator.records("orders")] == [str(number).encode()]
         """
     )
-    pytester.runpytest_subprocess("-n", "2", timeout=120).assert_outcomes(passed=20)
+    pytester.runpytest_subprocess("-n", "2", timeout=170).assert_outcomes(passed=20)

@@ -57,7 +57,7 @@ def test_the_slowest_tests_are_listed_and_github_gets_a_table(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     pytester.makepyfile(test_it=REBALANCING)
     pytester.makeini(f"[pytest]\npythonpath = {SUPPORT}")
-    result = pytester.runpytest_subprocess("--koordinator-slowest=2", "-W", "ignore", *workers, timeout=120)
+    result = pytester.runpytest_subprocess("--koordinator-slowest=2", "-W", "ignore", *workers, timeout=170)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["*= koordinator: longest join phases =*"])
     result.stdout.fnmatch_lines_random(["*s  2 rebalances * test_it.py::*2]", "*s  1 rebalance * test_it.py::*1]"])

@@ -33,7 +33,7 @@ def test_tests_share_a_cluster_and_no_name(koordinator_session: SessionCluster, 
 
 def run(pytester: pytest.Pytester, source: str, *options: str) -> pytest.RunResult:
     pytester.makepyfile(source)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, timeout=60)
+    return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, timeout=170)
 
 
 def test_a_name_that_other_tests_see_and_a_member_that_stays_are_leaks(pytester: pytest.Pytester) -> None:

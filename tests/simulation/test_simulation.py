@@ -36,7 +36,8 @@ def test_a_wait_takes_virtual_time_only() -> None:
             cluster.group("g").wait_stable(members=2, timeout=6)
         events = [event for event in cluster.trace(group="g") if event["kind"] == "timer"]
         assert [event["timer"] for event in events] == ["SessionExpiry"]
-    assert time.monotonic() - began < 10
+    # in real time the waits would take 46 s
+    assert time.monotonic() - began < 40
 
 
 def test_virtual_time_passes_on_request() -> None:

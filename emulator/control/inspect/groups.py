@@ -15,19 +15,18 @@ from ..results import Member, PartitionOffset, Snapshot
 from .owners import owners_of, partition_counts, partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
-    from ...broker.connections import Output
+    from ...broker.steps import Steps
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
 
 
 class Groups:
     """Describes, loads and dumps groups."""
 
-    def __init__(self, runtime: ClusterRuntime, deliver: Callable[[Iterable[Output]], None]) -> None:
+    def __init__(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime
-        self._deliver = deliver
 
     def ids(self, _now: int) -> list[str]:
         """Return the ids of all groups, sorted."""
@@ -99,12 +98,12 @@ class Groups:
             for at, each in latest.items()
         ]
 
-    def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> None:
+    def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> Steps[None]:
         """Replace groups with those of a groups file (`emulator.formats.groups_file`).
 
         Raises LineError (a ValueError) at the first invalid line.
         """
-        self._deliver(self._runtime.load_groups(now, parse_groups(lines, source, now)))
+        yield from self._runtime.load_groups(parse_groups(lines, source, now))
 
     def dump(self, _now: int) -> list[dict[str, object]]:
         """Return all groups in `__consumer_offsets`, as the lines of a groups file."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
+    from ...broker.steps import Steps
 
 
 class Topics:
@@ -21,7 +22,9 @@ class Topics:
     def __init__(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime
 
-    def create(self, now: int, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None) -> None:
+    def create(
+        self, _now: int, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None
+    ) -> Steps[None]:
         """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
         Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
@@ -29,17 +32,17 @@ class Topics:
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        self._runtime.create_topic(now, topic, partitions)
+        yield from self._runtime.create_topic(topic, partitions)
         if seeds:
-            self._runtime.produce(now, topic, seeds)
+            yield from self._runtime.produce(topic, seeds)
 
-    def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> int:
+    def produce(self, _now: int, *, topic: str, records: Sequence[Any]) -> Steps[int]:
         """Append records, all or none, and return their number. Raises RefusedError (a ValueError) as Kafka would.
 
         A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
         text is written as UTF-8.
         """
-        return self._runtime.produce(now, topic, seed_records(records))
+        return (yield from self._runtime.produce(topic, seed_records(records)))
 
     def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
         """Return every record of a topic, partition by partition. Raises RefusedError for an unknown topic."""

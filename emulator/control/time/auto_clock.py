@@ -17,8 +17,10 @@ from .clock_advance import ClockAdvance, is_live
 if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
+    from ...broker.steps import Steps
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
     from ...core.timers import TimerKey
+    from ..results import Fired
 
 
 WAITING = frozenset({ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.COMPLETING_REBALANCE})
@@ -31,10 +33,14 @@ class AutoClock:
     def __init__(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime
         self._is_moving = False
+        # a jump that waits for the writes of its group
+        self._jump: tuple[str, Steps[list[Fired]]] | None = None
 
     def deadline(self) -> int | None:
         """Return the current time if a group's clock can jump, else None."""
         now = self._runtime.last_input_ms
+        if self._jump is not None:
+            return now if not self._is_moving and self._is_written(self._jump[0]) else None
         # a jump's own inputs are checked after it
         is_due = not self._is_moving and any(self._next_barrier(now, each) is not None for each in self._candidates())
         return now if is_due else None
@@ -44,13 +50,35 @@ class AutoClock:
         outputs: list[Output] = []
         self._is_moving = True
         try:
+            if self._jump is not None:
+                self._go_on(now, outputs)
             for group_id in self._candidates():
-                barrier = self._next_barrier(now, group_id)
+                barrier = self._next_barrier(now, group_id) if self._jump is None else None
                 if barrier is not None:
-                    outputs += self._jump(now, *barrier)
+                    self._jump = group_id, self._begin(now, *barrier)
+                    outputs += next(self._jump[1])
+                    self._go_on(now, outputs)
         finally:
             self._is_moving = False
         return outputs
+
+    def _go_on(self, now: int, outputs: list[Output]) -> None:
+        """Continue the jump to its end, or to a step that waits for a log write."""
+        while self._jump is not None and self._is_written(self._jump[0]):
+            try:
+                outputs += self._jump[1].send(now)
+            except StopIteration:
+                self._jump = None
+
+    def _is_written(self, group_id: str) -> bool:
+        """Return whether no record of a group waits to be durable."""
+        try:
+            coordinator = coordinator_of(self._runtime, group_id)
+        except ValueError:
+            # its node is paused
+            return False
+        writes = () if coordinator is None else coordinator.store.writes.values()
+        return not any(write.group.id == group_id for write in writes)
 
     def group_deadline(self, _group_id: str) -> int | None:
         """Return None: jumps have no deadline."""
@@ -102,10 +130,8 @@ class AutoClock:
             return now - member.session_began_ms < member.session_timeout_ms
         return is_live(self._runtime, now, member)
 
-    def _jump(self, now: int, group: ClassicGroup, key: TimerKey) -> list[Output]:
+    def _begin(self, now: int, group: ClassicGroup, key: TimerKey) -> Steps[list[Fired]]:
         to = group.timers[key]
         ahead_ms = to - group.clock.read(now)
         overrides.postpone_expiries(group, ahead_ms, key)
-        advance = ClockAdvance(self._runtime, now, group.id)
-        advance.run(to, "auto", lambda: group.timers.get(key) != to)
-        return advance.outputs
+        return ClockAdvance(self._runtime, now, group.id).run(to, "auto", lambda: group.timers.get(key) != to)

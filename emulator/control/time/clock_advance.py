@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
-    from ...broker.connections import Output
+    from ...broker.steps import Steps
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
@@ -65,11 +65,11 @@ def no_member(_member: ClassicMember) -> bool:
 
 
 class ClockAdvance:
-    """An advance of one group's clock, at one instant `now` of the node.
+    """An advance of one group's clock, at one instant of the node unless log writes take time.
 
     `keeps_session` selects the members that have a full session at the end, as if their heartbeats had arrived.
-    `victims` are the ids of members whose sessions must expire: puppets send no heartbeats for them. `outputs` collects
-    the outputs, `fired` the timers that fired, in order, without offset checks that expired nothing.
+    `victims` are the ids of members whose sessions must expire: puppets send no heartbeats for them. `now` is the time
+    of the node.
     """
 
     def __init__(
@@ -80,12 +80,10 @@ class ClockAdvance:
         keeps_session: Callable[[ClassicMember], bool] = no_member,
         victims: Collection[str] = (),
     ) -> None:
-        self.outputs: list[Output] = []
-        self.fired: list[Fired] = []
+        self._results: list[Fired] = []
         self._runtime = runtime
-        self._coordinator = coordinator_of(runtime, group_id)
-        self._now = now
         self._group_id = group_id
+        self._resume(now)
         self._keeps_session = keeps_session
         self._victims = victims
         self._skipped_puppets: set[str] = set()
@@ -94,12 +92,13 @@ class ClockAdvance:
         self._generation = -1
         self._firings: Counter[TimerKey] = Counter()
 
-    def run(self, to: int, cause: str, until: Callable[[], bool] | None = None) -> None:
+    def run(self, to: int, cause: str, until: Callable[[], bool] | None = None) -> Steps[list[Fired]]:
         """Move the clock to `to`, or to the first deadline after which `until` holds.
 
-        Raises TimerLoop, and ValueError if `to` is in the past.
+        Returns the timers that fired, in order, without offset checks that expired nothing. Raises TimerLoop, and
+        ValueError if `to` is in the past, or the coordinator is paused.
         """
-        before, now = self._clock.read(self._now), self._now
+        before = self._clock.read(self.now)
         if to < before:
             raise ValueError(f"the clock of group {self._group_id!r} shows {before} ms and cannot go back to {to} ms")
         note(self._runtime, ClockMoved(self._group_id, before, to, self._clock.mode, cause))
@@ -109,19 +108,24 @@ class ClockAdvance:
         self._extend_sessions(to)
         rounds = 0
         while (due := self._next_deadline()) is not None and due <= to:
-            at = max(due, self._clock.read(now))
-            if at > self._clock.read(now):
+            at = max(due, self._clock.read(self.now))
+            if at > self._clock.read(self.now):
                 self._firings.clear()
                 rounds = 0
             rounds += 1
             if rounds > STEPS_MAX:
                 raise TimerLoop(f"group {self._group_id!r}: a deadline at {at} ms never passes")
-            if not self._extend_barriers(barriers, at, to) and self._step(at):
+            if not self._extend_barriers(barriers, at, to) and (yield from self._step(at)):
                 self._extend_sessions(to)
             if until is not None and until():
                 to = at
                 self._extend_sessions(to)
-        self._step(max(to, self._clock.read(now)))
+        yield from self._step(max(to, self._clock.read(self.now)))
+        return self._results
+
+    def _resume(self, now: int) -> None:
+        # the group may have moved during a log write
+        self.now, self._coordinator = now, coordinator_of(self._runtime, self._group_id)
 
     def _next_deadline(self) -> int | None:
         group = self._group
@@ -129,23 +133,22 @@ class ClockAdvance:
         others = self._runtime.group_deadline(self._group_id)
         return min((each for each in (own, others) if each is not None), default=None)
 
-    def _step(self, at: int) -> bool:
+    def _step(self, at: int) -> Steps[bool]:
         """Move the clock to `at` and perform everything due; return whether the trace has new events."""
         trace, seq = self._runtime.trace, self._runtime.trace.last_seq
         if self._coordinator is None:
-            self._clock.move_to(self._now, at)
+            self._clock.move_to(self.now, at)
         else:
-            effects = self._coordinator.move_clock(self._now, self._group_id, at)
-            outputs = perform(self._runtime, self._now, self._group_id, effects)
-            self.outputs += self._runtime.settle(self._now, outputs)
-        self._runtime.clock_changed(self._now, self._group_id)
+            effects = self._coordinator.move_clock(self.now, self._group_id, at)
+            self._resume((yield perform(self._runtime, self.now, self._group_id, effects)))
+        self._runtime.clock_changed(self.now, self._group_id)
         has_events = self._collect(trace.events_after(seq), at)
         steps = 0
-        while (due := self._runtime.deadline()) is not None and due <= self._now:
+        while (due := self._runtime.deadline()) is not None and due <= self.now:
             seq, steps = trace.last_seq, steps + 1
             if steps > STEPS_MAX:
                 raise TimerLoop(f"group {self._group_id!r}: actions at {at} ms repeat without end")
-            self.outputs += self._runtime.settle(self._now, self._runtime.step(self._now, due))
+            self._resume((yield self._runtime.step(self.now, due)))
             has_events = self._collect(trace.events_after(seq), at) or has_events
         return has_events
 
@@ -156,7 +159,7 @@ class ClockAdvance:
                 self._firings[event.key] += 1
                 if self._firings[event.key] > FIRINGS_MAX:
                     raise TimerLoop(f"group {self._group_id!r}: {event.key} has fired {FIRINGS_MAX} times at {at} ms")
-                self.fired.append(self._fired(event.key, event.due))
+                self._results.append(self._fired(event.key, event.due))
         return bool(events)
 
     def _fired(self, key: TimerKey, due: int) -> Fired:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
+    from ...broker.steps import Steps
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
     from ...core.timers import TimerKey
 
@@ -99,7 +100,7 @@ class Clocks:
         by: float | str,
         keep_alive: str = "connected",
         expire: Sequence[str] = (),
-    ) -> list[Fired]:
+    ) -> Steps[list[Fired]]:
         """Advance a group's clock by seconds, or a text such as "7d"; the group need not exist.
 
         Connected members that send heartbeats keep their sessions, except those named in `expire`, whose sessions must
@@ -116,9 +117,9 @@ class Clocks:
             return member.id not in victims and self._is_live_client(now, member)
 
         selector = no_member if keep_alive == "none" else keeps_session
-        return self._run(ClockAdvance(self._runtime, now, group, selector, victims), to, "advance")
+        return (yield from ClockAdvance(self._runtime, now, group, selector, victims).run(to, "advance"))
 
-    def expire_session(self, now: int, *, group: str, member: str) -> list[Fired]:
+    def expire_session(self, now: int, *, group: str, member: str) -> Steps[list[Fired]]:
         """Advance to the end of a member's session; other members keep theirs.
 
         Raises ValueError if the member has a pending JoinGroup or SyncGroup.
@@ -127,7 +128,7 @@ class Clocks:
         victim = member_named(target, member)
         _session_deadline(target, victim)
         advance = ClockAdvance(self._runtime, now, group, lambda each: each is not victim, {victim.id})
-        return self._advance_to(advance, target, victim.session, "expire_session")
+        return (yield from self._advance_to(advance, target, victim.session, "expire_session"))
 
     def awaited(self, _now: int, *, group: str) -> list[str]:
         """Return the members whose JoinGroup the join phase awaits, or whose SyncGroup the generation awaits."""
@@ -144,7 +145,7 @@ class Clocks:
         named = {member_named(target, name).id for name in members}
         return named == {each.id for each in target.members.values() if is_awaited(target, each)}
 
-    def expire_join_barrier(self, now: int, *, group: str) -> list[Fired]:
+    def expire_join_barrier(self, now: int, *, group: str) -> Steps[list[Fired]]:
         """Advance to the end of the join phase; all sessions are kept.
 
         This ends the initial delay with all its extensions, too. Raises ValueError without a join phase.
@@ -155,11 +156,12 @@ class Clocks:
             raise ValueError(f"group {group!r} is {target.state.value}: it has no join phase to expire")
         fired: list[Fired] = []
         while key is not None:
-            fired += self._advance_to(self._keeping_all(now, group), target, key, "expire_join_barrier")
-            key = _join_barrier(target) if isinstance(key, InitialDelay) else None
+            advance = self._keeping_all(now, group)
+            fired += yield from self._advance_to(advance, target, key, "expire_join_barrier")
+            now, key = advance.now, _join_barrier(target) if isinstance(key, InitialDelay) else None
         return fired
 
-    def expire_sync(self, now: int, *, group: str) -> list[Fired]:
+    def expire_sync(self, now: int, *, group: str) -> Steps[list[Fired]]:
         """Advance to the removal of members without SyncGroup; all sessions are kept.
 
         Raises ValueError if the group awaits no SyncGroup.
@@ -168,9 +170,9 @@ class Clocks:
         key = PendingSyncExpiry(target.generation)
         if key not in target.timers:
             raise ValueError(f"group {group!r} is {target.state.value} and awaits no SyncGroup")
-        return self._advance_to(self._keeping_all(now, group), target, key, "expire_sync")
+        return (yield from self._advance_to(self._keeping_all(now, group), target, key, "expire_sync"))
 
-    def expire_pending(self, now: int, *, group: str, member: str) -> list[Fired]:
+    def expire_pending(self, now: int, *, group: str, member: str) -> Steps[list[Fired]]:
         """Advance to the expiry of a pending member id (KIP-394); all sessions are kept.
 
         `member` is that id, or the client id that received it, if that is unambiguous.
@@ -181,9 +183,9 @@ class Clocks:
             problem = "no pending member id" if not matches else "several pending member ids"
             raise ValueError(f"group {group!r} has {problem} for {member!r}{known(member, target.pending_members)}")
         key = PendingMemberExpiry(matches[0])
-        return self._advance_to(self._keeping_all(now, group), target, key, "expire_pending")
+        return (yield from self._advance_to(self._keeping_all(now, group), target, key, "expire_pending"))
 
-    def expire_offsets(self, now: int, *, group: str) -> list[Fired]:
+    def expire_offsets(self, now: int, *, group: str) -> Steps[list[Fired]]:
         """Advance to the check that expires every offset that can expire; all sessions are kept (KIP-211).
 
         These are all offsets of an Empty group, which is then deleted, or a Stable group's offsets of topics to which
@@ -201,7 +203,7 @@ class Clocks:
         interval_ms = self._runtime.cluster.settings.offsets_retention_check_interval_ms
         check = target.timers[OffsetExpiryCheck()]
         to = check + max(-((check - last) // interval_ms), 0) * interval_ms
-        return self._run(self._keeping_all(now, group), to, "expire_offsets")
+        return (yield from self._keeping_all(now, group).run(to, "expire_offsets"))
 
     def _keeping_all(self, now: int, group_id: str) -> ClockAdvance:
         return ClockAdvance(self._runtime, now, group_id, lambda _: True)
@@ -224,18 +226,11 @@ class Clocks:
             victims.add(member.id)
         return victims
 
-    def _advance_to(self, advance: ClockAdvance, group: ClassicGroup, key: TimerKey, cause: str) -> list[Fired]:
+    def _advance_to(self, advance: ClockAdvance, group: ClassicGroup, key: TimerKey, cause: str) -> Steps[list[Fired]]:
         """Advance to the deadline of a timer, or to the instant at which it is cancelled or set again."""
         overrides.require_not_frozen(group)
         to = group.timers[key]
-        return self._run(advance, to, cause, lambda: group.timers.get(key) != to)
-
-    def _run(self, advance: ClockAdvance, to: int, cause: str, until: Callable[[], bool] | None = None) -> list[Fired]:
-        try:
-            advance.run(to, cause, until)
-        finally:
-            self._deliver(advance.outputs)
-        return advance.fired
+        return (yield from advance.run(to, cause, lambda: group.timers.get(key) != to))
 
 
 def _session_deadline(group: ClassicGroup, member: ClassicMember) -> int:

@@ -217,16 +217,17 @@ class DataPlane:
         waiting = self._unflushed
         return bool(waiting.logs or waiting.produces or waiting.changes or self._compacted or self._changes.of_leaders)
 
-    def begin_flush(self, token: int) -> WriteLog:
+    def begin_flush(self) -> WriteLog:
         """Begin to flush everything that waits."""
         self._in_flight, self._unflushed = self._unflushed, _Unflushed()
         compacted, self._compacted = self._compacted, {}
         return WriteLog(
             self._node_id,
-            token,
             tuple(
                 LogBatches(topic.name, topic.topic_id, partition, log.flushed)
                 for log, (topic, partition) in compacted.items()
+                # batches in flight would be lost; a later compaction includes this one
+                if not log.is_flushing
             ),
             tuple(
                 LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
@@ -236,9 +237,9 @@ class DataPlane:
         )
 
     def flushed(self, now: int, error: Error) -> list[Effect]:
-        """Complete the flush, successfully (NONE) or not, and answer the requests that waited for it.
+        """Answer the requests that waited for the flush, which has ended successfully (NONE) or not.
 
-        A failure also discards everything that waits for the next flush: its offsets follow the lost ones.
+        A failure also ends the wait for the next flush: its offsets follow the lost ones.
         """
         self._fire_due(now)
         flush, self._in_flight = self._in_flight, _Unflushed()
@@ -246,8 +247,6 @@ class DataPlane:
             waiting, self._unflushed = self._unflushed, _Unflushed()
             for each in (flush, waiting):
                 self._complete_change(now, each, is_durable=False)
-            for log in {**flush.logs, **waiting.logs}:
-                log.discard()
             for call, acks, response in flush.produces + waiting.produces:
                 if isinstance(response, WriteTxnMarkersResponse):
                     self._reply_to_produce(call, acks, markers_failed(response))
@@ -257,7 +256,6 @@ class DataPlane:
         self._complete_change(now, flush, is_durable=True)
         grown: list[tuple[str, int]] = []
         for log, (topic, partition) in flush.logs.items():
-            log.mark_flushed()
             if topic.topic_id in self.cluster.topics_by_id:
                 grown.append((topic.name, partition))
                 if topic.is_internal and log.compact():
@@ -269,12 +267,7 @@ class DataPlane:
         return self._drain()
 
     def _complete_change(self, now: int, flush: _Unflushed, *, is_durable: bool) -> None:
-        """Bring the changes of a flush into effect, or answer their request again without them."""
-        if not flush.changes:
-            return
-        self._changes.is_in_flight = False
-        if is_durable:
-            self.cluster.apply(flush.changes)
+        """Answer the request that proposed the changes of a flush; again, without them, if they are not durable."""
         if flush.requested is not None:
             call, response, responder = flush.requested
             if not is_durable:
@@ -298,9 +291,9 @@ class DataPlane:
         """Discard the parked fetches of a closed connection."""
         self.fetches.disconnected(connection)
 
-    def grown(self, now: int, topic: str, partitions: Iterable[int]) -> None:
-        """Answer the fetches parked on partitions that were appended to from Python."""
-        replies = self.fetches.grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
+    def grown(self, now: int, places: Iterable[tuple[str, int]]) -> None:
+        """Answer the fetches parked on topic partitions that were appended to from Python."""
+        replies = self.fetches.grown(now, places)
         if replies:
             self._effects += replies
             self._effects_due = now if self._effects_due is None else self._effects_due

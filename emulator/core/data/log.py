@@ -66,11 +66,21 @@ class PartitionLog:
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Start a leader epoch at the end of the log; an epoch without records is dropped."""
-        if self._epoch_starts and self._epoch_starts[-1] == self.end:
+        if self._epoch_starts and self._epoch_starts[-1] == self.next_offset:
             self._epochs.pop()
             self._epoch_starts.pop()
         self._epochs.append(leader_epoch)
-        self._epoch_starts.append(self.end)
+        self._epoch_starts.append(self.next_offset)
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether all appended batches are durable, and so readable."""
+        return True
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the next appended record."""
+        return self.end
 
     @property
     def last_stable_offset(self) -> int:

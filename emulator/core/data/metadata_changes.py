@@ -104,7 +104,7 @@ class PendingChanges:
         self.staged: tuple[Change, ...] = ()
         """The changes proposed by the input that is being processed."""
         self.is_in_flight = False
-        """Whether a node waits for a proposal to be durable."""
+        """Whether a node or an operation waits for a proposal to be durable."""
         self.deferred: deque[tuple[int, Append | AppendTransaction | Retry]] = deque()
         """The inputs that repeat after the proposal in flight, with their nodes."""
         self.of_leaders: list[Change] = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clients.frame_clients import Peer, Wire
 
 from brokers.crashing_files import CrashingFiles
+from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import PLAINTEXT
@@ -19,6 +20,10 @@ from koordinator.wire.messages import create_topics, delete_topics, fetch, offse
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.emulator.broker.connections import Output
+    from koordinator.emulator.broker.steps import Steps
     from koordinator.emulator.storage.files import Files
 
 DIR = Path("durable")
@@ -68,6 +73,15 @@ class DurableCluster(Wire):
                 return
             for write, failure in results:
                 self._perform(self.broker.appended(self.now, write, failure))
+
+    def run(self, steps: Steps[Any]) -> Any:
+        """Take all steps of an operation, each after the log writes of the previous one; return its result."""
+
+        def perform(outputs: Iterable[Output]) -> None:
+            self._perform(outputs)
+            DurableCluster.settle(self)
+
+        return run(steps, self.now, perform)
 
     def exchange(self, message: Any, version: int) -> Any:
         """Send a request of the client and return the response."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from brokers.cluster import FORMING_MS, GROUP, Nodes, joining, syncing
@@ -36,10 +37,15 @@ class GroupBroker(Nodes):
         return [ids[instance].member_id for instance in instances]
 
     def advance(self, by: float | str, **arguments: Any) -> list[tuple[str, str | None]]:
-        return brief(self.clocks.advance(self.now, group=GROUP, by=by, **arguments))
+        return self.control("advance", by=by, **arguments)
 
     def control(self, lever: str, **arguments: Any) -> list[tuple[str, str | None]]:
-        return brief(getattr(self.clocks, lever)(self.now, group=GROUP, **arguments))
+        return brief(self.run(getattr(self.clocks, lever)(self.now, group=GROUP, **arguments)))
+
+    def perform(self, verb: str, **arguments: Any) -> Any:
+        """Perform an operation of `Verbs`, with all its steps."""
+        result = getattr(self.verbs, verb)(self.now, **arguments)
+        return self.run(result) if isinstance(result, Generator) else result
 
     @property
     def group(self) -> Any:

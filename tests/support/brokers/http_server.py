@@ -13,7 +13,7 @@ from koordinator.emulator.config.options import Options
 from koordinator.emulator.http.server import serve_control
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 
-WAIT_S = 30
+WAIT_S = 60
 
 
 @dataclass

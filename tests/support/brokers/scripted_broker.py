@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-WAIT_S = 20
+WAIT_S = 60
 """Seconds of silence after which a connection is given up."""
 
 

@@ -34,8 +34,11 @@ ASSIGNORS = {
 }
 """The assignors of each client."""
 
-PATIENCE_S = 45.0
+PATIENCE_S = 120.0
 """The default limit of a wait; successful waits take a second or two."""
+
+LONG_SESSION_MS = 30_000
+"""The session timeout of a member that sends its heartbeats."""
 
 POLL_MS = 50
 """The length of a poll, and so the delay before a member acts on a request."""
@@ -369,7 +372,11 @@ class Members:
         goes_on: bool = False,
         **extra: object,
     ) -> Member:
-        """Add a member. `instance` makes it static; `extra` are the client's own settings."""
+        """Add a member. `instance` makes it static; `extra` are the client's own settings.
+
+        Its session is long, so that on a busy machine only a test's own doing ends it.
+        """
+        extra.setdefault("session_timeout_ms", LONG_SESSION_MS)
         if instance is not None:
             extra["group_instance_id"] = instance
         config = self.cluster.client_config(kind, group_id=group, **extra)

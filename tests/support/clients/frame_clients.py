@@ -11,6 +11,7 @@ from uuid import UUID
 from koordinator.emulator.broker.broker import Broker
 from koordinator.emulator.broker.connections import Close, Output, Send
 from koordinator.emulator.broker.offsets_log import batch_of
+from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
@@ -26,6 +27,7 @@ from koordinator.wire.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from koordinator.emulator.broker.steps import Steps
     from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
     from koordinator.emulator.storage.log_writer import LogWriter
 
@@ -123,6 +125,10 @@ class Wire:
             written = self.node.data.append(self.now, topic, partition, batch_of([record], self.now))
             self._perform(self.broker.perform(self.now, written))
             self._perform(self.broker.reload(self.now, topic.name, partition))
+
+    def run(self, steps: Steps[Any]) -> Any:
+        """Take all steps of an operation; return its result."""
+        return run(steps, self.now, self._perform)
 
     def _perform(self, outputs: Iterable[Output]) -> None:
         sent: list[Peer] = []

@@ -34,7 +34,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 SESSION_MS = 30_000
 
 

@@ -17,7 +17,7 @@ from koordinator.wire.schema import declaration_of
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
-WAIT_S = 15
+WAIT_S = 60
 """The limit of a wait for a response."""
 
 LONG_MS = 300_000

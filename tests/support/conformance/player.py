@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGED", "RANGE", "Absent", "Player", "protocols", "subscription"]
 
-LIMIT_S = 20
+LIMIT_S = 60
 """Time limit for effects without a deadline of their own, such as a group becoming visible."""
 
 NO_OFFSET = -1

@@ -71,7 +71,7 @@ class PuppetScene(Nodes):
     def advance(self, ms: int, group: str = GROUP) -> None:
         """Advance the group clock while node time stands still, without keeping sessions alive."""
         self._perform(self.runtime.tick(self.now))
-        self.clocks.advance(self.now, group=group, by=f"{ms}ms", keep_alive="none")
+        self.run(self.clocks.advance(self.now, group=group, by=f"{ms}ms", keep_alive="none"))
 
     def events(self, kind: str, **columns: object) -> list[dict[str, Any]]:
         """Return the trace events of a kind with these column values."""
