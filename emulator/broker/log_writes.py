@@ -56,6 +56,9 @@ class LogWrites:
     def append(self, now: int, effect: Append) -> list[Effect]:
         """Append records of a group to `__consumer_offsets`."""
         cluster = self._node.cluster
+        if effect.token not in self._node.coordinator.store.writes:
+            # `unload` has failed it while it was deferred
+            return []
         if OFFSETS_TOPIC not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((self._node.node_id, effect))
             return []
@@ -94,11 +97,12 @@ class LogWrites:
     def load(self, now: int, partition: int) -> list[Effect]:
         """Load a partition of `__consumer_offsets` from its first record to its last, once all are durable."""
         coordinator = self._node.coordinator
-        log = self._node.cluster.log(OFFSETS_TOPIC, partition)
-        if log is not None and not log.is_flushed:
+        # the log is that of the plan as long as the topic is not created
+        log = self._node.cluster.planned_offsets_topic().logs[partition]
+        if not log.is_flushed:
             return []
         try:
-            records = [] if log is None else list(records_of(log.records()))
+            records = list(records_of(log.records()))
         except (Malformed, ImportError) as error:
             self._log(f"{OFFSETS_TOPIC}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)
