@@ -73,10 +73,14 @@ class LogWrites:
         cluster, node = self._node.cluster, self._node
         is_of_group = isinstance(effect, Append)
         name = OFFSETS_TOPIC if is_of_group else TRANSACTIONS_TOPIC
+        coordinator = node.coordinators[name]
+        if effect.token not in coordinator.store.writes:
+            # `unload` has failed it while it was deferred
+            return []
         if name not in cluster.topics and cluster.changes.is_in_flight:
             cluster.changes.deferred.append((node.node_id, effect))
             return []
-        appended, batch = node.coordinators[name].appended, self._batch(effect, now)
+        appended, batch = coordinator.appended, self._batch(effect, now)
         if len(batch) > cluster.batch_bytes_max(cluster.planned_topic(name)):
             return appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
         effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
@@ -125,13 +129,12 @@ class LogWrites:
         coordinator = self._node.coordinators[topic]
         if partition not in coordinator.store.loading:
             return []
-        log = self._node.cluster.log(topic, partition)
-        if log is not None and not log.is_flushed:
+        # the log is that of the plan as long as the topic is not created
+        log = self._node.cluster.planned_topic(topic).logs[partition]
+        if not log.is_flushed:
             return []
-        records: list[Any] = []
         try:
-            if log is not None:
-                records += entries_of(log) if topic == OFFSETS_TOPIC else transactions_of(log)
+            records: list[Any] = list(entries_of(log) if topic == OFFSETS_TOPIC else transactions_of(log))
         except (Malformed, ImportError) as error:
             self._log(f"{topic}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)

@@ -404,9 +404,8 @@ class ClusterState:
             topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(INTERNAL_TOPICS[name]))
             partitions, copies = self._internal_shape(name)
             self._add_partitions(topic, self.place_replicas(range(partitions), copies))
-            if name != OFFSETS_TOPIC:
-                # its coordinators begin now
-                self.leader_changes += 1
+            # the coordinators of transactions begin now
+            self.leader_changes += name != OFFSETS_TOPIC
         return topic
 
     def _internal_shape(self, name: str) -> tuple[int, int]:

@@ -212,6 +212,30 @@ def test_a_wait_for_the_disk_ends_with_the_server() -> None:
         disk.released.set()
 
 
+class FullDisk(SlowDisk):
+    """A data directory that cannot be written."""
+
+    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change]) -> None:
+        raise OSError([*appends], changes)
+
+
+def test_with_a_failed_write_the_later_ones_end() -> None:
+    disk: Any = FullDisk()
+    writer = LogWriter(disk)
+    writer.submit(WRITE)
+    has_ended = writer.barrier()
+    writer.write_queued()
+    writer.submit(WriteLog(2, (), ()))
+    assert not has_ended()
+    ((write, failure),) = writer.results()
+    assert write is WRITE
+    assert failure is not None
+    assert has_ended()
+    writer.write_queued()
+    assert list(writer.results()) == []
+    assert writer.is_idle
+
+
 @pytest.mark.parametrize("room", ["broker", "core"])
 def test_no_room_below_the_server_opens_files(room: str) -> None:
     calls = [

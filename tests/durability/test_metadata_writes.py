@@ -175,6 +175,20 @@ def test_a_commit_waits_until_the_offsets_topic_can_be_created(first: Any) -> No
     assert DurableCluster(DIR, cluster.files.after_kill()).committed("g", "t") == 7
 
 
+def test_a_commit_that_waits_for_the_offsets_topic_is_not_written_after_its_group_has_moved() -> None:
+    cluster = Unsettled(brokers=2)
+    first = cluster.node.cluster.coordinator_of("g")
+    cluster.in_flight(LOOKUP, 4)
+    peer = cluster.in_flight(commit(7), 8, first)
+    cluster._perform(cluster.broker.move_coordinator(cluster.now, "g", 3 - first))
+    cluster.is_settling = True
+    cluster.settle()
+    assert committed(peer) == [Error.NOT_COORDINATOR]
+    for each in (cluster, DurableCluster(DIR, cluster.files.after_kill(), brokers=2)):
+        each.client = each.connect(each.node.cluster.coordinator_of("g"))
+        assert each.committed("g", "t") == -1
+
+
 def test_the_first_commit_creates_the_offsets_topic_in_its_own_write() -> None:
     cluster = Unsettled()
     cluster.files.room = cluster.files.used()

@@ -157,12 +157,12 @@ class Unsettled(DurableCluster):
         self.send(peer, self.request(peer, message, version))
         return peer
 
-    def produce_in_flight(self, value: bytes) -> Peer:
+    def produce_in_flight(self, value: bytes, node_id: int = 1) -> Peer:
         """Produce on a new connection, without waiting for the response."""
         records = write_batch([Record(timestamp=self.now, value=value)])
         data = produce.PartitionProduceData(index=0, records=records)
         topics = (produce.TopicProduceData(name="t", partition_data=(data,)),)
-        return self.in_flight(produce.ProduceRequest(acks=-1, topic_data=topics), 9)
+        return self.in_flight(produce.ProduceRequest(acks=-1, topic_data=topics), 9, node_id)
 
     def complete(self) -> None:
         """Perform the queued writes once, and pass the results to the broker."""
