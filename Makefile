@@ -191,6 +191,7 @@ SEEDS ?= 200
 
 explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequences with real Kafka brokers (SEEDS, SEED; needs Java 17, Maven)
 	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
+	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED) --of transactions
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
 	echo "no Docker engine found: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \

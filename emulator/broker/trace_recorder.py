@@ -9,6 +9,8 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchResponse
+from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.records import read_header
 
 from ..trace.events import ResponseSent
 from ..trace.messages import error_of
@@ -24,13 +26,10 @@ if TYPE_CHECKING:
     from .connections import Connection
     from .interceptor import Respond
 
-Fetched = tuple[str, int, int, int]
-"""Topic, partition, first offset, and the offset after the last record."""
-
 BASE_OFFSET_BYTES = 8
 """The size of a batch's first field, its base offset."""
 
-FETCH, NONE = ApiKey.FETCH, Error.NONE
+FETCH, PRODUCE, NONE = ApiKey.FETCH, ApiKey.PRODUCE, Error.NONE
 """Module constants, because the lookup costs more than the comparison."""
 
 
@@ -78,7 +77,7 @@ class TraceRecorder:
         A Fetch is recorded only now, and only if it returns records or an error; empty ones are counted. Requests that
         read the trace itself are not recorded.
         """
-        fetched: tuple[Fetched, ...] = ()
+        body: dict[str, object] | None = None
         if received.call.api_key == FETCH:
             if isinstance(response, FetchResponse) and _is_empty(response):
                 peer.empty_fetches += 1
@@ -86,31 +85,38 @@ class TraceRecorder:
             if self.is_of_trace_reader(peer, response):
                 return
             if isinstance(response, FetchResponse):
-                fetched = self._fetched(response)
+                body = self._fetched(received.request, response)
             self._trace.add(received.received_us, received, self._node_id)
+        elif received.call.api_key == PRODUCE:
+            body = self._appended(received.request, response)
         elif received.call.api_key in READER_APIS and self.is_of_trace_reader(peer, received.request):
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
         message, weight = retain(response, size, peer.client_id)
         # the event holds its request as well, which may have left the ring buffer
-        weight += received.weight + ELEMENT_BYTES * len(fetched)
+        rows = sum(len(rows) for rows in body.values() if isinstance(rows, list)) if body else 0
+        weight += received.weight + ELEMENT_BYTES * rows
         error = Error(error_number) if error_number else NONE
         error_code = error_number if rendered is response else error_of(rendered)
         group_now, latency_us = self.group_now(now, received.group_id), now_us - received.received_us
         answered = ResponseSent(
             received, message, error, error_code, group_now, latency_us, peer.empty_fetches, size, weight
         )
-        if fetched:
-            answered = replace(answered, fetched=fetched)
+        if body:
+            answered = replace(answered, body=body)
         if step is not None and step.rule_id is not None:
             answered = replace(answered, rule_id=step.rule_id, synthetic=step.synthetic)
         peer.empty_fetches = 0
         self._trace.add(now_us, answered, self._node_id)
 
-    def _fetched(self, response: FetchResponse) -> tuple[Fetched, ...]:
-        """Return the offset ranges of a Fetch; the log knows them, so records are not decoded."""
-        ranges = []
+    def _fetched(self, request: Message, response: FetchResponse) -> dict[str, object]:
+        """Return the offset ranges of a Fetch; the log knows them, so records are not decoded.
+
+        With `read_committed` return the aborted transactions, too.
+        """
+        ranges: list[list[object]] = []
+        aborted: list[list[object]] = []
         for row in response.responses:
             topic = self._cluster.topic(row.topic) if row.topic else self._cluster.topic_by_id(row.topic_id)
             if topic is None:
@@ -120,8 +126,37 @@ class TraceRecorder:
                 log = topic.log(partition.partition_index) if records else None
                 if log is not None and records:
                     begin = int.from_bytes(records[:BASE_OFFSET_BYTES], "big")
-                    ranges.append((topic.name, partition.partition_index, begin, log.end_of(begin, len(records))))
-        return tuple(ranges)
+                    ranges.append([topic.name, partition.partition_index, begin, log.end_of(begin, len(records))])
+                aborted += [
+                    [topic.name, partition.partition_index, each.producer_id, each.first_offset]
+                    for each in partition.aborted_transactions or ()
+                ]
+        body: dict[str, object] = {"fetched": ranges} if ranges else {}
+        return {**body, "aborted": aborted} if getattr(request, "isolation_level", 0) else body
+
+    def _appended(self, request: Message, response: Message) -> dict[str, object] | None:
+        """Return the producer of a transactional Produce and the base offsets of its batches."""
+        if not isinstance(request, ProduceRequest) or request.transactional_id is None:
+            return None
+        batches = [part.records for topic in request.topic_data for part in topic.partition_data if part.records]
+        if not batches or not isinstance(response, ProduceResponse):
+            return None
+        header = read_header(batches[0])
+        topics = [
+            (self._cluster.topic(row.name) if row.name else self._cluster.topic_by_id(row.topic_id), row)
+            for row in response.responses
+        ]
+        return {
+            "transactional_id": request.transactional_id,
+            "producer_id": header.producer_id,
+            "producer_epoch": header.producer_epoch,
+            "appended": [
+                [topic.name, part.index, part.base_offset]
+                for topic, row in topics
+                for part in row.partition_responses
+                if topic is not None and part.base_offset >= 0
+            ],
+        }
 
 
 def _is_empty(response: FetchResponse) -> bool:

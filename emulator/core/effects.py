@@ -228,6 +228,17 @@ class OffsetsExpired:
 
 
 @value
+class PendingOffsetsDecided:
+    """Offsets of a transaction (topic, partition, offset) that its marker committed or dropped."""
+
+    group_id: str
+    group_now: int
+    producer_id: int
+    offsets: tuple[tuple[str, int, int], ...]
+    is_commit: bool
+
+
+@value
 class TransactionChanged:
     """A transactional id's change of state that is durable; `cause` is a value of `TransactionCause`."""
 
@@ -241,6 +252,7 @@ class TransactionChanged:
     client_id: str = ""
 
 
-Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsExpired | TransactionChanged
+OffsetsFact = OffsetsExpired | PendingOffsetsDecided
+Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsFact | TransactionChanged
 InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
 Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Fact

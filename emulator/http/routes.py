@@ -86,6 +86,7 @@ ROUTES = (
     Route("GET", "/transactions/{transaction}/wait", "transactions.meets", waits=True),
     *_actions("/transactions/{transaction}/actions", "transactions", "abort expire"),
     Route("POST", "/verify/none_open", "transactions.none_open", waits=True),
+    Route("GET", "/verify/transactions", "verify.transactions"),
     Route("PUT", "/topics/{topic}/partitions/{partition}/markers", "transactions.set_markers"),
     Route("GET", "/nodes/connections", "nodes.connections"),
     Route("GET", "/nodes/alone", "nodes.are_alone", waits=True),

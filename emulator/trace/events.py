@@ -65,8 +65,7 @@ class RequestReceived:
 class ResponseSent:
     """A response was sent. `error_code` is the code on the wire, in the configured numbering.
 
-    `fetched` has a row for each partition with records: topic, partition, first offset, and the offset after the last
-    record.
+    `body` replaces the body that the response itself would have.
     """
 
     received: RequestReceived
@@ -80,7 +79,7 @@ class ResponseSent:
     weight: int
     rule_id: str | None = None
     synthetic: bool = False
-    fetched: tuple[tuple[str, int, int, int], ...] = ()
+    body: dict[str, object] | None = None
 
 
 @value

@@ -11,6 +11,7 @@ from koordinator.wire.errors import Error
 from ..core.effects import (
     MemberChanged,
     OffsetsExpired,
+    PendingOffsetsDecided,
     RebalanceAvoided,
     StateChanged,
     Superseded,
@@ -60,7 +61,6 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
             }
         case ResponseSent():
             received = event.received
-            fetched = {"fetched": list(map(list, event.fetched))} if event.fetched else None
             return {
                 "kind": "response",
                 **_call_columns(received.call, received.software),
@@ -73,7 +73,7 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 "empty_fetches": event.empty_fetches or None,
                 "rule_id": event.rule_id,
                 "synthetic": event.synthetic or None,
-                "body": fetched or body_of(event.response, event.size),
+                "body": event.body or body_of(event.response, event.size),
             }
         case Connected():
             return {"kind": "conn", "change": "opened", "conn_id": event.connection, "client_host": event.client_host}
@@ -191,6 +191,14 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 **_group_columns(event.group_id, event.group_now),
                 "cause": event.cause,
                 "body": {"dropped": list(map(list, event.partitions))},
+            }
+        case PendingOffsetsDecided():
+            outcome = "committed" if event.is_commit else "dropped"
+            return {
+                "kind": "offsets",
+                **_group_columns(event.group_id, event.group_now),
+                "cause": f"transaction_{'committed' if event.is_commit else 'aborted'}",
+                "body": {"producer_id": event.producer_id, outcome: list(map(list, event.offsets))},
             }
         case TransactionChanged():
             return {

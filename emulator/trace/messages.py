@@ -9,6 +9,7 @@ from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRe
 from koordinator.wire.messages.connect_protocol import CONNECT, read_worker_assignment
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
 from koordinator.wire.messages.end_txn import EndTxnRequest
+from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -17,7 +18,7 @@ from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFet
 from koordinator.wire.messages.produce import ProduceResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersResponse
+from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ WITH_BODY = frozenset(
         OffsetCommitResponse,
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
+        WriteTxnMarkersRequest,
     }
 )
 """The messages whose lines have a body."""
@@ -236,6 +238,23 @@ def _(response: TxnOffsetCommitResponse) -> Line | None:
     rows = [(topic.name, row) for topic in response.topics for row in topic.partitions]
     refused = [[name, row.partition_index, row.error_code] for name, row in rows if row.error_code]
     return {"refused": refused} if refused else None
+
+
+@_body.register
+def _(request: FetchRequest) -> Line | None:
+    return {"isolation_level": "read_committed"} if request.isolation_level else None
+
+
+@_body.register
+def _(request: WriteTxnMarkersRequest) -> Line:
+    return {
+        "markers": [
+            [topic.name, partition, marker.producer_id, marker.producer_epoch, marker.transaction_result]
+            for marker in request.markers
+            for topic in marker.topics
+            for partition in topic.partition_indexes
+        ]
+    }
 
 
 @_body.register

@@ -14,6 +14,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResp
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 SMALL_BYTES = 512
 """Messages up to this size are retained whole."""
+
+HEADER_BYTES = 61
+"""The size of the header of a batch."""
 
 ELEMENT_BYTES = 200
 """The estimated memory of an array element besides its bytes."""
@@ -58,7 +62,17 @@ def _scalars(message: M) -> M:
     scalars = {name: value for name, value in values.items() if not isinstance(value, tuple | list | bytes)}
     if isinstance(message, OffsetFetchRequest) and len(message.groups) == 1:
         scalars["groups"] = (OffsetFetchRequestGroup(group_id=message.groups[0].group_id),)
+    elif isinstance(message, ProduceRequest) and message.transactional_id is not None:
+        scalars["topic_data"] = message.topic_data and _producer_of(message)
     return type(message)(**scalars)
+
+
+def _producer_of(message: ProduceRequest) -> tuple[TopicProduceData, ...]:
+    """Return the header of the first batch, which names the producer; the batches of a request have one producer."""
+    topic = message.topic_data[0]
+    first = topic.partition_data[0]
+    header = PartitionProduceData(index=first.index, records=(first.records or b"")[:HEADER_BYTES])
+    return (TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=(header,)),)
 
 
 def weight(event: TraceEvent) -> int:

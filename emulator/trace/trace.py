@@ -10,6 +10,10 @@
 * `request`, `response`: a fetch without records is no event; the next response or disconnection of its connection
   counts it (`empty_fetches`). `body.fetched` has a row for each partition with records: topic, partition, the offset
   of the first batch's first record, and the offset after the last record.
+* A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,
+  producer id, first offset). A response to a transactional Produce has the producer and `body.appended`: topic,
+  partition, offset of the batch.
+* `transaction`, and `offsets` with a cause `transaction_…`: `body` has the producer and its partitions or offsets.
 * `state`, `member`: `cause` is the kind, `reason` Kafka's own words. A loaded member has its assignment as its body.
 * `clock`: `cause` is the operation, or `auto`; `body` has `from_ms` and `to_ms`. The events between them follow.
 * `puppet`: `body.holds` is the assignment after the change.

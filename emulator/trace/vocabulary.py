@@ -17,7 +17,7 @@ KINDS = {
     "member": "a member was added, loaded, removed or replaced, or was given an id to rejoin with",
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
-    "offsets": "committed offsets were deleted",
+    "offsets": "committed offsets were deleted, or a marker decided those of a transaction",
     "transaction": "a transactional id changed its state",
     "superseded": "a parked request will never get a response: the member sent another, or left",
     "conn": "a connection was opened or closed",
@@ -73,6 +73,8 @@ OTHER_CAUSES = {
     "avoided_static": "a static member rejoined and the group stayed Stable",
     "retention": "offsets outlived offsets.retention.minutes",
     "offset_delete": "a client deleted offsets",
+    "transaction_committed": "a marker committed the offsets of a transaction",
+    "transaction_aborted": "a marker dropped the offsets of a transaction",
     "topic_deleted": "the topic of the offsets was deleted",
 }
 """The causes of other events of a group."""

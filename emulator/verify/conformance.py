@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import CHECKS
-from . import commit_checks, join_checks, member_checks, ownership_checks, server_checks
+from . import commit_checks, join_checks, member_checks, ownership_checks, server_checks, transaction_checks
 from .names import require_known
 from .observations import FAIL, INCONCLUSIVE, PASS, Observations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from .group_trace import GroupTrace
+    from .group_trace import GroupTrace, Line
     from .ownership import MemberAssignment
 
 
@@ -108,6 +108,15 @@ SERVER_CHECKS: dict[str, tuple[str, Callable[[GroupTrace], Observations]]] = {
     ),
 }
 """The coordinator checks by number: title and function."""
+
+
+def transaction_verdicts(lines: Iterable[Line]) -> list[Verdict]:
+    """Return the verdicts of the checks of transactions, T01 to T03, over the lines of a whole trace."""
+    found = transaction_checks.check_transactions(lines)
+    return [
+        Verdict(check, transaction_checks.TITLES[check], each.status, each.evidence, each.message)
+        for check, each in found.items()
+    ]
 
 
 def _verdict(check_id: str, observations: Observations, dropped: int) -> Verdict:

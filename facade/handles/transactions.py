@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 from koordinator.emulator.control.inspect.events import Events
+from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.results import PendingOffset, ProducerInfo, TransactionInfo
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
@@ -285,5 +286,15 @@ class TransactionControls(Handle):
             result = self._port.wait(Transactions.none_open, timeout)
         else:
             result = self._port.call(Transactions.none_open)
+        if not result.ok:
+            raise AssertionError(result.message)
+
+    def assert_transactions_isolated(self) -> None:
+        """Assert that the trace shows no violation of transactions, T01 to T03.
+
+        Offsets are committed with their transaction only, read_committed consumers get nothing undecided, and fenced
+        producers write nothing. Raises AssertionError.
+        """
+        result = self._port.call(Verify.transactions)
         if not result.ok:
             raise AssertionError(result.message)

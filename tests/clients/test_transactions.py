@@ -34,6 +34,7 @@ def test_read_committed_consumers_get_the_records_of_committed_transactions_only
     member = join(kind, isolation_level="read_committed")
     wait_until("the committed records", lambda: len(member.records) >= 4, member)
     assert sorted(member.values) == [b"first", b"first", b"last", b"last"]
+    koordinator.assert_transactions_isolated()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,7 +3,7 @@
 Every seed gives one sequence per release: one third for a default broker, one third for a broker with an initial
 rebalance delay, one third for one with a small `group.max.size`. Differences are shrunk and written to build/explore as
 scenarios with both answers. Exit status 1: an unexplained difference, too many undecided sequences, or less coverage
-than committed in `exploring/coverage.py`.
+than committed in `exploring/coverage.py`. `--of transactions` plays those of transactional producers instead.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from exploring.releases import RELEASES, Release
 from exploring.rendering import render_scenario
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
+from exploring.transactions.sides import explore_release
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 
@@ -86,12 +87,30 @@ def report(release: Release, found: Findings, seconds: float) -> bool:
     return undecided and not found.differences and len(found.seen) >= least
 
 
+def explore_transactions(release: Release, seeds: list[int]) -> bool:
+    """Explore the transactions of one release; return whether all is well."""
+    started = time.monotonic()
+    found = explore_release(release, seeds, partial(_say, f"{release.name} transactions"))
+    rows = {
+        "sequences compared": f"{found.compared:,}",
+        "requests compared": f"{found.requests:,}",
+        "different answers seen": f"{len(found.answers)}",
+        "once only": f"{len(found.unsteady)}",
+        "differences": f"{len(found.differences)}",
+        "seconds": f"{time.monotonic() - started:.0f}",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name:32} {value}")
+    return not found.differences
+
+
 def main() -> int:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=200, help="how many sequences for each release")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--broker", action="append", choices=RELEASES, help=f"only these; unless said {USUAL}")
+    parser.add_argument("--of", choices=("groups", "transactions"), default="groups", help="what to explore")
     parser.add_argument("--at-once", type=int, default=60, help="how many sequences are played at the same time")
     options = parser.parse_args()
     # stop the brokers on SIGTERM as well
@@ -99,6 +118,9 @@ def main() -> int:
     seeds = list(range(options.first, options.first + options.seeds))
     well = True
     for name in options.broker or USUAL:
+        if options.of == "transactions":
+            well &= explore_transactions(RELEASES[name], seeds)
+            continue
         started = time.monotonic()
         found = explore(RELEASES[name], seeds, options.at_once)
         well &= report(RELEASES[name], found, time.monotonic() - started)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...core.groups.classic.group import ClassicGroupState
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
-from ...verify.conformance import conformance, failures
+from ...verify.conformance import conformance, failures, transaction_verdicts
 from ...verify.group_trace import GroupTrace, Line
 from ...verify.names import require_known
 from ...verify.rebalances import Rebalance, rebalances
@@ -176,6 +176,16 @@ class Verify:
         failed = failures(verdicts)
         message = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
         return ConformanceCheck(ok=not failed, message=message, checks=list(verdicts))
+
+    def transactions(self, _now: int) -> ConformanceCheck:
+        """Check that no check of transactions, T01 to T03, fails over the trace so far.
+
+        See `koordinator.emulator.verify.transaction_checks`.
+        """
+        verdicts = transaction_verdicts(self._lines.read())
+        failed = failures(verdicts)
+        message = "\n  ".join([f"{len(failed)} of {len(verdicts)} checks of transactions failed:", *map(str, failed)])
+        return ConformanceCheck(ok=not failed, message=message, checks=verdicts)
 
     def _trace_of(self, group: str) -> GroupTrace:
         return GroupTrace(self._lines.read(), group)

@@ -26,6 +26,7 @@ from koordinator.wire.messages.txn_offset_commit import (
 
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
+from ..effects import PendingOffsetsDecided
 from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
 from .classic.membership import validate_member
 from .offsets import utf16_length
@@ -176,7 +177,10 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
         if producer_id not in group.pending_offsets:
             continue
         store.touch(now, group)
-        for at, pending in group.pending_offsets.pop(producer_id).items():
+        decided = group.pending_offsets.pop(producer_id)
+        rows = tuple((*at, pending.value.offset) for at, pending in decided.items())
+        store.emit(PendingOffsetsDecided(group.id, group.now, producer_id, rows, is_commit))
+        for at, pending in decided.items():
             if is_commit and pending.position > group.offset_positions.get(at, pending.position - 1):
                 group.offsets[at] = pending.value
                 group.offset_positions[at] = pending.position

@@ -99,10 +99,10 @@ def answered(store: TransactionStore, now: int, token: int, response: WriteTxnMa
         for topic in marker.topics:
             for row in topic.partitions:
                 errors[topic.name, row.partition_index] = Error(row.error_code)
+    transaction.unmarked -= {at for at, error in errors.items() if error in _STRUCK_OFF}
     if _GIVES_UP & set(errors.values()):
         transaction.is_stuck = True
         return
-    transaction.unmarked -= {at for at, error in errors.items() if error in _STRUCK_OFF}
     if transaction.unmarked & sent.partitions:
         store.timers.set(RetryMarkers(transaction.id), now + RETRY_MS)
     complete(store, now, transaction)

@@ -158,6 +158,16 @@ def test_a_marker_refused_for_good_leaves_the_transaction_prepared(both: Transac
     assert both.state == "CompleteCommit"
 
 
+def test_a_marker_refused_for_good_spares_the_partitions_whose_marker_is_written(both: TransactionPlay) -> None:
+    producer_id = both.begun()
+    both.add(producer_id, 0, ("t", 1))
+    both.markers = None
+    both.end(producer_id, 0, commit=True)
+    both.answer_markers(Error.NONE, {("t", 0): Error.INVALID_PRODUCER_EPOCH})
+    (topic,) = both.describe().topics
+    assert (both.state, topic.partitions) == ("PrepareCommit", (0,))
+
+
 def test_the_marker_of_a_deleted_topic_is_not_needed(both: TransactionPlay) -> None:
     producer_id = both.begun()
     both.cluster.delete_topic(both.cluster.topics["t"])

@@ -28,6 +28,8 @@ from koordinator.wire.messages.write_txn_markers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from koordinator.emulator.core.effects import Effect
 
 LEADER_EPOCH = 5
@@ -163,15 +165,15 @@ class TransactionPlay:
         """Complete the oldest kept write."""
         self._take(self.coordinator.appended(self.now, self.kept_writes.popleft(), error))
 
-    def answer_markers(self, error: Error = Error.NONE) -> None:
-        """Answer the oldest kept WriteTxnMarkers with this error for each partition."""
-        self._answer(self.kept_markers.popleft(), error)
+    def answer_markers(self, error: Error = Error.NONE, others: Mapping[tuple[str, int], Error] | None = None) -> None:
+        """Answer the oldest kept WriteTxnMarkers with this error for each partition, or with another one."""
+        self._answer(self.kept_markers.popleft(), error, others)
 
     def lose_markers(self) -> None:
         """Let the oldest kept WriteTxnMarkers fail to reach its broker."""
         self._take(self.coordinator.answered(self.now, self.kept_markers.popleft().token, None))
 
-    def _answer(self, sent: SendRequest, error: Error) -> None:
+    def _answer(self, sent: SendRequest, error: Error, others: Mapping[tuple[str, int], Error] | None = None) -> None:
         assert isinstance(sent.request, WriteTxnMarkersRequest)
         rows = tuple(
             WritableTxnMarkerResult(
@@ -180,7 +182,9 @@ class TransactionPlay:
                     WritableTxnMarkerTopicResult(
                         name=topic.name,
                         partitions=tuple(
-                            WritableTxnMarkerPartitionResult(partition_index=at, error_code=error)
+                            WritableTxnMarkerPartitionResult(
+                                partition_index=at, error_code=(others or {}).get((topic.name, at), error)
+                            )
                             for at in topic.partition_indexes
                         ),
                     )

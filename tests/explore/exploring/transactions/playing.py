@@ -1,0 +1,465 @@
+"""Play one sequence to a broker at an address; an outcome has the response and everything that it changed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from koordinator.client.connection import BrokerConnection, Deadline
+from koordinator.client.errors import ClientError, ConnectionLost
+from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    delete_groups,
+    describe_producers,
+    describe_transactions,
+    end_txn,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    join_group,
+    list_offsets,
+    list_transactions,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    produce,
+    sync_group,
+    txn_offset_commit,
+    write_txn_markers,
+)
+from koordinator.wire.records import Record, read_batches, write_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from exploring.transactions.steps import Sequence
+    from koordinator.client.connection import Address
+
+ANSWER_S = 30
+READY_S = 60
+SETTLE_S = 3.0
+"""The limit of waits for markers; a transaction that is still in Prepare… then is stuck."""
+
+STUCK_S = 0.1
+"""The limit of later waits in a sequence with a stuck transaction."""
+
+POLL_S = 0.005
+TIMEOUT_MS = 60_000
+SHORT_TIMEOUT_MS = 1_500
+
+AGAIN = {
+    Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS,
+    Error.NOT_COORDINATOR,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.LEADER_NOT_AVAILABLE,
+    Error.NOT_LEADER_OR_FOLLOWER,
+}
+TRANSACTION = 1
+NOBODY = (-1, -1)
+
+Identity = tuple[int, int]
+
+
+class Playing:
+    """A sequence at a broker. `prefix` makes its names unique there; `outcomes` are equal for equal brokers."""
+
+    def __init__(self, sequence: Sequence, address: Address, prefix: str) -> None:
+        self.sequence = sequence
+        self.outcomes: list[object] = []
+        self.topic, self.group = f"{prefix}.t", f"{prefix}.g"
+        self.ids = (f"{prefix}.x", f"{prefix}.x" if sequence.shares_id else f"{prefix}.y")
+        self._address = address
+        self._link: BrokerConnection | None = None
+        self._identities: tuple[list[Identity], list[Identity]] = ([], [])
+        self._sequences: dict[tuple[Identity, int], int] = {}
+        self._member = ""
+        self._names: dict[int, str] = {}
+        self._is_stuck = False
+
+    # -- the course ------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Wait until the topic and both coordinators answer, and let the member join."""
+        self.wait_ready()
+        if not self.sequence.has_member:
+            return
+        joining: dict[str, Any] = {
+            "group_id": self.group,
+            "session_timeout_ms": 300_000,
+            "rebalance_timeout_ms": 300_000,
+            "protocol_type": "consumer",
+            "protocols": (join_group.JoinGroupRequestProtocol(name="range", metadata=b""),),
+        }
+        joined = self._ask(join_group.JoinGroupRequest(member_id="", **joining), 3)
+        self._member = joined.member_id
+        row = sync_group.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")
+        syncing = sync_group.SyncGroupRequest(
+            group_id=self.group, generation_id=joined.generation_id, member_id=self._member, assignments=(row,)
+        )
+        assert self._ask(syncing, 3).error_code == Error.NONE
+
+    def wait_ready(self) -> None:
+        """Wait until the partitions, the transaction coordinator and the group coordinator serve requests."""
+        self.close()
+        limit = time.monotonic() + READY_S
+        while True:
+            with suppress(ClientError):
+                for transactional_id in self.ids:
+                    self._ask(find_coordinator.FindCoordinatorRequest(key=transactional_id, key_type=TRANSACTION), 2)
+                self._ask(find_coordinator.FindCoordinatorRequest(key=self.group), 2)
+                errors = {each.error_code for each in self._described().transaction_states}
+                errors |= {error for error, _ in self._latest(0)} | {error for error, _ in self._offsets(stable=False)}
+                if not errors & AGAIN:
+                    return
+            assert time.monotonic() < limit, f"{self.topic} is not ready"
+            time.sleep(0.05)
+
+    def play(self, begin: int, end: int) -> None:
+        """Perform these steps."""
+        for step in self.sequence.steps[begin:end]:
+            operation: Callable[..., object] = getattr(self, step.name)
+            try:
+                result = operation(**dict(step.arguments))
+            except ConnectionLost:
+                self.close()
+                result = "closed the connection"
+            self._settle()
+            self.outcomes.append({"answer": self._plain(result)} | self._sight())
+
+    def finish(self) -> None:
+        """Add what consumers read."""
+        self.outcomes.append({f"fetch {level}": self._plain(self._fetched(level)) for level in (0, 1)})
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _settle(self) -> None:
+        limit = time.monotonic() + (STUCK_S if self._is_stuck else SETTLE_S)
+        while time.monotonic() < limit:
+            states = {row.transaction_state for row in self._described().transaction_states}
+            if not any(state.startswith("Prepare") for state in states):
+                # the old group coordinator applies markers in the background
+                unstable = any(error == Error.UNSTABLE_OFFSET_COMMIT for error, _ in self._offsets(stable=True))
+                if "Ongoing" in states or not unstable:
+                    return
+            time.sleep(POLL_S)
+        self._is_stuck = True
+
+    # -- what can be seen ------------------------------------------------------------------------------------
+
+    def _sight(self) -> dict[str, object]:
+        producers = self._ask(
+            describe_producers.DescribeProducersRequest(
+                topics=(describe_producers.TopicRequest(name=self.topic, partition_indexes=(0, 1)),)
+            ),
+            0,
+        )
+        return {
+            "transactions": [
+                (
+                    row.error_code,
+                    row.transaction_state,
+                    row.transaction_timeout_ms,
+                    row.transaction_start_time_ms > 0,
+                    row.producer_id if row.error_code else self._name(row.producer_id),
+                    row.producer_epoch,
+                    # the partition of the group's offsets depends on its name
+                    [sorted(topic.partitions) for topic in row.topics if topic.topic == self.topic],
+                    sum(len(topic.partitions) for topic in row.topics if topic.topic != self.topic),
+                )
+                for row in sorted(self._described().transaction_states, key=lambda row: row.transactional_id)
+            ],
+            "producers": [
+                sorted(
+                    (
+                        self._name(each.producer_id),
+                        each.producer_epoch,
+                        each.last_sequence,
+                        each.current_txn_start_offset,
+                    )
+                    for each in row.active_producers
+                )
+                for row in sorted(producers.topics[0].partitions, key=lambda row: row.partition_index)
+            ],
+            "latest": [self._latest(level) for level in (0, 1)],
+            "offsets": [self._offsets(stable=stable) for stable in (False, True)],
+        }
+
+    def _described(self) -> Any:
+        request = describe_transactions.DescribeTransactionsRequest(transactional_ids=tuple(sorted(set(self.ids))))
+        return self._ask(request, 0)
+
+    def _latest(self, level: int) -> list[tuple[int, int]]:
+        rows = tuple(list_offsets.ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1))
+        topic = list_offsets.ListOffsetsTopic(name=self.topic, partitions=rows)
+        answer = self._ask(list_offsets.ListOffsetsRequest(replica_id=-1, isolation_level=level, topics=(topic,)), 5)
+        found = sorted(answer.topics[0].partitions, key=lambda row: row.partition_index)
+        return [(row.error_code, row.offset) for row in found]
+
+    def _offsets(self, *, stable: bool) -> list[tuple[int, int]]:
+        topic = offset_fetch.OffsetFetchRequestTopic(name=self.topic, partition_indexes=(0, 1))
+        request = offset_fetch.OffsetFetchRequest(group_id=self.group, topics=(topic,), require_stable=stable)
+        answer = self._ask(request, 7)
+        if answer.error_code:
+            return [(answer.error_code, -1)]
+        found = sorted(answer.topics[0].partitions, key=lambda row: row.partition_index)
+        return [(row.error_code, row.committed_offset) for row in found]
+
+    def _fetched(self, level: int) -> list[object]:
+        places = tuple(fetch.FetchPartition(partition=at, fetch_offset=0, partition_max_bytes=1 << 20) for at in (0, 1))
+        request = fetch.FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1 << 20,
+            isolation_level=level,
+            topics=(fetch.FetchTopic(topic=self.topic, partitions=places),),
+        )
+        rows = sorted(self._ask(request, 11).responses[0].partitions, key=lambda row: row.partition_index)
+        return [
+            (
+                row.error_code,
+                row.high_watermark,
+                row.last_stable_offset,
+                None
+                if row.aborted_transactions is None
+                else [(self._name(each.producer_id), each.first_offset) for each in row.aborted_transactions],
+                [
+                    (
+                        header.base_offset,
+                        header.attributes,
+                        self._name(header.producer_id),
+                        header.producer_epoch,
+                        header.base_sequence,
+                    )
+                    for header, _ in read_batches(row.records or b"")
+                ],
+            )
+            for row in rows
+        ]
+
+    def _name(self, producer_id: int) -> object:
+        """Name a producer id by its first appearance."""
+        if producer_id <= 0 and producer_id not in self._names:
+            return producer_id
+        return self._names.setdefault(producer_id, f"P{len(self._names)}")
+
+    def _plain(self, value: object) -> object:
+        if isinstance(value, (tuple, list)):
+            return [self._plain(each) for each in value]
+        return int(value) if isinstance(value, Error) else value
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def _ask(self, request: Any, version: int) -> Any:
+        if self._link is None:
+            self._link = BrokerConnection(self._address, Deadline(ANSWER_S), "1")
+        self._link.deadline = Deadline(ANSWER_S)
+        return self._link.send(request, version, APIS[REQUEST_KEYS[type(request)]].response)
+
+    def _identity(self, slot: int, who: str) -> Identity:
+        known = self._identities[slot]
+        if who == "nobody" or not known:
+            return NOBODY
+        producer_id, epoch = known[-2] if who == "previous" and len(known) > 1 else known[-1]
+        if who == "next epoch":
+            return producer_id, epoch + 1
+        return (producer_id + 100_000 if who == "another id" else producer_id), epoch
+
+    def _named(self, slot: int, who: str) -> dict[str, Any]:
+        producer_id, epoch = self._identity(slot, who)
+        return {"transactional_id": self.ids[slot], "producer_id": producer_id, "producer_epoch": epoch}
+
+    def init(self, slot: int, who: str, version: int, timeout_ms: int = TIMEOUT_MS) -> object:
+        """InitProducerId."""
+        producer_id, epoch = self._identity(slot, who) if version >= 3 else NOBODY
+        request = init_producer_id.InitProducerIdRequest(
+            transactional_id=self.ids[slot],
+            transaction_timeout_ms=timeout_ms,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+        )
+        while (answer := self._ask(request, version)).error_code == Error.COORDINATOR_LOAD_IN_PROGRESS:
+            # the broker is fetching producer ids
+            time.sleep(POLL_S)
+        if not answer.error_code:
+            # a low id must be told from the number 0 of a row without one
+            self._names.setdefault(answer.producer_id, f"P{len(self._names)}")
+            self._identities[slot].append((answer.producer_id, answer.producer_epoch))
+        return answer.error_code, self._name(answer.producer_id), answer.producer_epoch
+
+    def add(self, slot: int, who: str, partitions: tuple[int, ...], version: int) -> object:
+        """AddPartitionsToTxn of a client."""
+        producer_id, epoch = self._identity(slot, who)
+        topic = add_partitions_to_txn.AddPartitionsToTxnTopic(name=self.topic, partitions=partitions)
+        request = add_partitions_to_txn.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.ids[slot],
+            v3_and_below_producer_id=producer_id,
+            v3_and_below_producer_epoch=epoch,
+            v3_and_below_topics=(topic,) if partitions else (),
+        )
+        topics = self._ask(request, version).results_by_topic_v3_and_below
+        return sorted(
+            (row.partition_index, row.partition_error_code) for each in topics for row in each.results_by_partition
+        )
+
+    def verify(self, slot: int, who: str, is_verify_only: bool) -> object:  # noqa: FBT001 - by name
+        """AddPartitionsToTxn of a broker."""
+        topic = add_partitions_to_txn.AddPartitionsToTxnTopic(name=self.topic, partitions=(0, 1))
+        row = add_partitions_to_txn.AddPartitionsToTxnTransaction(
+            **self._named(slot, who), verify_only=is_verify_only, topics=(topic,)
+        )
+        answer = self._ask(add_partitions_to_txn.AddPartitionsToTxnRequest(transactions=(row,)), 4)
+        results = [result for each in answer.results_by_transaction for result in each.topic_results]
+        return answer.error_code, sorted(
+            (row.partition_index, row.partition_error_code) for each in results for row in each.results_by_partition
+        )
+
+    def add_offsets(self, slot: int, who: str, version: int) -> object:
+        """AddOffsetsToTxn."""
+        request = add_offsets_to_txn.AddOffsetsToTxnRequest(**self._named(slot, who), group_id=self.group)
+        return self._ask(request, version).error_code
+
+    def end(self, slot: int, who: str, is_commit: bool, version: int) -> object:  # noqa: FBT001 - by name
+        """EndTxn."""
+        answer = self._ask(end_txn.EndTxnRequest(**self._named(slot, who), committed=is_commit), version)
+        if version < 5:
+            return answer.error_code
+        if not answer.error_code:
+            self._names.setdefault(answer.producer_id, f"P{len(self._names)}")
+            self._identities[slot].append((answer.producer_id, answer.producer_epoch))
+        return answer.error_code, self._name(answer.producer_id), answer.producer_epoch
+
+    def produce(
+        self,
+        slot: int,
+        who: str,
+        partition: int,
+        sequence: str,
+        tid: str,
+        is_transactional: bool,  # noqa: FBT001
+        version: int,
+    ) -> object:
+        """Produce one record of a producer."""
+        identity = self._identity(slot, who)
+        following = self._sequences.get((identity, partition), 0)
+        number = {"next": following, "last": max(following - 1, 0), "gap": following + 5, "zero": 0}[sequence]
+        transactional_id = {"own": self.ids[slot], "other": f"{self.ids[slot]}.other", "none": None}[tid]
+        batch = write_batch(
+            [Record(timestamp=time.time_ns() // 1_000_000, value=b"v")],
+            producer_id=identity[0],
+            producer_epoch=identity[1],
+            base_sequence=number if identity != NOBODY else -1,
+            is_transactional=is_transactional,
+        )
+        answer = self._produced(partition, batch, transactional_id, version)
+        if answer[0] == Error.NONE:
+            self._sequences[identity, partition] = max(number + 1, following)
+        return answer
+
+    def plain_produce(self, partition: int) -> object:
+        """Produce one record without a producer id."""
+        batch = write_batch([Record(timestamp=time.time_ns() // 1_000_000, value=b"v")])
+        return self._produced(partition, batch, None, 8)
+
+    def _produced(self, partition: int, batch: bytes, transactional_id: str | None, version: int) -> tuple[int, int]:
+        data = produce.PartitionProduceData(index=partition, records=batch)
+        request = produce.ProduceRequest(
+            transactional_id=transactional_id,
+            acks=-1,
+            timeout_ms=30_000,
+            topic_data=(produce.TopicProduceData(name=self.topic, partition_data=(data,)),),
+        )
+        (row,) = self._ask(request, version).responses[0].partition_responses
+        return row.error_code, row.base_offset
+
+    def commit_offsets(self, slot: int, who: str, partition: int, offset: int, member: str, version: int) -> object:
+        """TxnOffsetCommit."""
+        row = txn_offset_commit.TxnOffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_metadata=""
+        )
+        generation, member_id = self._membership(member if version >= 3 else "none")
+        request = txn_offset_commit.TxnOffsetCommitRequest(
+            **self._named(slot, who),
+            group_id=self.group,
+            generation_id=generation,
+            member_id=member_id,
+            topics=(txn_offset_commit.TxnOffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
+        )
+        return self._ask(request, version).topics[0].partitions[0].error_code
+
+    def plain_commit(self, partition: int, offset: int, member: str) -> object:
+        """OffsetCommit."""
+        row = offset_commit.OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_metadata=""
+        )
+        generation, member_id = self._membership(member)
+        request = offset_commit.OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            topics=(offset_commit.OffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
+        )
+        return self._ask(request, 7).topics[0].partitions[0].error_code
+
+    def _membership(self, member: str) -> tuple[int, str]:
+        return {"none": (-1, ""), "member": (1, self._member), "old generation": (0, self._member), "ghost": (1, "g")}[
+            member
+        ]
+
+    def delete_offsets(self) -> object:
+        """OffsetDelete of partition 0."""
+        rows = (offset_delete.OffsetDeleteRequestPartition(partition_index=0),)
+        topic = offset_delete.OffsetDeleteRequestTopic(name=self.topic, partitions=rows)
+        answer = self._ask(offset_delete.OffsetDeleteRequest(group_id=self.group, topics=(topic,)), 0)
+        return answer.error_code, [row.error_code for each in answer.topics for row in each.partitions]
+
+    def delete_group(self) -> object:
+        """DeleteGroups."""
+        answer = self._ask(delete_groups.DeleteGroupsRequest(groups_names=(self.group,)), 2)
+        return answer.results[0].error_code
+
+    def write_marker(self, slot: int, who: str, partition: int, is_commit: bool, version: int) -> object:  # noqa: FBT001
+        """WriteTxnMarkers of an administrator."""
+        producer_id, epoch = self._identity(slot, who)
+        topic = write_txn_markers.WritableTxnMarkerTopic(name=self.topic, partition_indexes=(partition,))
+        marker = write_txn_markers.WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transaction_result=is_commit,
+            topics=(topic,),
+            coordinator_epoch=0,
+        )
+        answer = self._ask(write_txn_markers.WriteTxnMarkersRequest(markers=(marker,)), version)
+        return [row.error_code for each in answer.markers for topic in each.topics for row in topic.partitions]
+
+    def list_transactions(self, states: tuple[str, ...]) -> object:
+        """ListTransactions, of the sequence's own ids."""
+        answer = self._ask(list_transactions.ListTransactionsRequest(state_filters=states), 0)
+        own = sorted(
+            (row.transactional_id.rpartition(".")[2], row.transaction_state)
+            for row in answer.transaction_states
+            if row.transactional_id in self.ids
+        )
+        return answer.error_code, answer.unknown_state_filters, own
+
+    def time_out(self, slot: int) -> object:
+        """Begin a transaction with a short timeout, and wait until it is aborted."""
+        answers = [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS)]
+        self._settle()
+        answers += [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS), self.add(slot, "current", (0,), 3)]
+        limit = time.monotonic() + SHORT_TIMEOUT_MS / 1000 + SETTLE_S
+        while time.monotonic() < limit:
+            row = next(row for row in self._described().transaction_states if row.transactional_id == self.ids[slot])
+            if row.transaction_state != "Ongoing":
+                break
+            time.sleep(0.05)
+        return answers
