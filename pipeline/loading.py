@@ -22,6 +22,7 @@ from . import file_streams, layers
 from .file_streams import LogOptions
 from .fold.frames import FOLD
 from .job_errors import JobFailed
+from .lock import locked
 from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
 from .silver import intake
 
@@ -100,8 +101,12 @@ class Loader:
     def load(self, inputs: Sequence[str]) -> LoadResult:
         """Finish the batches that an earlier load left pending, and load the new files.
 
-        Raises JobRefused, TooManyBad, and Spark's own exceptions.
+        Raises JobRefused, also if another load writes to the store, TooManyBad, and Spark's own exceptions.
         """
+        with locked(self.store.root):
+            return self._load(inputs)
+
+    def _load(self, inputs: Sequence[str]) -> LoadResult:
         _send_code(self.spark)
         self.report_progress("looking for new files")
         loaded = LoadResult()
