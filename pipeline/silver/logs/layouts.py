@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 _TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
 _COLLECTED = rf"{_TIME}[\d.]*(?:Z|[+-]\d\d:\d\d) "
@@ -27,15 +27,20 @@ _WRAPPER = (
 )
 _IS_JSON = r"^\s*\{"
 
+_DMS = r'"type"\s*:\s*"\w+_REBALANCE"'
+"""A field of the one JSON that is no layout: Huawei's, whose message is an object."""
+
 _MESSAGES = ("message", "log", "msg")
 _TIMES = ("['@timestamp']", "timestamp", "time", "ts")
 _LOGGERS = ("loggerName", "logger_name", "['log.logger']", "logger")
 
 
-def plain(line: Column) -> Column:
-    """Return a line without its wrapper, and a JSON record as `TIME MESSAGE (LOGGER)`."""
-    bare = F.regexp_replace(line, _WRAPPER, "")
-    return F.when(bare.rlike(_IS_JSON), F.coalesce(_from_json(bare), bare)).otherwise(bare)
+def with_plain(lines: DataFrame, name: str) -> DataFrame:
+    """Replace a column of lines: without their wrappers, and JSON records as `TIME MESSAGE (LOGGER)`."""
+    line = F.col(name)
+    # two steps, because Spark would repeat the first one for each use
+    lines = lines.withColumn(name, F.regexp_replace(line, _WRAPPER, ""))
+    return lines.withColumn(name, F.when(line.rlike(_IS_JSON), F.coalesce(_from_json(line), line)).otherwise(line))
 
 
 def _from_json(line: Column) -> Column:
@@ -47,7 +52,10 @@ def _from_json(line: Column) -> Column:
     micros = F.coalesce(seconds * 1_000_000 + F.floor(nanos / 1_000), millis * 1_000)
     stamp = F.concat(F.date_format(F.timestamp_micros(micros), "yyyy-MM-dd HH:mm:ss.SSSSSS"), F.lit("Z"))
     full = F.concat_ws(" ", F.coalesce(stamp, time), message, F.concat(F.lit("("), logger, F.lit(")")))
-    return F.when(message.isNotNull(), F.when(message.rlike(rf"^\[?{_TIME}"), F.rtrim(message)).otherwise(full))
+    return F.when(
+        message.isNotNull() & ~line.rlike(_DMS),
+        F.when(message.rlike(rf"^\[?{_TIME}"), message).otherwise(full),
+    )
 
 
 def _first(line: Column, names: tuple[str, ...]) -> Column:

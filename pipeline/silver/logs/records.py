@@ -55,9 +55,7 @@ def records(lines: DataFrame, patterns: Mapping[str, str]) -> DataFrame:
 
     `patterns` match their first lines, by source.
     """
-    lines = lines.withColumn(
-        "line", F.when(F.col("source") == "dms", F.col("raw")).otherwise(layouts.plain(F.col("raw")))
-    )
+    lines = layouts.with_plain(lines.withColumn("line", F.col("raw")), "line")
     lines = lines.withColumn("is_relevant", matches(F.col("source"), F.col("line"), patterns))
     lines = lines.withColumn("begins", F.col("line").rlike(BEGINS))
     # other lines are only needed for their position
@@ -135,10 +133,8 @@ def watched(lines: DataFrame, time_zone: str) -> DataFrame:
     ends = begun.groupBy("trace_id", "source", "cluster", "source_file").agg(
         F.min_by("raw", place).alias("first"), F.max_by("raw", place).alias("last")
     )
-    times = (wall_us(layouts.plain(F.col(name)), time_zone) for name in ("first", "last"))
-    return ends.select(
-        "trace_id",
-        "source",
-        "cluster",
-        *(us.alias(name) for name, us in zip(("wall_us", "watched_us"), times, strict=True)),
-    )
+    names = {"wall_us": "first", "watched_us": "last"}
+    for name in names.values():
+        ends = layouts.with_plain(ends, name)
+    times = (wall_us(F.col(name), time_zone).alias(us) for us, name in names.items())
+    return ends.select("trace_id", "source", "cluster", *times)
