@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOMES = {
-    name: f"koordinator.pipeline.jobs.{name}" for name in ("compare", "generate", "report", "run", "verify", "watch")
+    name: f"koordinator.pipeline.jobs.{name}"
+    for name in ("compare", "generate", "report", "run", "sql", "verify", "watch")
 }
 """The module of each job."""
 

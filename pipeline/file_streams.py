@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .bronze import lines
@@ -21,7 +23,7 @@ from .store import overwrite
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader
 
     from .store import Store
@@ -30,6 +32,8 @@ TEXT_FILES = "{*.jsonl,*.jsonl.*,*.json,*.json.*,*.log,*.log.*,*.txt,*.txt.*}"
 """Names of files that are read as lines, including rotated and compressed ones: `server.log.2026-11-21-20.gz`."""
 
 PARQUET_FILES = "*.parquet"
+
+PACKED = r"\.(gz|zst|zstd|bz2|lz4|snappy|deflate)$"
 
 MAX_FILE_AGE = "100000d"
 """By default a file stream ignores files more than a week older than the newest; the pipeline reads late files, too."""
@@ -65,13 +69,52 @@ def list_files(spark: SparkSession, inputs: Sequence[str]) -> DataFrame:
     return frames[0].unionByName(frames[1])
 
 
-def read_new(spark: SparkSession, store: Store, inputs: Sequence[str]) -> None:
-    """Write the lines of new text files to bronze/line, and the names of all new files to bronze/file."""
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What a load knows about its logs: the brokers' `cluster`, and the zone of times that name none."""
+
+    cluster: str | None = None
+    time_zone: str = "UTC"
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of bronze/file: a load that finishes another one uses its options."""
+        return {"cluster": F.lit(self.cluster).cast("string"), "time_zone": F.lit(self.time_zone)}
+
+
+def read_new(spark: SparkSession, store: Store, inputs: Sequence[str], options: LogOptions) -> None:
+    """Write the lines of new text files to bronze/line, and the names of all new files to bronze/file.
+
+    A compressed text file that cannot be read as a whole becomes one line without text.
+    """
     pattern = combined_glob(inputs)
-    text = lines.select_lines(_reader(spark, TEXT).text(pattern))
-    _run(text, store, TEXT, _lines_writer(store.path(BRONZE_LINE), store.path(FILE)))
+    damaged: list[str] = []
+    while True:
+        reader = _reader(spark, TEXT).option("ignoreCorruptFiles", value=bool(damaged))
+        write = _lines_writer(store.path(BRONZE_LINE), store.path(FILE), options, damaged)
+        try:
+            _run(lines.select_lines(reader.text(pattern)), store, TEXT, write)
+            break
+        except StreamingQueryException:
+            damaged = [] if damaged else _damaged_files(spark, store, inputs)
+            if not damaged:
+                raise
     table = lines.select_files(_reader(spark, PARQUET).schema(EVENT.columns).parquet(pattern))
-    _run(table, store, PARQUET, _files_writer(store.path(FILE)))
+    _run(table, store, PARQUET, _files_writer(store.path(FILE), options))
+
+
+def _damaged_files(spark: SparkSession, store: Store, inputs: Sequence[str]) -> list[str]:
+    """Return the new compressed files that cannot be read to their end."""
+    new = list_files(spark, inputs).join(store.read(spark, FILE), "source_file", "left_anti")
+    packed = new.where(F.col("source_file").rlike(PACKED)).select("source_file").collect()
+    return [row.source_file for row in packed if not _is_readable(spark, row.source_file)]
+
+
+def _is_readable(spark: SparkSession, file: str) -> bool:
+    try:
+        spark.read.text(file).agg(F.max(F.length("value"))).collect()
+    except (PySparkException, Py4JError):
+        return False
+    return True
 
 
 def read_parquet(spark: SparkSession, files: Sequence[str]) -> DataFrame:
@@ -118,25 +161,32 @@ def _run(frame: DataFrame, store: Store, stream: FileStream, write_batch: Callab
     query.awaitTermination()
 
 
-def _lines_writer(line_path: str, file_path: str) -> Callable[[DataFrame, int], None]:
+def _lines_writer(
+    line_path: str, file_path: str, options: LogOptions, damaged: Sequence[str]
+) -> Callable[[DataFrame, int], None]:
     """Return a function that writes the lines of a batch, and then its files."""
 
     def write(frame: DataFrame, number: int) -> None:
         batch = F.lit(TEXT.batch(number))
-        kept = lines.bronze_lines(frame).withColumn("batch", batch)
+        kept = lines.bronze_lines(frame)
+        if damaged:
+            files = lines.listed_files(frame.sparkSession.read.format("binaryFile").load([*damaged]))
+            kept = kept.where(~F.col("source_file").isin(*damaged)).unionByName(select_schema(files, BRONZE_LINE))
+        kept = kept.withColumn("batch", batch)
         overwrite(kept, line_path, BRONZE_LINE.partitions)
         written = frame.sparkSession.read.schema(kept.schema).parquet(line_path).where(F.col("batch") == batch)
-        overwrite(select_schema(written, FILE).distinct().withColumn("batch", batch), file_path, FILE.partitions)
+        files = select_schema(written.withColumns(options.columns()), FILE)
+        overwrite(files.distinct().withColumn("batch", batch), file_path, FILE.partitions)
 
     return write
 
 
-def _files_writer(file_path: str) -> Callable[[DataFrame, int], None]:
+def _files_writer(file_path: str, options: LogOptions) -> Callable[[DataFrame, int], None]:
     """Return a function that writes the files of a batch."""
 
     def write(frame: DataFrame, number: int) -> None:
         batch = F.lit(PARQUET.batch(number))
-        files = select_schema(lines.distinct_files(frame), FILE)
+        files = select_schema(lines.distinct_files(frame).withColumns(options.columns()), FILE)
         overwrite(files.withColumn("batch", batch), file_path, FILE.partitions)
 
     return write

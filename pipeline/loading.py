@@ -19,8 +19,10 @@ from pyspark.storagelevel import StorageLevel
 import koordinator
 
 from . import file_streams, layers
+from .file_streams import LogOptions
 from .fold.frames import FOLD
 from .job_errors import JobFailed
+from .lock import locked
 from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
 from .silver import intake
 
@@ -69,6 +71,11 @@ class LoadResult:
         """Share of the rows that are in quarantine."""
         return self.rows("quarantined") / max(self.rows("read"), 1)
 
+    @property
+    def unknown(self) -> list[str]:
+        """The files without any known line."""
+        return sorted(row.source_file for row in self.counts if row.source == intake.UNKNOWN)
+
     def bad_lines(self) -> list[str]:
         """Return one line for each row in `bad`: file, line number, reason and detail."""
         places = ((row, f":{row.line_no}" if row.line_no else "") for row in self.bad)
@@ -79,17 +86,27 @@ class Loader:
     """Loads inputs into a store, and reports each step to `report_progress`."""
 
     def __init__(
-        self, spark: SparkSession, store: Store, report_progress: Callable[[str], None], max_bad_ratio: float
+        self,
+        spark: SparkSession,
+        store: Store,
+        report_progress: Callable[[str], None],
+        max_bad_ratio: float,
+        options: LogOptions | None = None,
     ) -> None:
         self.spark, self.store, self.max_bad_ratio = spark, store, max_bad_ratio
+        self._options = options or LogOptions()
         self.report_progress = report_progress
         self._folded: DataFrame
 
     def load(self, inputs: Sequence[str]) -> LoadResult:
         """Finish the batches that an earlier load left pending, and load the new files.
 
-        Raises JobRefused, TooManyBad, and Spark's own exceptions.
+        Raises JobRefused, also if another load writes to the store, TooManyBad, and Spark's own exceptions.
         """
+        with locked(self.store.root):
+            return self._load(inputs)
+
+    def _load(self, inputs: Sequence[str]) -> LoadResult:
         _send_code(self.spark)
         self.report_progress("looking for new files")
         loaded = LoadResult()
@@ -98,7 +115,7 @@ class Loader:
             loaded.changed = self._changed_files(inputs)
             self._finish(loaded)
         self.report_progress("reading")
-        file_streams.read_new(self.spark, self.store, inputs)
+        file_streams.read_new(self.spark, self.store, inputs, self._options)
         self._finish(loaded)
         return loaded
 
@@ -159,7 +176,10 @@ class Loader:
             return intake.parse_table(
                 file_streams.read_parquet(self.spark, [row.source_file for row in files.collect()])
             )
-        return intake.parse_lines(self._select(BRONZE_LINE, F.col("batch") == batch))
+        file = self._select(FILE, F.col("batch") == batch).first()
+        options = LogOptions(file.cluster, file.time_zone or self._options.time_zone) if file else self._options
+        lines = self._select(BRONZE_LINE, F.col("batch") == batch)
+        return intake.parse_lines(lines, options.cluster, options.time_zone)
 
     def _assign_homes(self, batch: str, parsed: ParsedRows) -> DataFrame | None:
         """Record the home of new traces. Return the other traces with their `home`, or None if all are new."""

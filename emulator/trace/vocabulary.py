@@ -68,6 +68,7 @@ OTHER_CAUSES = {
     "loaded": "the coordinator loaded the group",
     "unloaded": "the coordinator moved to another broker",
     "removed": "the group was deleted",
+    "group_upgrade": "a classic group became a consumer group (KIP-848)",
     "fenced": "a new member took over the group.instance.id",
     "member_id_required": "a new member was given an id to rejoin with (KIP-394)",
     "avoided_static": "a static member rejoined and the group stayed Stable",

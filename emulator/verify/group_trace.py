@@ -6,6 +6,7 @@ group's own lines, because the client checks need them.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
@@ -22,6 +23,11 @@ Line = dict[str, Any]
 
 OK = "NONE"
 """The error name of a successful response."""
+
+_UUID = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+_REPLACED = re.compile(r"(?:was replaced by|assigning new member id) ([^\s,]+)")
+"""Texts of the emulator and of Kafka before 3.0 for a replaced static member; they name the new member id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +213,22 @@ class GroupTrace:
         for exchange in self.exchanges:
             if exchange.instance_id and exchange.member_id:
                 instances[exchange.member_id] = exchange.instance_id
-        return instances
+        new = {new: line["instance_id"] for line, new in self.replacements if new and line.get("instance_id")}
+        return new | instances
+
+    @lazy
+    def replacements(self) -> list[tuple[Line, str | None]]:
+        """The lines that replace a static member, each with the new member id; None if no line names it.
+
+        Broker logs name the new id before Kafka 3.0 only. Elsewhere it is the next id that consists of the instance id
+        and a UUID, as Kafka makes them (GroupMetadata.generateMemberId).
+        """
+        lines = [line for line in self.group_lines if line.get("member_id")]
+        return [
+            (line, _successor(line, lines[at + 1 :]))
+            for at, line in enumerate(lines)
+            if (line["kind"], line.get("change")) == ("member", "replaced")
+        ]
 
     @lazy
     def clients(self) -> dict[str, str]:
@@ -270,6 +291,15 @@ class GroupTrace:
     def end(self) -> Line | None:
         """The last line that has the group's time."""
         return next((line for line in reversed(self.group_lines) if line.get("group_ts_us") is not None), None)
+
+
+def _successor(replaced: Line, later: Iterable[Line]) -> str | None:
+    match = _REPLACED.search(replaced.get("reason") or "")
+    if match:
+        return match[1]
+    new_id = re.compile(re.escape(replaced.get("instance_id") or "") + _UUID)
+    ids = (line["member_id"] for line in later if line["member_id"] != replaced["member_id"])
+    return next(filter(new_id.fullmatch, ids), None)
 
 
 def after(exchanges: Sequence[Exchange], seq: int) -> Iterator[Exchange]:

@@ -235,7 +235,7 @@ def _check_expiry(
     sign_of_life = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
     renewals = [call.request["group_ts_us"] for call in calls if call.api in sign_of_life and call.error == OK]
     responses = [call.response["group_ts_us"] for call in calls if call.response is not None]
-    late_ms = (expiry["group_ts_us"] - max(responses)) / 1000
+    late_ms = (expiry["group_ts_us"] - max(responses)) / 1000 - trace.lagged_ms(calls[-1].response or expiry, expiry)
     silent_ms = (expiry["group_ts_us"] - max(renewals)) / 1000 if renewals else late_ms
     is_early = bool(renewals) and silent_ms < min(timeouts)
     if is_early or late_ms > max(timeouts) + SLACK_MS:

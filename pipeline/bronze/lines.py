@@ -21,8 +21,13 @@ ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4
 
 
 def select_lines(text: DataFrame) -> DataFrame:
-    """Select the required columns of a frame that Spark reads from text files, as a batch or a stream."""
-    return text.select(F.col("value").alias("raw"), F.col("_metadata.file_block_start").alias("block_start"), *_file())
+    """Select the required columns of a frame that Spark reads from text files, as a batch or a stream.
+
+    Bytes that are not UTF-8 become U+FFFD: other readers of Parquet refuse them.
+    """
+    return text.select(
+        F.make_valid_utf8("value").alias("raw"), F.col("_metadata.file_block_start").alias("block_start"), *_file()
+    )
 
 
 def select_files(table: DataFrame) -> DataFrame:
@@ -33,6 +38,11 @@ def select_files(table: DataFrame) -> DataFrame:
 def distinct_files(parts: DataFrame) -> DataFrame:
     """Return each file once, with its id and size."""
     return parts.distinct().select(*_file("file_path", "file_size", "file_modification_time"))
+
+
+def listed_files(listing: DataFrame) -> DataFrame:
+    """Return the file columns of the files that Spark lists with the format `binaryFile`."""
+    return listing.select(*_file("path", "length", "modificationTime"))
 
 
 def with_file_columns(table: DataFrame) -> DataFrame:

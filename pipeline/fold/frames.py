@@ -14,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from .. import schema
 from ..schema import Table
 from ..silver.trace_rows import RENAMED
+from .group_facts import NEVER, WATCHED
 from .heartbeats import shortened
 from .trace_fold import fold
 
@@ -69,6 +70,13 @@ def folded(event: DataFrame, trace: DataFrame) -> DataFrame:
     """
     # client logs describe no group as a coordinator does
     events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
+    ends = trace.where(F.col("watched_us").isNotNull()).select(
+        "trace_id",
+        F.lit(NEVER).alias("seq"),
+        F.lit(WATCHED).alias("kind"),
+        *(F.col("watched_us").alias(name) for name in ("wall_us", "group_us")),
+    )
+    events = events.unionByName(ends, allowMissingColumns=True)
     run = partial(_fold_arrow, to_arrow_schema(ROWS, timezone="UTC"))
     rows = events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), ROWS)  # noqa: PLW0108 - Spark counts the parameters
     return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)

@@ -22,6 +22,9 @@ Row = dict[str, Any]
 NEVER = 2**62
 """A sequence number beyond all events."""
 
+WATCHED = "watched"
+"""The kind of the line that the pipeline adds at the end of a log: it has the time of the log's last line."""
+
 JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics")
 """Columns of silver/member_span from the body of a JoinGroup."""
 
@@ -58,19 +61,22 @@ class GroupFacts:
     def spans(self) -> list[Row]:
         """silver/member_span: every stay, by member and time.
 
-        A stay starts with `added`, or with the JoinGroup alone: that of a member that replaces a static one (KIP-345),
-        or that joined before the trace began. The last JoinGroup determines the member's fields.
+        A stay starts with `added` or `loaded`, or with the JoinGroup alone: that of a member that replaces a static one
+        (KIP-345), or that joined before the trace began. In a log it may start with the replacement of the old member.
+        The last JoinGroup determines the member's fields.
         """
-        marks: dict[str, list[tuple[int, Line, Exchange | None]]] = {}
+        marks: dict[str | None, list[tuple[int, Line, Exchange | None]]] = {}
         for line in self.trace.group_lines:
             if line["kind"] in ("member", "puppet") and line.get("member_id"):
                 marks.setdefault(line["member_id"], []).append((line["seq"], line, None))
+        for line, new_id in self.trace.replacements:
+            marks.setdefault(new_id, []).append((line["seq"], line | {"change": "added"}, None))
         for exchange in self.trace.exchanges:
             if (exchange.api, exchange.error) == ("JoinGroup", OK) and exchange.member_id:
                 marks.setdefault(exchange.member_id, []).append((exchange.seq, exchange.request, exchange))
         return [span for member_id, each in marks.items() for span in self._stays(member_id, each)]
 
-    def _stays(self, member_id: str, marks: list[tuple[int, Line, Exchange | None]]) -> list[Row]:
+    def _stays(self, member_id: str | None, marks: list[tuple[int, Line, Exchange | None]]) -> list[Row]:
         instance = max((line["instance_id"] for _, line, _ in marks if line.get("instance_id")), default=None)
         named = {
             "member_id": member_id,
@@ -82,7 +88,7 @@ class GroupFacts:
         stays: list[Row] = []
         stay: Row = {}
         for seq, line, join in sorted(marks, key=lambda mark: mark[0]):
-            if "joined_seq" not in stay and (join or line.get("change") == "added"):
+            if "joined_seq" not in stay and (join or line.get("change") in ("added", "loaded")):
                 stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
             if join:
                 stay |= {name: line.get(name) for name in CLIENT}
@@ -92,6 +98,11 @@ class GroupFacts:
                 stays.append(stay | {"left_seq": seq, "left_us": line.get("group_ts_us"), "end_reason": reason})
                 stay = {}
         return [self.key | named | each for each in [*stays, stay] if "joined_seq" in each]
+
+    @property
+    def watched_until(self) -> Line | None:
+        """The end of the log; None for other traces."""
+        return next((line for line in reversed(self.trace.lines) if line["kind"] == WATCHED), None)
 
     def state_at(self, seq: int) -> tuple[str | None, int | None]:
         """Return the state and the generation before an event; None if they are unknown."""

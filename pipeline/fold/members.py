@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from .group_facts import CLIENT
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 FENCED = "FENCED_INSTANCE_ID"
 
-REPLACED = re.compile(r"was replaced by (\S+)")
-"""Kafka's text for a replaced static member; it names the new member id."""
+DEAD = "Dead"
 
 
 def group(facts: GroupFacts) -> Iterator[Row]:
@@ -65,11 +64,17 @@ def _named(facts: GroupFacts) -> Iterator[str]:
 
 
 def state_time(facts: GroupFacts) -> Iterator[Row]:
-    """Return gold/state_time. The time before a group's first state change is unknown and not counted."""
+    """Return gold/state_time, until the end of the trace; for a log that is the time of its last line.
+
+    The time before a group's first state change is unknown and not counted. A deleted or unloaded group has no state.
+    """
     if facts.trace.end is None:
         return
     us, visits = Counter[str](), Counter[str]()
-    for line, until in pairwise([*facts.trace.states, facts.trace.end]):
+    end = facts.trace.end
+    if facts.watched_until is not None and facts.trace.states and facts.trace.states[-1]["state_to"] != DEAD:
+        end = max(end, facts.watched_until, key=itemgetter("group_ts_us"))
+    for line, until in pairwise([*facts.trace.states, end]):
         us[line["state_to"]] += until["group_ts_us"] - line["group_ts_us"]
         visits[line["state_to"]] += 1
     for state, n in visits.items():
@@ -104,20 +109,19 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
 
 def fencing(facts: GroupFacts) -> Iterator[Row]:
     """Return gold/fencing: the replaced static members, and the requests of fenced members (KIP-345)."""
-    replaced_by: dict[str | None, str] = {}
+    replaced_by: dict[str | None, str | None] = {}
+    new_ids = {line["seq"]: new for line, new in facts.trace.replacements}
     for line in facts.trace.group_lines:
         if not _fences(line):
             continue
         instance = line.get("instance_id")
-        match = REPLACED.search(line.get("reason") or "")
-        if match:
-            replaced_by[instance] = match[1]
+        replaced_by[instance] = new_ids.get(line["seq"]) or replaced_by.get(instance)
         yield facts.key | {
             "seq": line["seq"],
             "at": line["wall_ts"],
             "instance_id": instance,
             "old_member": line.get("member_id"),
-            "new_member": replaced_by.get(instance),
+            "new_member": replaced_by[instance],
             "api": line.get("api", "JoinGroup"),
             "stage": facts.state_at(line["seq"])[0],
         }

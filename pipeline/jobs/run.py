@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
 
 import click
 from rich.console import Console
@@ -47,12 +48,27 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--max-bad-ratio", type=click.FloatRange(0, 1), default=0.001, show_default=True,
                      help="Fail if a larger share of the rows is invalid."),
+        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", callback=_known_zone,
+                     help="Zone of log times that name none: Europe/Berlin, +02:00."),
+        click.option("--cluster", metavar="NAME", help="The cluster of all broker logs in this load: a group that moves"
+                     " between its brokers is one group. [default: each log is a cluster]"),
         click.option("--output", "output", required=True, metavar="FOLDER", help="Folder of the store."),
         click.option("--input", "inputs", required=True, multiple=True, metavar="PATH",
                      help="A file, a folder (read recursively), or a glob pattern (repeatable)."),
     ):  # fmt: skip
         command = option(command)
     return session_options(command)
+
+
+def log_options(values: dict[str, Any]) -> file_streams.LogOptions:
+    """Take the options of logs out of a command's values."""
+    return file_streams.LogOptions(values.pop("cluster"), values.pop("time_zone"))
+
+
+def _known_zone(_context: click.Context, _option: click.Parameter, zone: str) -> str:
+    if re.fullmatch(r"[+-]\d\d:\d\d", zone) or zone in available_timezones():
+        return zone
+    raise click.BadParameter(f"{zone!r} is neither a zone like Europe/Berlin nor an offset like +02:00")
 
 
 def is_big(sources: Sequence[str]) -> bool:
@@ -89,7 +105,7 @@ def run(
     inputs: tuple[str, ...],
     output: str,
     max_bad_ratio: float,
-    **session: Any,  # noqa: ANN401 - the arguments of session_options
+    **session: Any,  # noqa: ANN401 - the other values of load_options
 ) -> int:
     """Load new traces and logs, and rebuild all tables that depend on them.
 
@@ -97,6 +113,7 @@ def run(
     or compressed with gzip or zstd.
     """
     sources, store = resolve_paths(inputs, output, session["remote"])
+    options = log_options(session)
     began = time.monotonic()
     with (
         open_session(**session, big=is_big(sources)) as spark,
@@ -106,11 +123,11 @@ def run(
             with spark_errors_explained(store.root):
                 if file_streams.list_files(spark, sources).isEmpty():
                     raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
-                loaded = Loader(spark, store, report_progress, max_bad_ratio).load(sources)
+                loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
         except JobFailed as error:
             click.echo(f"koordinator-pipeline run: {error}", err=True)
             return EXIT_FAILED
-    warn(loaded.changed)
+    warn(loaded.changed, loaded.unknown)
     for line in report(loaded, max_bad_ratio, time.monotonic() - began):
         click.echo(line)
     click.echo(f"tables       {store.root}")
@@ -131,8 +148,12 @@ def progress(steps: int) -> Iterator[Callable[[str], None]]:
         yield report_progress
 
 
-def warn(changed: Iterable[str]) -> None:
-    """Warn about files that changed after they were read."""
+def warn(changed: Iterable[str], unknown: Iterable[str]) -> None:
+    """Warn about files that changed after they were read, and about files without a known line."""
+    for name in unknown:
+        click.echo(
+            f"koordinator-pipeline: {name}: no line of a trace, a group coordinator or a client; ignored", err=True
+        )
     for name in changed:
         click.echo(
             f"koordinator-pipeline: {name} has changed since it was read; to load it again, copy it to a new name",

@@ -25,16 +25,17 @@ def watch(
     max_bad_ratio: float,
     every_s: float,
     looks: int | None,
-    **session: Any,  # noqa: ANN401 - the arguments of session_options
+    **session: Any,  # noqa: ANN401 - the other values of load_options
 ) -> int:
     """Load files as they appear, until interrupted. Write each file elsewhere and move it in when it is complete.
 
     Each load that finds new files prints one line. A load that fails ends the command.
     """
     sources, store = runs.resolve_paths(inputs, output, session["remote"])
+    options = runs.log_options(session)
     scans, warned = 0, set[str]()
     with open_session(**session, big=runs.is_big(sources)) as spark:
-        loader = Loader(spark, store, lambda _: None, max_bad_ratio)
+        loader = Loader(spark, store, lambda _: None, max_bad_ratio, options)
         try:
             while looks is None or scans < looks:
                 if scans:
@@ -53,7 +54,7 @@ def watch(
 def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
     """Load the new files, and print a summary if there were any."""
     loaded = loader.load(sources)
-    runs.warn(sorted(set(loaded.changed) - warned))
+    runs.warn(sorted(set(loaded.changed) - warned), loaded.unknown)
     warned.update(loaded.changed)
     if loaded.counts:
         rebalances = loader.store.read(loader.spark, REBALANCE).count()

@@ -10,7 +10,7 @@ BRONZE_LINE = table(
     ("source_file", STRING, "the file"),
     ("block_start", LONG, "offset of the part of the file that one task read, in bytes"),
     ("row_id", LONG, "consecutive number of the line in its part, from an arbitrary start"),
-    ("raw", STRING, "the line, unchanged"),
+    ("raw", STRING, "the line, unchanged but for invalid UTF-8; null for a whole file that cannot be read"),
     ("ingest_id", STRING, "hash of the file's path, size and modification time"),
     ("file_size", LONG, "size of the file at that time, in bytes"),
     ("ingested_at", TIMESTAMP, "time of the load"),
@@ -24,6 +24,8 @@ FILE = table(
     ("source_file", STRING, "the file"),
     ("ingest_id", STRING, "hash of the file's path, size and modification time"),
     ("file_size", LONG, "its size at that time, in bytes"),
+    ("cluster", STRING, "--cluster of the load"),
+    ("time_zone", STRING, "--time-zone of the load"),
     key="ingest_id",
     partitions=("batch",),
 )
@@ -49,6 +51,7 @@ QUARANTINE = table(
 )
 
 REASONS = {
+    "bad_file": "a compressed file that is cut off or damaged; nothing of it is loaded",
     "bad_json": "not a JSON object, or a column with the wrong type",
     "bad_line": "a line of the coordinator's log that starts like a known one and is cut off",
     "unknown_version": "a header with an unsupported schema version",
@@ -88,5 +91,6 @@ SOURCES = {
     "librdkafka": "log of a librdkafka client (debug=cgrp)",
     "kafka_python": "log of a kafka-python consumer",
     "aiokafka": "log of an aiokafka consumer",
+    "unknown": "another file: none of its lines is known, and all are ignored, with a warning",
 }
 """The types of input."""

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
-from ..bronze.lines import trace_id_of
+from ..bronze.lines import stem, trace_id_of
 from ..frames import select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
 from . import logs, trace_rows
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 TRACE_FILES = r"\.jsonl(\.|$)"
 """Files with this suffix are traces; the type of other files follows from their lines."""
 
-TRACE_LINE = r'^\s*\{.*"kind"\s*:'
+TRACE_LINE = rf'^\s*\{{.*"kind"\s*:|{trace_rows.PERFETTO}'
+
+UNKNOWN = "unknown"
+"""The source of a file without any known line."""
+
+DAMAGED = "the file is cut off or damaged; replace it under a new name"
 
 LONG_TRACE = 1_000_000
 """Largest trace whose sequence numbers are checked as one list; a longer list would need too much memory."""
@@ -39,12 +44,13 @@ _LINE_KEY = ["source_file", "block_start", "row_id"]
 class ParsedRows:
     """The rows of a load: possible events, and the `metadata` rows of traces and tests.
 
-    Several steps read them; `expensive` is the frame worth caching meanwhile.
+    Several steps read them; `expensive` is the frame worth caching meanwhile. `log_header` is silver/header for logs.
     """
 
     rows: DataFrame
     metadata: DataFrame
     expensive: DataFrame
+    log_header: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,23 @@ class IngestedRows:
     counts: DataFrame
 
 
-def parse_lines(lines: DataFrame) -> ParsedRows:
-    """Parse the rows of bronze/line. The type of a file follows from its name, else from its lines."""
-    rows = _with_raw(_parse(lines))
+def parse_lines(lines: DataFrame, cluster: str | None = None, time_zone: str = "UTC") -> ParsedRows:
+    """Parse the rows of bronze/line. The type of a file follows from its name, else from its lines.
+
+    The logs of brokers belong to `cluster`, or each to a cluster of its own; their times are in `time_zone`.
+    """
+    is_damaged = F.col("raw").isNull()
+    damaged = lines.where(is_damaged).select(
+        *PLACE,
+        F.lit("quarantine").alias("disposition"),
+        F.lit("bad_file").alias("reject_reason"),
+        F.lit(DAMAGED).alias("detail"),
+    )
+    rows, log_header = _parse(lines.where(~is_damaged), cluster, time_zone)
+    rows = _with_raw(rows.unionByName(damaged, allowMissingColumns=True))
     is_metadata = F.col("disposition").isin(*METADATA_KINDS) | (F.col("reject_reason") == "unknown_version")
     is_metadata = F.coalesce(is_metadata, F.lit(col=False))
-    return ParsedRows(rows.where(~is_metadata), rows.where(is_metadata), expensive=rows)
+    return ParsedRows(rows.where(~is_metadata), rows.where(is_metadata), expensive=rows, log_header=log_header)
 
 
 def parse_table(rows: DataFrame) -> ParsedRows:
@@ -79,9 +96,10 @@ def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
     """
     rows = _deduplicated(_known_versions(parsed), known)
     both = rows.unionByName(parsed.metadata, allowMissingColumns=True)
+    header = select_schema(parsed.metadata.where(F.col("disposition") == "header").select("header.*"), HEADER)
     return IngestedRows(
         event=_split_by_kind(select_schema(rows.where(F.col("disposition") == "event"), EVENT)),
-        header=select_schema(parsed.metadata.where(F.col("disposition") == "header").select("header.*"), HEADER),
+        header=header if parsed.log_header is None else header.unionByName(parsed.log_header),
         outcome=select_schema(parsed.metadata.where(F.col("disposition") == "test").select("outcome.*"), OUTCOME),
         quarantine=_quarantine_table(both),
         counts=_counts_table(both),
@@ -99,30 +117,48 @@ def digest() -> Column:
     return F.xxhash64(*EVENT.names)
 
 
-def _parse(lines: DataFrame) -> DataFrame:
+def _parse(lines: DataFrame, cluster: str | None, time_zone: str) -> tuple[DataFrame, DataFrame | None]:
+    """Return the rows of traces and logs, and the headers of the logs."""
     others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
     if others.isEmpty():
-        return trace_rows.parse_lines(lines)
+        return trace_rows.parse_lines(lines), None
     files = _log_files(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
     if files.isEmpty():
-        return trace_rows.parse_lines(lines)
+        return trace_rows.parse_lines(lines), None
     lines = lines.join(F.broadcast(files), "source_file", "left")
     traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
-    return trace_rows.parse_lines(traces).unionByName(_parse_logs(others), allowMissingColumns=True)
+    others = others.withColumns(_log_trace(cluster))
+    rows = trace_rows.parse_lines(traces).unionByName(_parse_logs(others, time_zone), allowMissingColumns=True)
+    return rows, select_schema(logs.records.watched(others.where(F.col("source") != UNKNOWN), time_zone), HEADER)
+
+
+def _log_trace(cluster: str | None) -> dict[str, Column]:
+    """Return the columns of a log's trace: that of its file, or for all brokers of a named cluster the same one."""
+    own, name = trace_id_of(F.col("source_file")), F.lit(cluster).cast("string")
+    is_shared = F.col("source").isin(*logs.BROKERS) & name.isNotNull()
+    return {
+        "trace_id": F.when(is_shared, F.md5(F.concat(F.lit("cluster "), name))).otherwise(own),
+        "cluster": F.when(is_shared, name),
+    }
 
 
 def _log_files(lines: DataFrame) -> DataFrame:
-    """Return the log files with their source: the first source whose mark matches any line."""
+    """Return the files that are no traces with their source: the first one whose mark matches any line.
+
+    The rotated files of a log count as one.
+    """
     marks = {"koordinator": TRACE_LINE, **logs.MARKS}
     rank = F.coalesce(*(F.when(F.col("raw").rlike(mark), number) for number, mark in enumerate(marks.values())))
-    ranks = lines.groupBy("source_file").agg(F.min(rank).alias("rank")).where("rank > 0")
-    return ranks.select("source_file", F.element_at(F.array(*map(F.lit, marks)), F.col("rank") + 1).alias("source"))
+    ranks = lines.groupBy("source_file").agg(F.coalesce(F.min(rank), F.lit(len(marks))).alias("rank"))
+    same_log = Window.partitionBy(stem(F.col("source_file")))
+    ranks = ranks.withColumn("rank", F.min("rank").over(same_log)).where("rank > 0")
+    names = F.array(*map(F.lit, (*marks, UNKNOWN)))
+    return ranks.select("source_file", F.element_at(names, F.col("rank") + 1).alias("source"))
 
 
-def _parse_logs(lines: DataFrame) -> DataFrame:
+def _parse_logs(lines: DataFrame, time_zone: str) -> DataFrame:
     """Parse the lines of logs; lines without an event are marked as ignored."""
-    lines = lines.withColumn("trace_id", trace_id_of(F.col("source_file")))
-    events = logs.parse(lines)
+    events = logs.parse(lines, time_zone)
     is_bad = F.col("reject_reason").isNotNull()
     events = events.select(
         *PLACE,

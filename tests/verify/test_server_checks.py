@@ -102,6 +102,14 @@ def removed_too_late(tale: Tale) -> None:
     silent(tale, SESSION_MS + 1001)
 
 
+def removed_by_a_late_emulator(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.beat("a")
+    tale.passes(SESSION_MS + 1001)
+    tale.line("lag", of_group=False, body={"lag_ms": 500})
+    tale.member("removed", "a", "session_expired")
+
+
 def full(tale: Tale, more: int) -> None:
     tale.member("added", "a", "member_join")
     tale.member("added", "b", "member_join")
@@ -214,6 +222,7 @@ def response_by_a_rule(tale: Tale) -> None:
 RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (correct_coordinator, {"S01", "S02", "S03", "S04", "S09", "S10"}),
     (removed_in_time, {"S06"}),
+    (removed_by_a_late_emulator, {"S06"}),
     (size_limit_kept, {"S07"}),
     (static_rejoin, {"S08"}),
     (response_by_a_rule, set()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from scenes.trace_tales import STABLE, Tale
+from scenes.trace_tales import EMPTY, STABLE, Tale
 
 from koordinator.pipeline.fold.trace_fold import fold
 
@@ -85,3 +85,56 @@ def test_a_heartbeat_that_stands_for_others_counts_for_all_of_them() -> None:
     found = {row["check_id"]: row for row in folded(tale.lines)["mart/verdict"]}
     assert (found["C04"]["status"], found["C04"]["n_evidence"]) == ("pass", 12)
     assert (found["S04"]["status"], found["S04"]["n_evidence"]) == ("pass", 13)
+
+
+def stays(tale: Tale, *more: Line) -> list[tuple[object, ...]]:
+    rows = folded([*tale.lines, *more])["silver/member_span"]
+    names = ("member_id", "member", "joined_seq", "left_seq", "end_reason")
+    return sorted((tuple(row.get(name) for name in names) for row in rows), key=lambda row: row[2])
+
+
+OLD, NEW = (f"one-{digit * 8}-{digit * 4}-{digit * 4}-{digit * 4}-{digit * 12}" for digit in "12")
+
+
+def bounced() -> Tale:
+    """Tell of a static member that is replaced, as a broker log does: without requests, and without the new id."""
+    tale = Tale()
+    tale.member("added", OLD, "member_join", "one")
+    tale.state(EMPTY, STABLE, 1)
+    tale.member("replaced", OLD, "fenced", "one")
+    return tale
+
+
+def test_a_static_member_stays_after_a_bounce() -> None:
+    tale = bounced()
+    assert stays(tale) == [(OLD, "one", 1, 3, "replaced"), (None, "one", 3, None, None)]
+    tale.member("added", "two-1", "member_join")
+    tale.member("removed", NEW, "session_expired")
+    assert [row for row in stays(tale) if row[1] == "one"] == [
+        (OLD, "one", 1, 3, "replaced"),
+        (NEW, "one", 3, 5, "session_expired"),
+    ]
+    assert [row["new_member"] for row in folded(tale.lines)["gold/fencing"]] == [NEW]
+
+
+def test_a_member_that_a_coordinator_loads_has_a_stay() -> None:
+    tale = Tale()
+    tale.member("loaded", "a", "loaded")
+    tale.member("removed", "a", "session_expired")
+    assert stays(tale) == [("a", "a", 1, 2, "session_expired")]
+
+
+def watched(until_ms: int) -> Line:
+    return {"kind": "watched", "seq": 2**62, "wall_ts": until_ms * 1000, "group_ts_us": until_ms * 1000}
+
+
+def test_the_state_of_a_group_lasts_until_the_end_of_its_log() -> None:
+    tale = Tale()
+    tale.state(EMPTY, STABLE, 1)
+    hours_ms = 1_000_000 + 12 * 3_600_000
+    (row,) = folded([*tale.lines, watched(hours_ms)])["gold/state_time"]
+    assert (row["state"], row["ms"]) == (STABLE, 12 * 3_600_000)
+    tale.passes(5)
+    tale.state(STABLE, "Dead", 1, "unloaded")
+    found = {row["state"]: row["ms"] for row in folded([*tale.lines, watched(hours_ms)])["gold/state_time"]}
+    assert found == {STABLE: 5, "Dead": 0}

@@ -19,12 +19,14 @@ from .patterns import fields, pattern_number
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_BROKERS = {"dms": dms, "server_log": server_log}
+BROKERS = {"dms": dms, "server_log": server_log}
+"""The logs of brokers, by source."""
+
 _CLIENTS = {"java": java, "librdkafka": librdkafka, "aiokafka": aiokafka, "kafka_python": kafka_python}
 
 _KNOWN = {"server_log": server_log.KNOWN, **{source: log.KNOWN for source, log in _CLIENTS.items()}}
 
-MARKS = {source: log.MARK for source, log in (_BROKERS | _CLIENTS).items()}
+MARKS = {source: log.MARK for source, log in (BROKERS | _CLIENTS).items()}
 """Pattern of a log's lines, by source. The source of a file is the first one whose pattern matches any of its lines."""
 
 CHANGES = {
@@ -45,17 +47,18 @@ CUT_OFF = "the line starts like one of the group coordinator, but is cut off or 
 _LINE_COLUMNS = ("raw", "ingest_id", "reject_reason", "detail")
 
 
-def parse(lines: DataFrame) -> DataFrame:
-    """Parse lines of bronze/line with `trace_id` and `source`; return their events.
+def parse(lines: DataFrame, time_zone: str = "UTC") -> DataFrame:
+    """Parse lines of bronze/line with `trace_id` and `source`; return their events. Times are in `time_zone`.
 
     The events have the columns of silver/event and the position of their line. A line may have several events, or none.
     A line of the group coordinator or a client that cannot be read gets a `reject_reason` (one of schema.REASONS) and a
     `detail`.
     """
     source, text = F.col("source"), F.col("text")
-    rows = records.records(lines, {name: log.RELEVANT for name, log in (_BROKERS | _CLIENTS).items()})
+    rows = records.records(lines, {name: log.RELEVANT for name, log in (BROKERS | _CLIENTS).items()})
     message = F.when(source == "server_log", server_log.message(text)).otherwise(text)
-    rows = rows.withColumns({"wall_us": records.wall_us(text), "message": message})
+    rows = rows.withColumns({"wall_us": records.wall_us(text, time_zone), "message": message})
+    rows = records.in_order(rows, time_zone)
     rows = rows.withColumn("number", pattern_number(source, F.col("message"), _KNOWN))
     rows = rows.withColumns(fields(F.col("message"), F.col("number"), _KNOWN))
     is_dms = source == "dms"

@@ -32,7 +32,7 @@ _PREPARING, _COMPLETING, _STABLE = "PreparingRebalance", "CompletingRebalance", 
 
 
 def events(lines: DataFrame) -> DataFrame:
-    """Return one row for each event, and for each line with a `detail`. Expects the fields, `message` and `wall_us`."""
+    """Return one row for each event, and for each line with a `detail`. Expects the fields, `message` and the times."""
     lines = lines.withColumns(_reason_columns())
     lines = lines.select("*", F.posexplode(_parts()).alias("pos", "part"))
     lines = lines.withColumns({name: F.col(f"part.{name}") for name in _PART}).drop("part")
@@ -56,7 +56,7 @@ def _reason_columns() -> dict[str, Column]:
 
 def _parts() -> Column:
     """Return the events of a line, in order."""
-    time, member = {"group_us": F.col("wall_us")}, F.col("member_id")
+    time, member = {"group_us": F.col("clock_us")}, F.col("member_id")
     generation = F.col("generation").try_cast("int")
     sizes = F.to_json(F.struct(*(F.col(name).try_cast("int").alias(name) for name in ("n_members", "n_static"))))
     size = {"body": F.when(F.col("n_members").isNotNull(), sizes)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from .patterns import client_line
 
-MARK = r"\[Consumer (?:instanceId=[^\]]*, )?clientId=[^\]]*, groupId=[^\]]*\]"
+MARK = r"\[Consumer (?:instanceId=.*, )?clientId=.*, groupId=.*\]"
 """The prefix of every message of a consumer with a group."""
 
 RELEVANT = MARK
 
 _CONSUMER = (
-    r"\[Consumer (?:instanceId=(?P<instance_id>[^\]]*), )?"
-    r"clientId=(?P<client_id>[^\]]*), groupId=(?P<group_id>[^\]]*)\] "
+    r"\[Consumer (?:instanceId=(?P<instance_id>.*?), )?"
+    r"clientId=(?P<client_id>.*?), groupId=(?P<group_id>.*?)\] "
 )
 _GENERATION = r"(?:Generation\{generationId=)?(?P<generation>\d+)(?:, memberId='(?P<member_id>[^']*)')?"
 _LOGGER = r"(?: \([\w.$]+\))?\s*\Z"

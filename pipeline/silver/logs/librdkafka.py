@@ -9,7 +9,7 @@ MARK = r"\[thrd:[^\]]*\]: "
 
 RELEVANT = r"\[thrd:[^\]]*\]: .*(?:[Gg]roup|rebalance|poll interval)"
 
-_CLIENT = r"(?P<client_id>[^|\[\s]+)#\w+-\d+\]?\|? \[thrd:[^\]]*\]: (?:\S+: )?"
+_CLIENT = r"(?:\|\w+\||\[|\s|^)(?P<client_id>[^|\s]+?)#\w+-\d+\]?\|? \[thrd:[^\]]*\]: (?:\S+: )?"
 _GROUP = r'[Gg]roup "(?P<group_id>[^"]*)"'
 
 

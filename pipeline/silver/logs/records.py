@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from . import layouts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,14 +20,21 @@ if TYPE_CHECKING:
 
 PLACE = ("source_file", "block_start", "row_id")
 
-BEGINS = r"^(?:[\w.-]+ +\| )?[^\d]{0,40}\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|^%\d\|\d+\.\d{3}\||^\s*\{"
-"""Start of a record: a date and time, optionally after a container's name; a librdkafka prefix; or a JSON object."""
+BEGINS = r"^[^\d]{0,40}\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|^%\d\|\d+\.\d{3}\||^\s*\{"
+"""Start of a record: a date and time, a librdkafka prefix, or a JSON object."""
 
 _TIME = r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{1,6}))?\d*(Z|[+-]\d\d:?\d\d)?"
+_HAS_TIME = r"^.{0,120}?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d|^%\d\||\"(?:epochSecond|timeMillis)\""
 _TIME_OF_LIBRDKAFKA = r"^%\d\|(\d+)\.(\d{3})\|"
 
-RANK_BITS = 21
-"""Bits of `seq` that distinguish events of the same millisecond."""
+NODE_BITS = 11
+"""Bits of `seq` that distinguish the brokers of a cluster; the others are microseconds."""
+
+LATE_US = 500
+"""Microseconds that `seq` adds in the first millisecond of a file, where the file before it may have events."""
+
+HOUR_US = 3_600_000_000
+SECOND_US = 1_000_000
 
 
 def in_file(*columns: str) -> WindowSpec:
@@ -46,17 +55,19 @@ def records(lines: DataFrame, patterns: Mapping[str, str]) -> DataFrame:
 
     `patterns` match their first lines, by source.
     """
-    lines = lines.withColumn("is_relevant", matches(F.col("source"), F.col("raw"), patterns))
-    lines = lines.withColumn("begins", F.col("raw").rlike(BEGINS))
+    lines = layouts.with_plain(lines.withColumn("line", F.col("raw")), "line")
+    lines = lines.withColumn("is_relevant", matches(F.col("source"), F.col("line"), patterns))
+    lines = lines.withColumn("begins", F.col("line").rlike(BEGINS))
     # other lines are only needed for their position
-    lines = lines.withColumn("raw", F.when(F.col("is_relevant") | ~F.col("begins"), F.col("raw")))
+    is_needed = F.col("is_relevant") | ~F.col("begins")
+    lines = lines.withColumns({name: F.when(is_needed, F.col(name)) for name in ("raw", "line")})
     heads = F.when(F.col("begins"), F.col("is_relevant"))
     lines = lines.withColumn(
         "continues", ~F.col("begins") & F.coalesce(F.last(heads, ignorenulls=True).over(in_file()), F.expr("false"))
     )
     lines = lines.where(F.col("is_relevant") | F.col("continues"))
     number = F.sum(F.when(F.col("continues"), 0).otherwise(1)).over(in_file())
-    pieces = F.sort_array(F.collect_list(F.struct("block_start", "row_id", "raw")))
+    pieces = F.sort_array(F.collect_list(F.struct("block_start", "row_id", "raw", "line")))
     same = (F.first(name).alias(name) for name in ("trace_id", "source", "ingest_id"))
     records_ = lines.withColumn("record", number).groupBy("source_file", "record").agg(pieces.alias("pieces"), *same)
     first = F.col("pieces")[0]
@@ -66,33 +77,64 @@ def records(lines: DataFrame, patterns: Mapping[str, str]) -> DataFrame:
         "ingest_id",
         "source_file",
         *(first[name].alias(name) for name in ("block_start", "row_id", "raw")),
-        F.array_join(F.transform("pieces", lambda piece: piece["raw"]), "\n").alias("text"),
+        F.array_join(F.transform("pieces", lambda piece: piece["line"]), "\n").alias("text"),
     )
 
 
-def wall_us(text: Column) -> Column:
+def wall_us(text: Column, time_zone: str) -> Column:
     """Return the time of a record in microseconds since the epoch; null if it has none.
 
-    A time without a zone is in the zone of the session.
+    A time without a zone is in `time_zone`, and in the repeated hour of autumn in its first occurrence.
     """
     parts = [F.regexp_extract(text, _TIME, number) for number in (1, 2, 3, 4)]
     date, time, fraction, zone = parts
-    stamp = F.concat(
-        date, F.lit(" "), time, F.lit("."), F.rpad(fraction, 6, "0"), F.regexp_replace(zone, r"(\d\d)(\d\d)$", "$1:$2")
-    )
+    offset = F.when(zone == "", F.lit(f" {time_zone}")).otherwise(F.regexp_replace(zone, r"(\d\d)(\d\d)$", "$1:$2"))
+    stamp = F.concat(date, F.lit(" "), time, F.lit("."), F.rpad(fraction, 6, "0"), offset)
     seconds, millis = (F.regexp_extract(text, _TIME_OF_LIBRDKAFKA, number).try_cast("bigint") for number in (1, 2))
     return F.coalesce(seconds * 1_000_000 + millis * 1_000, F.unix_micros(stamp.try_cast("timestamp")))
 
 
-def with_seq(events: DataFrame) -> DataFrame:
-    """Add `seq`: the millisecond, and the rank of the event within that millisecond of its file.
+def in_order(records_: DataFrame, time_zone: str) -> DataFrame:
+    """Move times of the second hour of autumn, and add `clock_us`: the time by a clock that is never set back.
 
-    So `seq` depends neither on where a log was split into files nor on the files' names. The first events of a file may
-    share a millisecond with the end of the file before; they get higher ranks.
+    The order of lines counts. After the clock was set back in the hour that occurs twice, lines belong to its second
+    occurrence. While any other clock that was set back catches up, `clock_us` stands still.
     """
-    events = events.withColumn("ms", F.expr("wall_us div 1000"))
+    wall, before = F.col("wall_us"), F.lag("wall_us").over(in_file())
+    local, later = (
+        F.from_utc_timestamp(F.timestamp_micros(us), time_zone).cast("string") for us in (wall, wall + HOUR_US)
+    )
+    repeated = F.coalesce(F.substring(local, 1, 19) == F.substring(later, 1, 19), F.lit(col=False))
+    set_back = F.coalesce(before - wall >= SECOND_US, F.lit(col=False))
+    records_ = records_.withColumns({"repeated": repeated, "set_back": set_back & repeated})
+    again = F.col("repeated") & F.max("set_back").over(in_file())
+    records_ = records_.withColumn("wall_us", F.when(again, wall + HOUR_US).otherwise(wall))
+    return records_.withColumn("clock_us", F.max("wall_us").over(in_file())).drop("repeated", "set_back")
+
+
+def with_seq(events: DataFrame) -> DataFrame:
+    """Add `seq`: the time in microseconds, at least one more than that of the event before it in the file; the broker.
+
+    So `seq` depends neither on where a log was split into files nor on the files' names, and the logs of several
+    brokers can be merged. The first events of a file may share a millisecond with the end of the file before.
+    """
     order = ("block_start", "row_id", "pos")
-    first_ms = F.first("ms").over(Window.partitionBy("source_file").orderBy(*order))
-    rank = F.row_number().over(Window.partitionBy("source_file", "ms").orderBy(*order))
-    late = F.when(F.col("ms") == first_ms, 1 << (RANK_BITS - 1)).otherwise(0)
-    return events.withColumn("seq", F.shiftleft("ms", RANK_BITS) + late + rank)
+    in_log = Window.partitionBy("source_file").orderBy(*order)
+    events = events.withColumns({"n": F.row_number().over(in_log), "ms": F.expr("clock_us div 1000")})
+    late = F.when(F.col("ms") == F.first("ms", ignorenulls=True).over(in_log), LATE_US).otherwise(0)
+    ahead_us = F.max(F.col("clock_us") + late - F.col("n")).over(in_log)
+    node = F.coalesce("node", F.lit(0)).bitwiseAND((1 << NODE_BITS) - 1)
+    return events.withColumn("seq", F.shiftleft(ahead_us + F.col("n"), NODE_BITS) + node)
+
+
+def watched(lines: DataFrame, time_zone: str) -> DataFrame:
+    """Return the columns of silver/header for each log: the times of its first and its last line, and its cluster."""
+    begun, place = lines.where(F.col("raw").rlike(_HAS_TIME)), F.struct("block_start", "row_id")
+    ends = begun.groupBy("trace_id", "source", "cluster", "source_file").agg(
+        F.min_by("raw", place).alias("first"), F.max_by("raw", place).alias("last")
+    )
+    names = {"wall_us": "first", "watched_us": "last"}
+    for name in names.values():
+        ends = layouts.with_plain(ends, name)
+    times = (wall_us(F.col(name), time_zone).alias(us) for us, name in names.items())
+    return ends.select("trace_id", "source", "cluster", *times)

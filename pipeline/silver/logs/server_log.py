@@ -23,7 +23,9 @@ RELEVANT = MARK
 
 NODE = r"\[Group(?:Coordinator|MetadataManager) (?:id=|brokerId=)?(\d+)"
 
-_MESSAGE = rf"(?s){MARK}:? (.*?)(?: \([\w.$]+\))?\s*\z"
+_MESSAGE = rf"(?s){MARK}:? (.*?)(?: \([\w.$]+\)(?: \[[^\]]*\])?)?\s*\z"
+"""The message; a logger may follow, and in Strimzi's layout the thread."""
+
 _PARTITION = r"(?: \(__consumer_offsets-\d+\))?"
 _GROUP = "(?P<group_id>.+)"
 _MEMBER = "(?P<member_id>.+)"
@@ -67,6 +69,10 @@ STATES = (
     LinePattern(
         rf"^\[GroupId={_GROUP}\] Unloading group metadata for generation (?P<generation>\d+)\.?\Z",
         {"kind": "state", "state_to": "Dead", "cause": "unloaded"},
+    ),
+    LinePattern(
+        rf"^\[GroupId {_GROUP}\] Converted the classic group to a consumer group\.?\Z",
+        {"kind": "state", "state_to": "Dead", "cause": "group_upgrade"},
     ),
     LinePattern(
         rf"^Loaded classic group {_GROUP} with (?P<n_members>[1-9]\d*) members\.?\Z",
@@ -171,9 +177,13 @@ CAUSES = (
 _MEMBER_PATTERN = (
     r"(?s)^(?:Adding new member|Member|[Ll]eader|[Rr]emoving member|Updating metadata for(?: static)? member"
     r"|Group's selectedProtocol will change because static member|explicit `LeaveGroup` request for \(|.*\(member:)"
-    r" ?(.+?)(?: with group | with instance | (?:is )?joining | re-joining | on | during |, |\)|; client reason: |\Z)"
+    r" ?(.+?)(?: with group | with instance | (?:is )?joining | re-joining | on | during |, |\)(?: members)?\.?\z"
+    r"|; client reason: |\z)"
 )
-_INSTANCE_PATTERN = r"(?s) with (?:group )?instance ?id (?:Some\()?(.+?)\)?(?:; client reason: | joined with |\Z)"
+_INSTANCE_PATTERNS = tuple(
+    rf"(?s) with (?:group )?instance ?id {name}(?:; client reason: | joined with |\z)"
+    for name in (r"Some\((.+?)\)", "(.+?)")
+)
 _CLIENT_REASON_PATTERN = r"(?s); client reason: (.*)\Z"
 _REMOVED_PATTERN = r"(?s)^Removing (?:\w+\(|\[)(.+)[)\]] on pending sync request expiration"
 
@@ -203,7 +213,7 @@ def trigger(reason: Column) -> Column:
 
 def instance(reason: Column) -> Column:
     """Return that member's group.instance.id."""
-    instance_id = _part(reason, _INSTANCE_PATTERN)
+    instance_id = F.coalesce(*(_part(reason, pattern) for pattern in _INSTANCE_PATTERNS))
     return F.when(~instance_id.isin("None", "null"), instance_id)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from koordinator.pipeline.file_streams import LogOptions
+
 TRACES = Path(__file__).parents[2] / "pages" / "traces"
 
 READ_COLUMNS = {
@@ -64,9 +66,11 @@ def put(folder: Path, name: str, lines: Sequence[str]) -> Path:
     return path
 
 
-def load(spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0) -> LoadResult:
+def load(
+    spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0, options: LogOptions | None = None
+) -> LoadResult:
     """Load everything in some folders once."""
-    return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio).load([*map(str, inputs)])
+    return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio, options).load([*map(str, inputs)])
 
 
 def copied(store: Path, to: Path) -> Path:
