@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import click
-from measuring import codecs, controlled, crowds, groups, heartbeats, memory, neighbours, rows, starting
+from measuring import codecs, controlled, crowds, groups, heartbeats, memory, neighbours, rows, starting, transactions
 from rich.console import Console
 
 import koordinator
@@ -27,6 +27,7 @@ PARTS = {
     "memory": memory.rows,
     "puppets": crowds.rows,
     "start": starting.rows,
+    "transactions": transactions.rows,
 }
 
 

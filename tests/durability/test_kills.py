@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_acknowledged_commits_survive_sigkill_and_static_members_go_on_without_a_rebalance(tmp_path: Path) -> None:
+def test_commits_and_transactions_survive_sigkill_and_static_members_go_on_without_a_rebalance(
+    tmp_path: Path,
+) -> None:
     figures = soak(tmp_path / "data", kills=4, seed=7)
     assert figures.kills == 4
     assert (figures.lost, figures.disturbed) == ([], [])
     assert figures.commits > figures.kills, figures
     assert figures.records > 5, figures
+    assert figures.transactions > 5, figures
 
 
 def produced(link: BrokerConnection, value: bytes) -> Error:

@@ -1,4 +1,5 @@
-"""`make soak`: SIGKILL the server at random moments, on a data directory, while static members commit."""
+"""`make soak`: SIGKILL the server at random moments, on a data directory, while static members commit and
+transactions run."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every member is a thread with one connection. It commits, produces, sends heartbeats, and remembers each
 acknowledgement. After a kill it waits for the next server and continues as the same member: any error then is a
-disturbance, and any acknowledged data that is missing is lost.
+disturbance, and any acknowledged data that is missing is lost. Transactional producers run beside them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from brokers import transactional_soak
+from brokers.transactional_soak import TransactionalProducer
 from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.client.errors import ClientError
 from koordinator.emulator.storage.data_dir import LOG
@@ -37,6 +39,9 @@ ANSWER_S = 20
 
 TOPIC = "t"
 
+PRODUCERS = 2
+"""Transactional producers, one for each version of transactions."""
+
 
 @dataclass
 class Figures:
@@ -45,6 +50,7 @@ class Figures:
     kills: int = 0
     commits: int = 0
     records: int = 0
+    transactions: int = 0
     lost: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
     cut_off: int = 0
@@ -54,6 +60,7 @@ class Figures:
         times = sorted(self.first_heartbeat_s)
         return (
             f"kills {self.kills}, commits acknowledged {self.commits}, records acknowledged {self.records}, "
+            f"transactions committed {self.transactions}, "
             f"lost {len(self.lost)}, members disturbed {len(self.disturbed)}, torn writes cut off {self.cut_off}, "
             f"restart to first heartbeat answered {times[len(times) // 2]:.2f} s (median), {times[-1]:.2f} s (most)"
         )
@@ -265,15 +272,19 @@ class Lives:
 
 
 def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
-    """Kill the server `kills` times at random moments, while members of two groups commit."""
+    """Kill the server `kills` times at random moments, while members of two groups commit and transactions run."""
     chance, figures = random.Random(seed), Figures()
-    arguments = ("--topic", f"{TOPIC}:{members}", "--config", "group.initial.rebalance.delay.ms=1000")
+    topics = ("--topic", f"{TOPIC}:{members}", "--topic", f"{transactional_soak.TOPIC}:{PRODUCERS}")
+    arguments = (*topics, "--config", "group.initial.rebalance.delay.ms=1000")
     server = Server(directory, 0, *arguments)
     lives = Lives(server.address, figures, members)
     clients = [Member(number, f"g{number % 2}", figures, lives) for number in range(members)]
+    producers = [
+        TransactionalProducer(number, random.Random(f"{seed} {number}"), figures, lives) for number in range(PRODUCERS)
+    ]
     try:
-        for client in clients:
-            client.start()
+        for thread in (*clients, *producers):
+            thread.start()
         for client in clients:
             assert lives.settled.acquire(timeout=READY_S), f"{client.name} has not joined: {client.died}"
         for _ in range(kills):
@@ -287,8 +298,8 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
         time.sleep(0.2)
     finally:
         lives.over.set()
-        for client in clients:
-            client.join(ANSWER_S)
+        for thread in (*clients, *producers):
+            thread.join(ANSWER_S)
         said = server.end(signal.SIGTERM)
     assert not said, said
     for client in clients:
@@ -297,4 +308,7 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
         assert not found.damage
         there = {record.value for _, batch in found.batches for record in read_records(batch)}
         figures.lost += [f"{client.name}: record {value!r}" for value in client.records if value not in there]
+    for producer in producers:
+        assert producer.died is None, producer.died
+        figures.lost += producer.judge(directory)
     return figures

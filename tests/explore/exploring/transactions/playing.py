@@ -47,6 +47,9 @@ SETTLE_S = 3.0
 STUCK_S = 0.1
 """The limit of later waits in a sequence with a stuck transaction."""
 
+LOOK_EVERY = 3
+"""Every third outcome has all that the step may have changed; the others have the answer and the transactions."""
+
 POLL_S = 0.005
 TIMEOUT_MS = 60_000
 SHORT_TIMEOUT_MS = 1_500
@@ -128,12 +131,15 @@ class Playing:
             except ConnectionLost:
                 self.close()
                 result = "closed the connection"
-            self._settle()
-            self.outcomes.append({"answer": self._plain(result)} | self._sight())
+            outcome = {"answer": self._plain(result), "transactions": self._settled()}
+            if len(self.outcomes) % LOOK_EVERY == 0:
+                outcome |= self._sight()
+            self.outcomes.append(outcome)
 
     def finish(self) -> None:
         """Add what consumers read."""
-        self.outcomes.append({f"fetch {level}": self._plain(self._fetched(level)) for level in (0, 1)})
+        fetched = {f"fetch {level}": self._plain(self._fetched(level)) for level in (0, 1)}
+        self.outcomes.append(fetched | self._sight())
         self.close()
 
     def close(self) -> None:
@@ -142,17 +148,30 @@ class Playing:
             self._link.close()
             self._link = None
 
-    def _settle(self) -> None:
+    def _settled(self) -> list[object]:
+        """Wait for markers under way; return the transactional ids as DescribeTransactions shows them."""
         limit = time.monotonic() + (STUCK_S if self._is_stuck else SETTLE_S)
-        while time.monotonic() < limit:
-            states = {row.transaction_state for row in self._described().transaction_states}
-            if not any(state.startswith("Prepare") for state in states):
-                # the old group coordinator applies markers in the background
-                unstable = any(error == Error.UNSTABLE_OFFSET_COMMIT for error, _ in self._offsets(stable=True))
-                if "Ongoing" in states or not unstable:
-                    return
+        while True:
+            rows = sorted(self._described().transaction_states, key=lambda row: row.transactional_id)
+            is_stuck = any(row.transaction_state.startswith("Prepare") for row in rows)
+            if not is_stuck or time.monotonic() > limit:
+                break
             time.sleep(POLL_S)
-        self._is_stuck = True
+        self._is_stuck |= is_stuck
+        return [
+            (
+                row.error_code,
+                row.transaction_state,
+                row.transaction_timeout_ms,
+                row.transaction_start_time_ms > 0,
+                row.producer_id if row.error_code else self._name(row.producer_id),
+                row.producer_epoch,
+                # the partition of the group's offsets depends on its name
+                [sorted(topic.partitions) for topic in row.topics if topic.topic == self.topic],
+                sum(len(topic.partitions) for topic in row.topics if topic.topic != self.topic),
+            )
+            for row in rows
+        ]
 
     # -- what can be seen ------------------------------------------------------------------------------------
 
@@ -164,20 +183,6 @@ class Playing:
             0,
         )
         return {
-            "transactions": [
-                (
-                    row.error_code,
-                    row.transaction_state,
-                    row.transaction_timeout_ms,
-                    row.transaction_start_time_ms > 0,
-                    row.producer_id if row.error_code else self._name(row.producer_id),
-                    row.producer_epoch,
-                    # the partition of the group's offsets depends on its name
-                    [sorted(topic.partitions) for topic in row.topics if topic.topic == self.topic],
-                    sum(len(topic.partitions) for topic in row.topics if topic.topic != self.topic),
-                )
-                for row in sorted(self._described().transaction_states, key=lambda row: row.transactional_id)
-            ],
             "producers": [
                 sorted(
                     (
@@ -454,7 +459,7 @@ class Playing:
     def time_out(self, slot: int) -> object:
         """Begin a transaction with a short timeout, and wait until it is aborted."""
         answers = [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS)]
-        self._settle()
+        self._settled()
         answers += [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS), self.add(slot, "current", (0,), 3)]
         limit = time.monotonic() + SHORT_TIMEOUT_MS / 1000 + SETTLE_S
         while time.monotonic() < limit:

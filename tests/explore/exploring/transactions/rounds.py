@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from koordinator.client.connection import Address
 
 AT_ONCE = 6
-BATCH = 100
+BATCH = 50
 """The sequences between two restarts of the broker."""
 
 CREATE_S = 60
