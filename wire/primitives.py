@@ -78,12 +78,16 @@ def uvarint(value: int) -> bytes:
 
 def _read(io: BytesIO, length: int) -> bytes:
     """Read exactly `length` bytes; a negative length is an invalid null."""
-    if length < 0:
-        raise Malformed("null, or a negative length, in a field that is not nullable")
     data = io.read(length)
     if len(data) != length:
-        raise Malformed(f"{length} bytes expected, {len(data)} received")
+        raise _truncated(length, data)
     return data
+
+
+def _truncated(length: int, data: bytes) -> Malformed:
+    if length < 0:
+        return Malformed("null, or a negative length, in a field that is not nullable")
+    return Malformed(f"{length} bytes expected, {len(data)} received")
 
 
 def _read_length16(io: BytesIO) -> int:
@@ -101,7 +105,11 @@ def _read_length32(io: BytesIO) -> int:
 
 def read_string(io: BytesIO) -> str:
     """Read a string after its int16 length."""
-    return _read(io, _read_length16(io)).decode()
+    length: int = _INT16.unpack(io.read(2))[0]
+    data = io.read(length)
+    if len(data) != length:
+        raise _truncated(length, data)
+    return data.decode()
 
 
 def read_nullable_string(io: BytesIO) -> str | None:
@@ -168,7 +176,11 @@ def write_nullable_compact_string(value: str | None, io: BytesIO) -> None:
 
 def read_bytes(io: BytesIO) -> bytes:
     """Read bytes after their int32 length."""
-    return _read(io, _read_length32(io))
+    length: int = _INT32.unpack(io.read(4))[0]
+    data = io.read(length)
+    if len(data) != length:
+        raise _truncated(length, data)
+    return data
 
 
 def read_nullable_bytes(io: BytesIO) -> bytes | None:

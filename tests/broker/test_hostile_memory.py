@@ -105,7 +105,7 @@ class TestJoinGroup:
 
     def test_10_000_protocols_are_as_good_as_one(self) -> None:
         wire = Wire()
-        many = [(f"protocol {number}", b"m" * 10) for number in range(10_000)]
+        many = [(f"protocol {number}", bytes(10)) for number in range(10_000)]
         first, second = wire.connect(), wire.connect()
 
         for peer in (first, second):
