@@ -213,3 +213,16 @@ def test_no_operation_syncs_files_on_the_loop_thread(tmp_path: Path, monkeypatch
         monkeypatch.undo()
     assert len(syncing) > len(script)
     assert "koordinator" not in syncing
+
+
+def test_a_clock_that_jumps_by_itself_waits_for_its_writes_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Emulator({"t": 1}, profile="kafka-defaults", clock="auto", data_dir=tmp_path) as cluster:
+        syncing, group = noted_syncs(monkeypatch), cluster.group("g")
+        group.puppet("a").join()
+        group.wait_stable(members=1)
+        assert "auto" in {event.get("cause") for event in group.events() if event["kind"] == "clock"}
+        monkeypatch.undo()
+    assert syncing
+    assert "koordinator" not in syncing
