@@ -7,6 +7,7 @@ same result. Pending batches are finished before new ones start: a trace keeps t
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,8 @@ class Loader:
 
         Raises JobRefused, also if another load writes to the store, TooManyBad, and Spark's own exceptions.
         """
-        with locked(self.store.root):
+        # with Spark Connect the store is the server's
+        with nullcontext() if is_remote() else locked(self.store.root):
             return self._load(inputs)
 
     def _load(self, inputs: Sequence[str]) -> LoadResult:

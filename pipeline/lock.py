@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.storage.files import Files
+from koordinator.emulator.storage.files import File, Files
 
 from .job_errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+NAME = "lock"
+"""The lock file in the store's folder; it names its owner."""
 
 
 @contextmanager
@@ -23,29 +26,35 @@ def locked(root: str) -> Iterator[None]:
 
     The system releases the lock when the process ends. Raises JobRefused with the owner and the time of another load.
     """
-    path = root.removeprefix("file:")
-    if "://" in path:
+    folder = root.removeprefix("file:")
+    file = None if "://" in folder else _open(Path(folder))
+    if file is None:
         yield
         return
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = Files().open(folder / "lock")
     try:
         try:
             file.lock()
         except OSError as error:
-            raise JobRefused(f"{root}: {_owner(folder / 'lock')} is loading into it: wait until it ends") from error
+            raise JobRefused(f"{root}: {_owner(Path(folder))} is loading into it: wait until it ends") from error
         now = datetime.now(UTC).isoformat(" ", "seconds")
-        owner = f"process {os.getpid()} on {platform.node()}, since {now},"
         file.truncate(0)
-        file.write(0, owner.encode())
+        file.write(0, f"process {os.getpid()} on {platform.node()}, since {now},".encode())
         yield
     finally:
         file.close()
 
 
-def _owner(lock: Path) -> str:
+def _open(folder: Path) -> File | None:
+    """Open the lock file. Return None if that is impossible: Spark will say why, or has the folder elsewhere."""
     try:
-        return lock.read_text(encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        return Files().open(folder / NAME)
+    except OSError:
+        return None
+
+
+def _owner(folder: Path) -> str:
+    try:
+        return (folder / NAME).read_text(encoding="utf-8")
     except OSError:  # pragma: no cover - on Windows nobody else may read a locked file
         return "another process"

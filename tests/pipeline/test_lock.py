@@ -52,3 +52,9 @@ def test_a_store_elsewhere_has_no_lock(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     with locked("hdfs://namenode/store"), locked("hdfs://namenode/store"):
         assert list(Path().iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_left_to_spark_to_explain(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with locked(str(tmp_path / "file" / "store")):
+        pass
