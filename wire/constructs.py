@@ -29,7 +29,7 @@ from construct import CodeGen, Construct
 from . import primitives
 from .primitives import Malformed
 
-FAILED_PARSE = (Malformed, IndexError, struct.error, UnicodeDecodeError)
+FAILED_PARSE = (Malformed, IndexError, struct.error)
 """The errors of compiled parsing; interpreted parsing raises Malformed."""
 
 FAILED_BUILD = (ValueError, TypeError, AttributeError, struct.error, OverflowError)

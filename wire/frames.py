@@ -116,13 +116,13 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
         raise Malformed(served or f"there is no api {key}")
     begin = _REQUEST.size
     end = begin + max(length, 0)
-    if length < -1 or end > len(request):
+    if end > len(request):
         raise Malformed(f"a {APIS[key].name}Request v{version}: {length} bytes of client id in {len(request)}")
     try:
-        client_id = None if length < 0 else request[begin:end].decode()
+        client_id = None if length < 0 else request[begin:end].decode(errors="replace")
         if has_tags:
             end = _end_of_tags(request, end)
-    except (Malformed, IndexError, struct.error, UnicodeDecodeError) as error:
+    except (Malformed, IndexError, struct.error) as error:
         raise Malformed(f"the header of a {APIS[key].name}Request v{version}: {error}") from None
     return RequestHeader(key, version, correlation_id, client_id), end
 

@@ -1,9 +1,9 @@
 """The primitive types of messages: functions that read them from and write them to a stream.
 
 A `read_x(io)` consumes a value from the stream. Invalid bytes raise Malformed; missing bytes of a number may also raise
-IndexError or struct.error, and invalid UTF-8 raises UnicodeDecodeError. koordinator.wire.codec converts all of these to
-Malformed. A `write_x(value, io)` raises Python's own error for a value of another type; the codec converts it to
-ValueError.
+IndexError or struct.error. koordinator.wire.codec converts all of these to Malformed. As in Kafka, bytes of a string
+that are not UTF-8 are replaced by U+FFFD, and any negative length of a nullable value is null. A `write_x(value, io)`
+raises Python's own error for a value of another type; the codec converts it to ValueError.
 
 "Compact" is the encoding of flexible versions (KIP-482): lengths and counts are uvarints, increased by one so that 0 is
 null. Lengths and counts come from the peer, so the bytes are read before memory is allocated for them.
@@ -109,13 +109,13 @@ def read_string(io: BytesIO) -> str:
     data = io.read(length)
     if len(data) != length:
         raise _truncated(length, data)
-    return data.decode()
+    return data.decode("utf-8", "replace")
 
 
 def read_nullable_string(io: BytesIO) -> str | None:
-    """Read a string after its int16 length; -1 is None."""
+    """Read a string after its int16 length; a negative one is None."""
     length = _read_length16(io)
-    return None if length == -1 else _read(io, length).decode()
+    return None if length < 0 else _read(io, length).decode("utf-8", "replace")
 
 
 def read_compact_string(io: BytesIO) -> str:
@@ -126,7 +126,7 @@ def read_compact_string(io: BytesIO) -> str:
         raise Malformed("null" if length < 0 else f"{length} bytes expected, {len(data)} received")
     if length > STRING_BYTES_MAX:
         raise _too_long(length)
-    return data.decode()
+    return data.decode("utf-8", "replace")
 
 
 def read_nullable_compact_string(io: BytesIO) -> str | None:
@@ -134,7 +134,7 @@ def read_nullable_compact_string(io: BytesIO) -> str | None:
     length = read_uvarint(io)
     if length > STRING_BYTES_MAX + 1:
         raise _too_long(length - 1)
-    return _read(io, length - 1).decode() if length else None
+    return _read(io, length - 1).decode("utf-8", "replace") if length else None
 
 
 def _too_long(length: int) -> Malformed:
@@ -184,9 +184,9 @@ def read_bytes(io: BytesIO) -> bytes:
 
 
 def read_nullable_bytes(io: BytesIO) -> bytes | None:
-    """Read bytes after their int32 length; -1 is None."""
+    """Read bytes after their int32 length; a negative one is None."""
     length = _read_length32(io)
-    return None if length == -1 else _read(io, length)
+    return None if length < 0 else _read(io, length)
 
 
 def read_compact_bytes(io: BytesIO) -> bytes:
@@ -255,9 +255,9 @@ def read_count(io: BytesIO) -> int:
 
 
 def read_nullable_count(io: BytesIO) -> int | None:
-    """Read an int32 count; -1 is None."""
+    """Read an int32 count; a negative one is None."""
     count = _read_length32(io)
-    return None if count == -1 else _require_count(io, count)
+    return None if count < 0 else _require_count(io, count)
 
 
 def read_compact_count(io: BytesIO) -> int:
@@ -381,12 +381,8 @@ def skip_tags(io: BytesIO) -> None:
 
 
 def _read_tags(io: BytesIO, count: int) -> Iterator[tuple[int, bytes]]:
-    seen = set()
     for _ in range(count):
         tag = read_uvarint(io)
-        if tag in seen:
-            raise Malformed(f"tag {tag} is repeated")
-        seen.add(tag)
         yield tag, _read(io, read_uvarint(io))
 
 

@@ -81,6 +81,8 @@ class Broker:
         self._api_table = ApiTable(settings)
         self._recorder = TraceRecorder(node, trace)
         self._connections: dict[int, Connection] = {}
+        self._closed: dict[int, Connection] = {}
+        """Connections closed by clients that have requests queued: they are served, as by Kafka's `Selector`."""
         self._with_output: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
         self._serving: Connection | None = None
@@ -147,13 +149,19 @@ class Broker:
         return self._serve(now)
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """Forget a closed connection; its members remain until their sessions expire."""
+        """Forget a closed connection; its members remain until their sessions expire.
+
+        Requests queued behind the one in flight are served after it.
+        """
         peer = self._connections.pop(connection, None)
         if peer is not None:
             self._held_back.pop(connection, None)
             if self.interceptor is not None:
                 self.interceptor.on_disconnected(now, self, connection)
-            self.node.data.disconnected(connection)
+            if peer.in_flight is not None and next(peer.frames.complete(), None) is not None:
+                self._closed[connection] = peer
+            else:
+                self.node.data.disconnected(connection)
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
 
@@ -178,6 +186,7 @@ class Broker:
                 outputs.append(Close(peer.number, reason))
             else:
                 peer.inbox.append((now, Close(peer.number, reason)))
+        self._closed.clear()
         return outputs
 
     def tick(self, now: int) -> list[Output]:
@@ -246,7 +255,8 @@ class Broker:
                 else:
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
-                self._close(now, peer, str(error))
+                if self._closed.pop(peer.number, None) is None:
+                    self._close(now, peer, str(error))
         self._serving = None
         outputs: list[Output] = []
         for peer in self._with_output:
@@ -263,13 +273,13 @@ class Broker:
 
     def _serve_frames(self, now: int, peer: Connection) -> None:
         frames = peer.frames
-        while frames and peer.in_flight is None and peer.number in self._connections:
+        while frames and peer.in_flight is None and (peer.number in self._connections or peer.number in self._closed):
             if peer.out and peer.has_had_its_turn:
                 self._held_back[peer.number] = peer
                 return
             frame = frames.next_frame()
             if frame is None:
-                return
+                break
             received_us, size = self.trace.now_us(), len(frame)
             header, body = read_request_header(frame)
             if header.client_id != peer.client_id:
@@ -282,6 +292,8 @@ class Broker:
             number, key = header.correlation_id, header.api_key
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
             self._accept(now, peer, call, request, received_us, size)
+        if peer.in_flight is None:
+            self._closed.pop(peer.number, None)
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_flight is None and peer.number in self._connections:
@@ -362,10 +374,11 @@ class Broker:
                 self._recorder.note(effect)
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
-        peer = self._connections.get(call.connection)
+        closed = self._closed.get(call.connection)
+        peer = closed or self._connections.get(call.connection)
         if peer is None or peer.in_flight is None or peer.in_flight.call is not call:
             return
-        if response is None:
+        if response is None or closed is not None:
             self._end(peer)
             return
         steps = None if self.interceptor is None else self.interceptor.on_response(now, self, call, response)

@@ -22,6 +22,7 @@ from .groups.classic.hash_order import java_order, scala_order
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..config.settings import Settings
     from .groups.classic.group import NameOrder
 
 
@@ -197,6 +198,10 @@ class Dialect:
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
 
+    auto_created_topic_error: Error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
+    (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
+
     any_broker_serves_admin_requests: bool = True
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With
     ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
@@ -267,6 +272,11 @@ class Dialect:
     """The authorized operations of DescribeGroups if the client did not ask for them. In 2.4: 0 (`KafkaApis`)."""
 
     @classmethod
+    def of_settings(cls, settings: Settings) -> Dialect:
+        """Return the dialect of the configured release."""
+        return cls.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+
+    @classmethod
     def of(cls, release: str, *, new_coordinator: bool) -> Dialect:
         """Return the dialect of a release; `new_coordinator` counts only where there is a choice."""
         chosen = new_coordinator and release == NEW_COORDINATOR_CHOSEN_IN
@@ -313,6 +323,7 @@ KAFKA_3_9_OLD = replace(
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
+    auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
     any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,

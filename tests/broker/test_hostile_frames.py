@@ -12,6 +12,7 @@ from koordinator.emulator.broker import connections
 from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
+from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -134,14 +135,15 @@ class TestText:
         assert len(line) < 2_000
 
     @pytest.mark.parametrize("text", [b"\xed\xa0\x80", b"\xc0\x80", b"\xff", b"\xf4\x90\x80\x80"], ids=bytes.hex)
-    def test_invalid_utf_8_closes_the_connection(self, wire: Wire, text: bytes) -> None:
+    def test_invalid_utf_8_is_replaced(self, wire: Wire, text: bytes) -> None:
         """Lone surrogates, overlong forms, and code points beyond Unicode."""
         in_header, in_body = wire.connect(), wire.connect()
-        wire.send(in_header, frames.frame(struct.pack(">hhih", 12, 3, 1, len(text)) + text))
-        head = frames.request_header(ApiKey.HEARTBEAT, 3, 1, "c")
-        wire.send(in_body, frames.frame(head, struct.pack(">h", len(text)) + text))
-        assert in_header.closed is not None
-        assert in_body.closed is not None
+        sized = struct.pack(">h", len(text)) + text
+        wire.send(in_header, frames.frame(struct.pack(">hhi", 12, 0, 1) + sized, b"\0\1g" + bytes(4) + b"\0\0"))
+        head = frames.request_header(ApiKey.HEARTBEAT, 0, 1, "c")
+        wire.send(in_body, frames.frame(head, sized + bytes(4) + b"\0\0"))
+        unknown_member = struct.pack(">iih", 6, 1, Error.UNKNOWN_MEMBER_ID)
+        assert in_header.bytes == in_body.bytes == unknown_member
         other_is_fine(wire)
 
     def test_names_of_any_characters_are_names(self, wire: Wire) -> None:

@@ -62,7 +62,7 @@ def join(wire: Wire, peer: Peer, instance_id: str = "i1") -> str:
         rebalance_timeout_ms=30_000,
         group_instance_id=instance_id,
         protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"metadata"),),
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"meta"),),
     )
     wire.send(peer, wire.request(peer, request, 5))
     wire.wait(0)
@@ -95,7 +95,7 @@ def test_a_group_is_written_when_its_leader_has_assigned(wire: Wire) -> None:
     assert value.current_state_timestamp == wire.now
     assert (member.member_id, member.group_instance_id, member.client_host) == (member_id, "i1", "/127.0.0.1")
     assert (member.rebalance_timeout, member.session_timeout) == (30_000, 10_000)
-    assert (member.subscription, member.assignment) == (b"metadata", b"p1")
+    assert (member.subscription, member.assignment) == (b"meta", b"p1")
 
 
 def test_kafka_10284_the_new_id_of_a_static_member_is_written_with_its_assignment(wire: Wire) -> None:

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 from conformance.requests import subscription
 from conformance.scenarios import scenario
+from conformance.targets import request_header
 
+from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
+from koordinator.wire.codec import encode
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.offset_commit import OffsetCommitRequestPartition
 from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic as TopicOffsets
 from koordinator.wire.messages.offset_delete import (
@@ -17,10 +21,13 @@ from koordinator.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequestTopics
+from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from conformance.player import Player
+
+    from koordinator.wire.apis import Message
 
 TOPIC_T = b"\x00\x01t"
 NULL = b"\xff\xff\xff\xff"
@@ -255,3 +262,23 @@ def test_e613_a_partition_that_is_deleted_twice(play: Player) -> None:
 def at(partition: int, offset: int = 1, metadata: str = "") -> OffsetCommitRequestPartition:
     """Return a partition of an OffsetCommit."""
     return OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset, committed_metadata=metadata)
+
+
+@scenario(kip="base")
+def test_e614_a_request_behind_a_parked_one_is_served_though_the_client_has_gone(play: Player) -> None:
+    a, b = play.unsynced_two()
+    syncing = SyncGroupRequest(group_id=play.g, generation_id=2, member_id=b)
+    leaving = LeaveGroupRequest(group_id=play.g, members=(MemberIdentity(member_id=b),))
+    play.send(framed(syncing) + framed(leaving), on="one")
+    play.close("one")
+    play.wait(0.5)
+    play.describe().expect("CompletingRebalance", [a, b])
+    play.sync(2, a, {a: b"a2", b: b"b2"}).expect(assignment=b"a2")
+    play.wait(0.5)
+    play.describe().expect("PreparingRebalance", [a])
+    play.heartbeat(2, a).expect(27)
+
+
+def framed(request: Message, version: int = 3) -> bytes:
+    """Return the frame of a request."""
+    return frames.frame(request_header(type(request), version, 1, "c"), encode(request, version))

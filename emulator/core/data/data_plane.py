@@ -131,7 +131,7 @@ class DataPlane:
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
         self._changes = cluster.changes
-        dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        dialect = Dialect.of_settings(settings)
         self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []

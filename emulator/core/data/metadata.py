@@ -1,12 +1,12 @@
 """Metadata, DescribeCluster and DescribeTopicPartitions.
 
-A topic created by a Metadata request is in the same response, with its leaders. Kafka creates it in the background and
-meanwhile answers UNKNOWN_TOPIC_OR_PARTITION or LEADER_NOT_AVAILABLE; clients handle both, and this way they do not
-wait. A name that collides with a topic (`a.b` and `a_b`) gets 17, where Kafka always answers 3.
+A topic that a Metadata request creates is not in its response, as in Kafka, which creates it in the background: the
+first response has an error, the next one the topic.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -33,10 +33,12 @@ from koordinator.wire.messages.metadata import (
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
+from ..dialect import Dialect
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from uuid import UUID
 
     from ..cluster import ClusterState
@@ -81,18 +83,8 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
     view = _TopicView(cluster, listener, version, operations)
     if request.topics is None:
         topics = [view.topic(topic) for topic in cluster.topics.values()]
-    elif IDS_SINCE <= version < LOOKUP_BY_ID_SINCE and any(_is_by_id(requested) for requested in request.topics):
-        topics = [
-            MetadataResponseTopic(
-                error_code=Error.INVALID_REQUEST, name=requested.name or "", topic_id=requested.topic_id
-            )
-            for requested in request.topics
-        ]
     else:
-        may_create = request.allow_auto_topic_creation and cluster.settings.auto_create_topics_enable
-        # a topic named twice is returned once
-        distinct = dict.fromkeys((requested.topic_id, requested.name) for requested in request.topics)
-        topics = [_requested_topic(view, *requested, may_create=may_create) for requested in distinct]
+        topics = _requested_topics(view, request, request.topics)
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
@@ -107,29 +99,47 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
     )
 
 
-def _is_by_id(requested: MetadataRequestTopic) -> bool:
-    return requested.name is None or requested.topic_id != ZERO_UUID
+def _requested_topics(
+    view: _TopicView, request: MetadataRequest, requested: Iterable[MetadataRequestTopic]
+) -> list[MetadataResponseTopic]:
+    """Return each topic once. If any is named by id, those named otherwise are ignored, as in Kafka."""
+    ids = dict.fromkeys(each.topic_id for each in requested if each.topic_id != ZERO_UUID)
+    names = dict.fromkeys(each.name for each in requested)
+    if (ids or None in names) and view.version < LOOKUP_BY_ID_SINCE:
+        return [_refused(Error.INVALID_REQUEST, each.name or "", each.topic_id) for each in requested]
+    if ids:
+        existing = {topic_id: view.cluster.topic_by_id(topic_id) for topic_id in ids}
+        return [
+            view.topic(topic) if topic else _refused(Error.UNKNOWN_TOPIC_ID, None, topic_id)
+            for topic_id, topic in existing.items()
+        ]
+    if None in names:
+        return [_refused(Error.UNKNOWN_SERVER_ERROR, each.name or "", each.topic_id) for each in requested]
+    may_create = request.allow_auto_topic_creation and view.cluster.settings.auto_create_topics_enable
+    return [_named_topic(view, name or "", may_create=may_create) for name in names]
 
 
-def _requested_topic(view: _TopicView, topic_id: UUID, name: str | None, *, may_create: bool) -> MetadataResponseTopic:
+def _named_topic(view: _TopicView, name: str, *, may_create: bool) -> MetadataResponseTopic:
     cluster = view.cluster
-    if topic_id != ZERO_UUID:
-        topic = cluster.topic_by_id(topic_id)
-        if topic is None:
-            return MetadataResponseTopic(error_code=Error.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-        return view.topic(topic)
-    name = name or ""
     existing = cluster.topic(name)
     if existing is not None:
         return view.topic(existing)
-    if may_create:
+    error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
+    if may_create and error is Error.UNKNOWN_TOPIC_OR_PARTITION:
+        created = Dialect.of_settings(cluster.settings).auto_created_topic_error
         try:
-            return view.topic(cluster.auto_create_topic(name))
+            cluster.auto_create_topic(name)
         except RefusedError as refused:
-            error = refused.error
-    else:
-        error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
-    return MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS)
+            # a broker with ZooKeeper knows at once what others hear from the controller
+            error = error if created is error else refused.error
+        else:
+            error = created
+    row = _refused(error, name, ZERO_UUID)
+    return replace(row, topic_authorized_operations=view.operations)
+
+
+def _refused(error: Error, name: str | None, topic_id: UUID) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=error, name=name, topic_id=topic_id, is_internal=name in INTERNAL_TOPICS)
 
 
 @value
@@ -179,8 +189,8 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
         error, message = Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}"
         if request.endpoint_type == CONTROLLERS:
             error = Error.MISMATCHED_ENDPOINT_TYPE
-            message = "The request was sent to an endpoint of type BROKER, not CONTROLLER"
-        return DescribeClusterResponse(error_code=error, error_message=message, endpoint_type=request.endpoint_type)
+            message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        return DescribeClusterResponse(error_code=error, error_message=message)
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -197,10 +207,13 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
 def describe_topic_partitions(
     cluster: ClusterState, listener: str, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """Return topics in the order of their names, in pages (KIP-966); all if none is named."""
+    """Return topics in the order of their names, in pages (KIP-966); all if none is named.
+
+    A cursor at a topic that is not named, or with a negative partition, is refused (42 in each row).
+    """
     names = {requested.name for requested in request.topics} or set(cluster.topics)
     cursor = request.cursor
-    if cursor is not None and cursor.partition_index < 0:
+    if cursor is not None and (cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names)):
         return DescribeTopicPartitionsResponse(
             topics=tuple(
                 DescribeTopicPartitionsResponseTopic(error_code=Error.INVALID_REQUEST, name=name)
@@ -219,7 +232,11 @@ def describe_topic_partitions(
         topic = cluster.topic(name)
         if topic is None:
             error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
-            described.append(DescribeTopicPartitionsResponseTopic(error_code=error, name=name))
+            described.append(
+                DescribeTopicPartitionsResponseTopic(
+                    error_code=error, name=name, topic_authorized_operations=TOPIC_OPERATIONS
+                )
+            )
             continue
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         page = range(first, min(first + left, len(topic.logs)))

@@ -36,20 +36,20 @@ from koordinator.wire.primitives import ZERO_UUID
 from ..refusal import Refusal, RefusedError
 from .config_admin import topic_config_rows
 from .metadata_changes import RecordsDeleted
+from .topic import Topic
 from .topic_configs import refuse_configs
 from .topic_rules import refuse_assignment, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-    from uuid import UUID
+    from collections.abc import Sequence
 
     from ..cluster import ClusterState
-    from .topic import Topic
 
 T = TypeVar("T", CreatableTopic, CreatePartitionsTopic)
 
 DUPLICATE_NAME = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
-DUPLICATE_NAME_OR_ID = Refusal(Error.INVALID_REQUEST, "Duplicate topic name or id.")
+DUPLICATE_ID = Refusal(Error.INVALID_REQUEST, "Duplicate topic id.")
+DUPLICATE_OF_AN_ID = Refusal(Error.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 UNKNOWN_ID = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
 
@@ -171,38 +171,31 @@ def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Delete topics by name or id.
-
-    A duplicate is refused each time (42), even once by name and once by id; there the name wins in Kafka as well.
-    """
-    names = Counter(state.name for state in request.topics)
-    ids = Counter(state.topic_id for state in request.topics)
-    deleted: set[UUID] = set()
+    """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
+    counts = Counter(request.topics)
+    topics = {state: _find_topic(cluster, state) for state in request.topics}
+    ids = {state.topic_id for state in topics if state.name is None}
+    named = {topic.topic_id for state, topic in topics.items() if isinstance(topic, Topic) and state.name is not None}
     rows = []
-    for state in request.topics:
-        duplicate = (state.name is not None and names[state.name] > 1) or (
-            state.topic_id != ZERO_UUID and ids[state.topic_id] > 1
-        )
-        result = DUPLICATE_NAME_OR_ID if duplicate else _delete(cluster, state, deleted)
-        if isinstance(result, Refusal):
-            rows.append(_delete_error(state, result))
-        else:
-            deleted.add(result.topic_id)
-            rows.append(DeletableTopicResult(name=result.name, topic_id=result.topic_id, error_message=None))
+    for state, topic in topics.items():
+        if counts[state] > 1:
+            rows.append(_delete_error(state, DUPLICATE_ID if state.name is None else DUPLICATE_NAME))
+        elif isinstance(topic, Topic) and state.name is not None and topic.topic_id in ids:
+            twice = DeleteTopicState(name=state.name, topic_id=topic.topic_id)
+            rows.append(_delete_error(twice, DUPLICATE_OF_AN_ID))
+        elif state.name is not None or state.topic_id not in named:
+            rows.append(_delete(cluster, state, topic))
     return DeleteTopicsResponse(responses=tuple(rows))
 
 
-def _delete(cluster: ClusterState, state: DeleteTopicState, deleted: Container[UUID]) -> Topic | Refusal:
-    topic = _find_topic(cluster, state)
-    if not isinstance(topic, Refusal):
-        if topic.topic_id in deleted:
-            # earlier in the request
-            return UNKNOWN_ID if state.name is None else UNKNOWN_TOPIC
-        try:
-            cluster.delete_topic(topic)
-        except RefusedError as error:
-            return error.refusal
-    return topic
+def _delete(cluster: ClusterState, state: DeleteTopicState, topic: Topic | Refusal) -> DeletableTopicResult:
+    if isinstance(topic, Refusal):
+        return _delete_error(state, topic)
+    try:
+        cluster.delete_topic(topic)
+    except RefusedError as error:
+        return _delete_error(state, error.refusal)
+    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_message=None)
 
 
 def _delete_error(state: DeleteTopicState, refusal: Refusal | Error) -> DeletableTopicResult:

@@ -63,7 +63,7 @@ class GroupStore:
     ) -> None:
         self.cluster = cluster
         self.settings = settings
-        self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        self.dialect = Dialect.of_settings(settings)
         self.groups: dict[str, ClassicGroup] = {}
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)

@@ -207,7 +207,7 @@ class Desk:
         """Append records from Python; return their number."""
         create_missing_topic(self.cluster, topic)
         partitions = write_records(self.cluster, self.now, topic, records)
-        self.data.grown(self.now, topic, partitions)
+        self.data.grown(self.now, [(topic, partition) for partition in partitions])
         return len(partitions)
 
     def stored(self, topic: str) -> list[StoredRecord]:

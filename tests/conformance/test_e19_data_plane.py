@@ -1,0 +1,205 @@
+"""E.19: topics, metadata and the transport, as a consumer's or an admin tool's author meets them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from conformance.scenarios import scenario
+from conformance.targets import raw_header
+
+from koordinator.wire import frames
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.codec import encode
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
+from koordinator.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from conformance.player import Player
+
+    from koordinator.wire.messages.metadata import MetadataResponseTopic
+
+UNKNOWN_ID = UUID(int=77)
+
+
+def metadata(
+    play: Player, *topics: str | UUID | MetadataRequestTopic | None, version: int = 4, **fields: Any
+) -> list[MetadataResponseTopic]:
+    """Request topics by name or id; return their rows sorted by name. The rest of a response depends on the broker."""
+    request = MetadataRequest(topics=tuple(map(_requested, topics)), **fields)
+    answer = play.ask(request, version).unrecorded()
+    rows = [
+        replace(row, partitions=tuple(sorted(row.partitions, key=lambda each: each.partition_index)))
+        for row in sorted(answer.topics, key=lambda row: (row.name or "", row.error_code))
+    ]
+    play.transcript.add("Metadata", version, MetadataResponse(topics=tuple(rows)))
+    return rows
+
+
+def _requested(topic: str | UUID | MetadataRequestTopic | None) -> MetadataRequestTopic:
+    if isinstance(topic, MetadataRequestTopic):
+        return topic
+    if isinstance(topic, UUID):
+        return MetadataRequestTopic(name=None, topic_id=topic)
+    return MetadataRequestTopic(name=topic)
+
+
+def codes(rows: Iterable[Any]) -> list[int]:
+    return [row.error_code for row in rows]
+
+
+@scenario(kip="base")
+def test_e701_the_request_that_creates_a_topic_does_not_get_it(play: Player) -> None:
+    # since 3.3 or so the controller creates topics, and the broker hears of it later
+    creating, colliding = (3, 3) if play.since("3.9.0") else (5, 17)
+    for version in (1, 4, 7):
+        name = f"{play.g}-auto.{version}"
+        assert codes(metadata(play, name, version=version)) == [creating]
+        play.wait(1)
+        assert codes(metadata(play, name, version=version)) == [0]
+        assert codes(metadata(play, name.replace(".", "_"), version=version)) == [colliding]
+    assert codes(metadata(play, "bad name", "", "..")) == [17, 17, 17]
+
+
+@scenario(kip="base")
+def test_e702_nothing_is_created_for_a_client_that_does_not_want_it(play: Player) -> None:
+    name = f"{play.g}-none"
+    for _ in range(2):
+        assert codes(metadata(play, name, allow_auto_topic_creation=False)) == [3]
+        play.wait(0.5)
+
+
+@scenario(kip="KIP-430")
+def test_e703_the_operations_of_unknown_topics(play: Player) -> None:
+    play.needs(ApiKey.METADATA, 10)
+    asked: dict[str, Any] = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": True}
+    metadata(play, "t", f"{play.g}-none", "bad name", version=8, **asked)
+    metadata(play, "t", f"{play.g}-none", version=8, allow_auto_topic_creation=False)
+
+
+@scenario(kip="KIP-516")
+def test_e704_topics_are_looked_up_by_id(play: Player) -> None:
+    play.needs(ApiKey.METADATA, 12)
+    name = play.new_topic()
+    ((topic_id),) = [row.topic_id for row in metadata(play, name, version=12)]
+    both = MetadataRequestTopic(name=name, topic_id=topic_id)
+    for version in (10, 11, 12):
+        expected = [0] if version == 12 else [42]
+        assert codes(metadata(play, topic_id, version=version)) == expected
+        assert codes(metadata(play, both, version=version)) == expected
+        # null names without an id
+        assert codes(metadata(play, None, version=version)) == ([-1] if version == 12 else [42])
+    assert codes(metadata(play, UNKNOWN_ID, version=12)) == [100]
+    assert codes(metadata(play, topic_id, topic_id, version=12)) == [0]
+    # names beside ids are ignored
+    assert codes(metadata(play, UNKNOWN_ID, "t", version=12)) == [100]
+    asked: dict[str, Any] = {"include_topic_authorized_operations": True}
+    metadata(play, UNKNOWN_ID, topic_id, version=12, **asked)
+
+
+@scenario(kip="KIP-516")
+def test_e705_a_topic_that_is_given_twice_is_not_deleted(play: Player) -> None:
+    play.needs(ApiKey.METADATA, 12)
+    name, other = play.new_topic(), play.new_topic()
+    ((topic_id),) = [row.topic_id for row in metadata(play, name, version=12)]
+    by_name, by_id = DeleteTopicState(name=name), DeleteTopicState(topic_id=topic_id)
+    twice = (
+        (by_name, by_id),
+        (by_id, by_name),
+        (by_id, by_id),
+        (by_name, by_name),
+        (DeleteTopicState(name=name, topic_id=topic_id),),
+        (DeleteTopicState(),),
+    )
+    for topics in twice:
+        assert codes(deleted(play, *topics)) == [42]
+        assert codes(metadata(play, name, version=12)) == [0]
+    unknown = (DeleteTopicState(topic_id=UNKNOWN_ID), DeleteTopicState(name=f"{play.g}-none"))
+    assert codes(deleted(play, *unknown, DeleteTopicState(name=other), by_name, by_name)) == [100, 3, 42, 0]
+
+
+def deleted(play: Player, *topics: DeleteTopicState) -> list[Any]:
+    """Delete topics; return the rows sorted by name."""
+    asked = play.ask(DeleteTopicsRequest(topics=topics, timeout_ms=5000), 6)
+    play.target.pass_time(lambda: asked.is_over, play.target.seconds + 20)
+    rows = sorted(asked.unrecorded().responses, key=lambda row: row.name or "")
+    play.transcript.add("DeleteTopics", 6, DeleteTopicsResponse(responses=tuple(rows)))
+    play.wait(0.5)
+    return rows
+
+
+@scenario(kip="KIP-919")
+def test_e706_a_broker_is_no_controller(play: Player) -> None:
+    play.needs(ApiKey.DESCRIBE_CLUSTER, 1)
+    for endpoint_type, error in ((2, 114), (3, 115), (0, 115), (-1, 115)):
+        play.ask(DescribeClusterRequest(endpoint_type=endpoint_type), 1).expect(error)
+
+
+@scenario(kip="KIP-966")
+def test_e707_the_partitions_of_topics_are_described_in_pages(play: Player) -> None:
+    play.needs(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
+    n, m, none = play.new_topic(), play.new_topic(2), f"{play.g}.unknown"
+    pages: tuple[tuple[tuple[str, ...], int, tuple[str, int] | None], ...] = (
+        ((m, n), 2000, None),
+        ((m, n), 3, None),
+        ((m, n), 4, None),
+        ((n, m), 0, None),
+        ((n, m), -1, None),
+        ((n, m), 1, (n, 2)),
+        ((n, m), 9, (n, 9)),
+        ((n, m), 9, (m, 1)),
+        ((n, none, m, none), 5, None),
+        ((n, none), 9, (none, 3)),
+        ((n, n), 9, None),
+    )
+    for names, limit, cursor in pages:
+        described(play, names, limit, cursor).answer()
+    for cursor in ((n, -1), (n + "5", 1), ("zzz", 0), ("", 3)):
+        assert codes(described(play, (n, m), 9, cursor).answer().topics) == [42, 42]
+
+
+def described(play: Player, names: tuple[str, ...], limit: int, cursor: tuple[str, int] | None) -> Any:
+    """Send DescribeTopicPartitions."""
+    request = DescribeTopicPartitionsRequest(
+        topics=tuple(TopicRequest(name=name) for name in names),
+        response_partition_limit=limit,
+        cursor=cursor and Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+    )
+    return play.ask(request, 0)
+
+
+@scenario(kip="KIP-482")
+def test_e708_unknown_tags_may_repeat(play: Player) -> None:
+    # 2.4 closes the connection
+    play.needs(ApiKey.SYNC_GROUP, 5)
+    tags = b"\x02\x0a\x01a\x0a\x01b"
+    body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id="a"), 4)
+    head = struct.pack(">hhi", ApiKey.HEARTBEAT, 4, 5) + b"\x00\x01c"
+    for frame in (head + b"\0" + body[:-1] + tags, head + tags + body):
+        play.answered(play.send(frames.frame(frame)))
+
+
+@scenario(kip="base")
+def test_e709_a_client_id_need_not_be_utf_8(play: Player) -> None:
+    for client_id in (b"\x00\x01\xff", b"\x00\x02\xe2\x82", b"\xff\xff", b"\xff\xfe"):
+        for version in (3, 4):
+            body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id="a"), version)
+            head = struct.pack(">hhi", ApiKey.HEARTBEAT, version, 5) + client_id + (b"\0" if version == 4 else b"")
+            play.answered(play.send(frames.frame(head, body)))
+
+
+@scenario(kip="base")
+def test_e710_a_member_id_need_not_be_utf_8(play: Player) -> None:
+    body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id="?"), 3).replace(b"?", b"\xff")
+    play.answered(play.send(frames.frame(raw_header(ApiKey.HEARTBEAT, 3, 5, "c", has_tags=False), body)))
