@@ -41,7 +41,7 @@ TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
-    *(schema.FENCING, schema.VERDICT),
+    *(schema.FENCING, schema.TRANSACTION, schema.VERDICT),
 )
 """The tables that the fold makes."""
 

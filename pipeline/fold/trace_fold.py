@@ -11,6 +11,7 @@ from . import members, verdicts
 from .group_facts import GroupFacts, find_fetches
 from .partitions import PartitionFacts
 from .rebalances import RebalanceFacts
+from .transactions import transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,9 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
     """Return the rows of each table, group by group; tables are named by path. `lines` are in the order of `seq`."""
     groups = [GroupFacts(trace_id, trace) for trace in _groups(lines)]
     find_fetches(groups, lines)
+    if any(line["kind"] == "transaction" for line in lines):
+        yield "gold/transaction", transactions(trace_id, lines)
+        yield "mart/verdict", verdicts.transaction_verdict(trace_id, lines)
     for facts in groups:
         partitions = PartitionFacts(facts)
         rebalances = RebalanceFacts(facts, partitions)

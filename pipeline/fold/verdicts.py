@@ -1,4 +1,4 @@
-"""The rows of mart/verdict: S01 to S10 for the coordinator, C01 to C10 for its clients."""
+"""The rows of mart/verdict: S01 to S10 for the coordinator, C01 to C10 for its clients, T01 to T03 for transactions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.trace.vocabulary import CHECKS as CLIENT_CHECKS
 from koordinator.emulator.verify.conformance import SERVER_CHECKS, client_checks
 from koordinator.emulator.verify.observations import INCONCLUSIVE, PASS
+from koordinator.emulator.verify.transaction_checks import TITLES as TRANSACTION_CHECKS
+from koordinator.emulator.verify.transaction_checks import check_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.emulator.verify.observations import Observations
 
     from .group_facts import GroupFacts, Row
 
@@ -18,8 +23,8 @@ ERROR, WARNING = "error", "warning"
 
 WARNINGS = ("C04", "C05", "C09", "C10")
 
-TITLES = {check: title for check, (title, _) in SERVER_CHECKS.items()} | CLIENT_CHECKS
-"""The requirements by check, S01 … C10."""
+TITLES = {check: title for check, (title, _) in SERVER_CHECKS.items()} | CLIENT_CHECKS | TRANSACTION_CHECKS
+"""The requirements by check, S01 … T03."""
 
 
 def severity(check: str) -> str:
@@ -33,19 +38,29 @@ def verdict(facts: GroupFacts) -> Iterator[Row]:
     clients = ((check, judge()) for check, judge in client_checks(facts.trace).items())
     softwares = {facts.software(member_id) for member_id in facts.trace.by_member} - {None}
     for check, found in (*server, *clients):
-        cases, seqs = found.cases, found.evidence
-        named = {facts.software(case.member_id) for case in cases} - {None} or softwares
-        status, message = found.status, found.message
-        if status == PASS and facts.trace.dropped:
-            status, message = INCONCLUSIVE, f"the trace lacks its first {facts.trace.dropped} events"
-        yield facts.key | {
-            "subject": "coordinator" if check.startswith("S") else next(iter(named)) if len(named) == 1 else "clients",
-            "check_id": check,
-            "title": TITLES[check],
-            "status": status,
-            "severity": severity(check),
-            "n_evidence": sum(case.n for case in cases),
-            "first_seq": min(seqs, default=None),
-            "last_seq": max(seqs, default=None),
-            "message": message,
-        }
+        named = {facts.software(case.member_id) for case in found.cases} - {None} or softwares
+        subject = "coordinator" if check.startswith("S") else next(iter(named)) if len(named) == 1 else "clients"
+        yield facts.key | _row(check, subject, found, facts.trace.dropped)
+
+
+def transaction_verdict(trace_id: str, lines: Sequence[Line]) -> Iterator[Row]:
+    """Return the verdict of each check of transactions; they concern all groups of a trace."""
+    for check, found in check_transactions(lines).items():
+        yield {"trace_id": trace_id, **_row(check, "coordinator", found, 0)}
+
+
+def _row(check: str, subject: str, found: Observations, dropped: int) -> Row:
+    seqs, status, message = found.evidence, found.status, found.message
+    if status == PASS and dropped:
+        status, message = INCONCLUSIVE, f"the trace lacks its first {dropped} events"
+    return {
+        "subject": subject,
+        "check_id": check,
+        "title": TITLES[check],
+        "status": status,
+        "severity": severity(check),
+        "n_evidence": sum(case.n for case in found.cases),
+        "first_seq": min(seqs, default=None),
+        "last_seq": max(seqs, default=None),
+        "message": message,
+    }

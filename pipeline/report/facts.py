@@ -53,6 +53,7 @@ class Facts:
     clients: Rows
     heartbeats: Rows
     fencing: Rows
+    transactions: Rows
     logs: Rows
     rows_read: Rows
     quarantine: Rows
@@ -95,6 +96,7 @@ def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[st
         "clients": queries.clients(read(schema.CLIENT_MATRIX)),
         "heartbeats": queries.heartbeats(read(schema.HEARTBEAT)),
         "fencing": queries.fencing(read(schema.FENCING)),
+        "transactions": queries.transactions(read(schema.TRANSACTION)),
         "logs": queries.logs(read(schema.CLIENT_JOIN)),
         "rows_read": queries.rows_read(read(schema.COUNTS)),
         "quarantine": queries.quarantine(read(schema.QUARANTINE)),

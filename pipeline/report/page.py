@@ -34,6 +34,7 @@ CONTENTS = (
     ("wasted", "Wasted work"),
     ("tests", "Tests and clients"),
     ("health", "Heartbeats and fencing"),
+    ("transactions", "Transactions"),
     ("input", "Input"),
 )
 """The sections: id and title."""

@@ -367,6 +367,23 @@ def fencing(fencing_: DataFrame) -> DataFrame:
     return fencing_.groupBy(*by).agg(F.count("*").alias("n"), members).orderBy(*by)
 
 
+def transactions(transaction: DataFrame) -> DataFrame:
+    """Return the transactions of each test or cluster by outcome and cause: their number, duration, and size."""
+    by = (_scope(), "outcome", "cause")
+    return (
+        transaction.groupBy(*by)
+        .agg(
+            F.count("*").alias("n"),
+            *_percentiles("total_ms"),
+            F.max("markers_ms").alias("markers_ms"),
+            F.sum("n_partitions").alias("partitions"),
+            F.sum("n_offsets").alias("offsets"),
+        )
+        .orderBy(F.desc("n"), "scope", "outcome", "cause")
+        .limit(ROWS_MAX)
+    )
+
+
 def logs(client_join: DataFrame) -> DataFrame:
     """Return the joins in client logs, by kind of log and cause."""
     return (

@@ -26,6 +26,7 @@ from .gold import (
     PARTITION_GAP,
     REBALANCE,
     STATE_TIME,
+    TRANSACTION,
 )
 from .marts import CLIENT_MATRIX, FLAKY, VERDICT
 from .silver import (
@@ -99,6 +100,7 @@ __all__ = [
     "TRACE",
     "TRACE_HOME",
     "TRACE_SCHEMA_VERSIONS",
+    "TRANSACTION",
     "VERDICT",
     "Table",
 ]

@@ -6,10 +6,11 @@ from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS
 
 VERDICT = table(
     "mart/verdict",
-    "Every check of every group: S01 to S10 judge the coordinator, C01 to C10 its clients.",
+    "Every check of every group: S01 to S10 judge the coordinator, C01 to C10 its clients. T01 to T03 judge the "
+    "transactions of a trace, without a group.",
     *TRACE_COLUMNS,
     ("subject", STRING, "`coordinator`, or the client library with its version; `clients` if there are several"),
-    ("check_id", STRING, "S01 … C10"),
+    ("check_id", STRING, "S01 … T03"),
     ("title", STRING, "the requirement"),
     ("status", STRING, "pass, fail, inconclusive or not_applicable"),
     ("severity", STRING, "error: protocol violation; warning: bad practice"),

@@ -148,6 +148,10 @@ def test_every_input_row_is_accounted_for(facts: Facts) -> None:
         ("bad_json", 1, "a.jsonl", 77, EVIL)
     ]
     assert of(facts.fencing, "api", "stage", "n", "members") == [("Heartbeat", "Stable", 2, 1)]
+    assert of(facts.transactions, "outcome", "cause", "n", "markers_ms", "partitions", "offsets") == [
+        ("committed", "committed", 2, 3.0, 3, 1),
+        ("aborted", "timed_out", 1, None, 1, 0),
+    ]
     assert of(facts.logs, "source", "joins", "arrived", "p50") == [("java", 2, 1, 30.0)]
     assert of(facts.heartbeats, "member", "max_ratio_to_session") == [("m-1", 0.9), ("m-2", 0.3)]
 

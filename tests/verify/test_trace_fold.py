@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenes.trace_tales import EMPTY, STABLE, Tale
 
+from koordinator import Simulation
 from koordinator.pipeline.fold.trace_fold import fold
 
 if TYPE_CHECKING:
@@ -138,3 +139,30 @@ def test_the_state_of_a_group_lasts_until_the_end_of_its_log() -> None:
     tale.state(STABLE, "Dead", 1, "unloaded")
     found = {row["state"]: row["ms"] for row in folded([*tale.lines, watched(hours_ms)])["gold/state_time"]}
     assert found == {STABLE: 5, "Dead": 0}
+
+
+def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
+    with Simulation(topics={"in": 1, "out": 2}) as cluster:
+        producer = cluster.producer("p").init()
+        producer.produce("out", "a", partition=1).send_offsets("svc", {("in", 0): 3}).commit()
+        producer.produce("out", "b")
+        cluster.transaction("p").expire()
+        cluster.producer("q").init().produce("out", "c")
+        lines = cluster.trace()
+    rows = folded(lines)
+    found = [(row["transactional_id"], row["outcome"], row.get("cause")) for row in rows["gold/transaction"]]
+    assert found == [("p", "committed", "committed"), ("p", "aborted", "timed_out"), ("q", "open", None)]
+    first, *_, last = rows["gold/transaction"]
+    assert (first["partitions"], first["n_partitions"], first["groups"], first["n_offsets"]) == (
+        {"out": [1]},
+        1,
+        ["svc"],
+        1,
+    )
+    assert (first["total_ms"], first["decided_ms"], first["markers_ms"]) == (0, 0, 0)
+    assert (last.get("end_seq"), last["client_id"], last["n_offsets"]) == (None, "q", 0)
+    assert {row["check_id"]: row["status"] for row in rows["mart/verdict"] if "group_id" not in row} == {
+        "T01": "pass",
+        "T02": "not_applicable",
+        "T03": "pass",
+    }

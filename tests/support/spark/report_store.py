@@ -132,6 +132,14 @@ ROWS: dict[str, list[Row]] = {
         {"group_id": "s", "seq": 1, "instance_id": "a", "api": "Heartbeat", "stage": "Stable"},
         {"group_id": "s", "seq": 2, "instance_id": "a", "api": "Heartbeat", "stage": "Stable"},
     ],
+    schema.TRANSACTION.path: [
+        {"start_seq": 1, "outcome": "committed", "cause": "committed", "total_ms": 4.0, "markers_ms": 1.0,
+         "n_partitions": 2, "n_offsets": 1},
+        {"start_seq": 2, "outcome": "committed", "cause": "committed", "total_ms": 6.0, "markers_ms": 3.0,
+         "n_partitions": 1, "n_offsets": 0},
+        {"start_seq": 3, "outcome": "aborted", "cause": "timed_out", "total_ms": 60_000.0, "n_partitions": 1,
+         "n_offsets": 0},
+    ],
     schema.HEARTBEAT.path: [
         {"group_id": "d", "member": "m-1", "n": 20, "max_gap_ms": 9000.0, "max_ratio_to_session": 0.9},
         {"group_id": "d", "member": "m-2", "n": 20, "max_gap_ms": 3000.0, "max_ratio_to_session": 0.3},
