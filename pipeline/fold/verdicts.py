@@ -49,7 +49,7 @@ def transaction_verdict(trace_id: str, lines: Sequence[Line]) -> Iterator[Row]:
         yield {"trace_id": trace_id, **_row(check, "coordinator", found, 0)}
 
 
-def _row(check: str, subject: str, found: Observations, dropped: int) -> Row:
+def _row(check: str, subject: str | None, found: Observations, dropped: int) -> Row:
     seqs, status, message = found.evidence, found.status, found.message
     if status == PASS and dropped:
         status, message = INCONCLUSIVE, f"the trace lacks its first {dropped} events"
