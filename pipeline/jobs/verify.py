@@ -105,12 +105,15 @@ def _show(checks: list[Row], failures: list[Row]) -> None:
 def failure_lines(check_id: str, failures: list[Row]) -> list[str]:
     """Return one line for each failure of a check: client, test, group, events, and message."""
     own = [row for row in failures if row["check_id"] == check_id]
-    lines = [
-        f"{check_id} {row['subject']}: {row['test_id'] or row['run_id'] or row['trace_id']}, group {row['group_id']}, "
-        f"#{row['first_seq']} to #{row['last_seq']}: {row['message']}"
-        for row in own[:FAILURES_SHOWN]
-    ]
+    lines = [f"{check_id} {row['subject']}: {_place(row)}: {row['message']}" for row in own[:FAILURES_SHOWN]]
     return lines + ([f"{check_id}: and {len(own) - FAILURES_SHOWN} more"] if len(own) > FAILURES_SHOWN else [])
+
+
+def _place(row: Row) -> str:
+    """Return the test, the group, and the events of a failure; a check of transactions has no group."""
+    group = "" if row["group_id"] is None else f", group {row['group_id']}"
+    trace = row["test_id"] or row["run_id"] or row["trace_id"]
+    return f"{trace}{group}, #{row['first_seq']} to #{row['last_seq']}"
 
 
 def junit(checks: list[Row], failures: list[Row]) -> bytes:
