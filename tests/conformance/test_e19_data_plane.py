@@ -20,8 +20,11 @@ from koordinator.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     TopicRequest,
 )
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -203,3 +206,30 @@ def test_e709_a_client_id_need_not_be_utf_8(play: Player) -> None:
 def test_e710_a_member_id_need_not_be_utf_8(play: Player) -> None:
     body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id="?"), 3).replace(b"?", b"\xff")
     play.answered(play.send(frames.frame(raw_header(ApiKey.HEARTBEAT, 3, 5, "c", has_tags=False), body)))
+
+
+@scenario(kip="KIP-320")
+def test_e711_fetches_of_odd_epochs_offsets_and_sizes(play: Player) -> None:
+    topic = play.new_topic(1)
+    data = PartitionProduceData(index=0, records=write_batch([Record(timestamp=1, key=b"k", value=b"v")]))
+    produce = TopicProduceData(name=topic, partition_data=(data,))
+    assert play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(produce,)), 3).unrecorded().responses
+    odd: tuple[tuple[dict[str, int], int, int], ...] = (
+        ({}, 1000, 0),
+        ({"current_leader_epoch": 0}, 1000, 0),
+        # 2.4 compares it
+        *(((({"current_leader_epoch": -2}, 1000, 0),)) if play.since("2.8.0") else ()),
+        ({"current_leader_epoch": 5}, 1000, 75),
+        ({"fetch_offset": 1}, 1000, 0),
+        ({"fetch_offset": 2}, 1000, 1),
+        ({"fetch_offset": -1}, 1000, 1),
+        ({"partition_max_bytes": 0}, 1000, 0),
+        ({"partition_max_bytes": -1}, 1000, -1),
+        ({}, 0, 0),
+        ({}, -1, -1),
+    )
+    for fields, max_bytes, error in odd:
+        partition = FetchPartition(**{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000, **fields})
+        topics = (FetchTopic(topic=topic, partitions=(partition,)),)
+        answer = play.ask(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=topics), 11).answer()
+        assert codes(answer.responses[0].partitions) == [error], (fields, max_bytes)

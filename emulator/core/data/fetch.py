@@ -170,7 +170,7 @@ class Fetches:
             log = self._log(key)
             if isinstance(log, Error):
                 continue
-            if self._refuse(key, log, requested):
+            if self._refuse(fetch, key, log, requested):
                 failed = True
                 continue
             readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
@@ -237,7 +237,7 @@ class Fetches:
         results: dict[PartitionKey, PartitionData] = {}
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
-            error = log if isinstance(log, Error) else self._refuse(key, log, requested)
+            error = log if isinstance(log, Error) else self._refuse(fetch, key, log, requested)
             if isinstance(log, Error) or error:
                 results[key] = _failed(key[1], error)
                 continue
@@ -273,11 +273,15 @@ class Fetches:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
 
-    def _refuse(self, key: PartitionKey, log: PartitionLog, requested: FetchPartition) -> Error:
+    def _refuse(self, fetch: ParkedFetch, key: PartitionKey, log: PartitionLog, requested: FetchPartition) -> Error:
         topic = self._topic(self._name(key))
-        error = self._cluster.check_leader(topic, key[1], self._node_id, requested.current_leader_epoch)
+        # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
+        error = self._cluster.check_leader(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
         if error is Error.NONE and not log.start <= requested.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
+        if error is Error.NONE and min(requested.partition_max_bytes, fetch.request.max_bytes) < 0:
+            # `LogSegment.read` takes no negative size
+            return Error.UNKNOWN_SERVER_ERROR
         return error
 
     def _name(self, key: PartitionKey) -> str:
