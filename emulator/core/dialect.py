@@ -92,6 +92,10 @@ class Dialect:
     (`GroupMetadataManager.classicGroupJoinToClassicGroup`). OLD first writes a group when its leader has assigned, or
     when it becomes Empty."""
 
+    loads_groups_without_offsets: bool = True
+    """Whether loading creates a group that had offsets, all of them aborted or deleted since; the next expiry check
+    removes it (`OffsetMetadataManager.replay`). OLD loads groups with members or offsets only."""
+
     waits_for_log: bool = True
     """Whether a new group, LeaveGroup of the last member, DeleteGroups and OffsetDelete become visible, and are
     answered, only once they are in the log; and whether an OffsetFetch that requires stable offsets waits for commits
@@ -302,6 +306,7 @@ KAFKA_3_9_OLD = replace(
     lists_groups_while_loading=True,
     serves_unreadable_partitions=True,
     writes_new_groups=False,
+    loads_groups_without_offsets=False,
     waits_for_log=False,
     stable_sync_restarts_session=True,
     sync_may_name_unset_protocol=False,

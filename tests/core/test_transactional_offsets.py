@@ -6,7 +6,9 @@ import pytest
 from scenes.play import Play
 
 from koordinator.emulator.core.effects import Append
+from koordinator.emulator.core.groups.records import CoordinatorRecord, TransactionEnd
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
 
 A, B = ("t", 0), ("t", 1)
 P, Q = 7, 8
@@ -160,6 +162,17 @@ def test_a_failed_write_is_refused_and_nothing_is_pending(each: Play) -> None:
     assert each.txn_errors({A: 1}) == [Error.NOT_COORDINATOR]
     each.writes = Error.NONE
     assert each.fetch(A, stable=True) == {A: NONE}
+
+
+def test_the_new_coordinator_loads_a_group_whose_only_offset_was_aborted(each: Play) -> None:
+    key = OffsetCommitKey(group="g", topic="t", partition=0)
+    value = OffsetCommitValue(offset=9, metadata="", commit_timestamp=each.now)
+    partition = each.coordinator.store.partition_of("g")
+    each._perform(each.coordinator.unload(each.now, partition))
+    each._perform(each.coordinator.begin_load(each.now, partition))
+    records = [CoordinatorRecord(key, value, producer_id=P), TransactionEnd(P, is_commit=False)]
+    each._perform(each.coordinator.loaded(each.now, partition, records))
+    assert each.state() == ("Empty" if each.coordinator.store.dialect.waits_for_log else "Dead")
 
 
 def test_deletion_removes_pending_offsets_and_the_marker_brings_nothing_back(each: Play) -> None:

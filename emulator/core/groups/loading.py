@@ -48,9 +48,10 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
         replay.take(position, record)
     store.loading.discard(partition)
     undecided = {group_id for offsets in replay.pending.values() for group_id, _ in offsets}
-    for group_id in dict.fromkeys([*replay.groups, *replay.offsets, *sorted(undecided)]):
+    for group_id in dict.fromkeys([*replay.groups, *replay.offsets, *sorted(undecided), *replay.named]):
         offsets = replay.offsets.get(group_id, {})
-        if not (group_id in replay.groups or offsets or group_id in undecided):
+        is_named = store.dialect.loads_groups_without_offsets and group_id in replay.named
+        if not (group_id in replay.groups or offsets or group_id in undecided or is_named):
             continue
         group = store.create(now, group_id)
         group.stored = True
@@ -66,6 +67,8 @@ class _Replay:
 
     def __init__(self) -> None:
         self.groups: dict[str, GroupMetadataValue] = {}
+        self.named: dict[str, None] = {}
+        """The groups of which an offset has been read, whatever became of it, unless they were deleted since."""
         self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
         self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingOffset]] = defaultdict(dict)
 
@@ -80,6 +83,7 @@ class _Replay:
         key, value = record.key, record.value
         if isinstance(key, GroupMetadataKey):
             self.groups.pop(key.group, None)
+            self.named.pop(key.group, None)
             if isinstance(value, GroupMetadataValue):
                 self.groups[key.group] = value
             return
@@ -88,7 +92,9 @@ class _Replay:
             self.offsets[key.group].pop(at, None)
             for pending_offsets in self.pending.values():
                 pending_offsets.pop((key.group, at), None)
-        elif record.producer_id is not None:
+            return
+        self.named[key.group] = None
+        if record.producer_id is not None:
             self.pending[record.producer_id][key.group, at] = PendingOffset(value, position)
         else:
             self.offsets[key.group].pop(at, None)

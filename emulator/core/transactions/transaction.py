@@ -56,6 +56,7 @@ class TransactionData:
 
     def record(self) -> TransactionLogValue:
         """Return the record of this state."""
+        is_empty = self.status is TransactionStatus.EMPTY
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.partitions):
             topics.setdefault(topic, []).append(partition)
@@ -67,9 +68,10 @@ class TransactionData:
             producer_epoch=self.epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.status.number,
-            transaction_partitions=None if self.status is TransactionStatus.EMPTY else rows,
+            transaction_partitions=None if is_empty else rows,
             transaction_last_update_timestamp_ms=self.updated_ms,
-            transaction_start_timestamp_ms=self.started_ms,
+            # releases that show the last start in state Empty forget it with the next load
+            transaction_start_timestamp_ms=NO_ID if is_empty else self.started_ms,
             client_transaction_version=self.client_version,
         )
 

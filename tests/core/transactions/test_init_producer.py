@@ -115,3 +115,13 @@ def test_a_failed_write_takes_the_change_back(play: TransactionPlay, failure: Er
     assert play.init() == (error, -1, -1)
     play.writes = Error.NONE
     assert play.init() == (0, producer_id, 1)
+
+
+def test_an_empty_transactional_id_is_loaded_without_the_start_of_its_last_transaction() -> None:
+    play = TransactionPlay(kafka_version="3.9")
+    play.begun()
+    play.init_until_served()
+    assert (play.state, play.describe().transaction_start_time_ms) == ("Empty", play.now)
+    record = play.records[-1].record
+    assert record is not None
+    assert record.transaction_start_timestamp_ms == -1
