@@ -61,4 +61,5 @@ def _type(kind: DataType) -> str:
     if isinstance(kind, StructType):
         fields = (f'"{field.name}" {_type(field.dataType)}' for field in kind)
         return f"STRUCT({', '.join(fields)})"
-    return TYPES.get(kind.simpleString(), kind.simpleString())
+    name: str = kind.simpleString()
+    return TYPES.get(name, name)
