@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from .bronze import lines
@@ -35,6 +36,9 @@ PARQUET_FILES = "*.parquet"
 
 PACKED = r"\.(gz|zst|zstd|bz2|lz4|snappy|deflate)$"
 
+PACKED_FILES = "{*.jsonl,*.json,*.log,*.txt}{,.*}.{gz,zst,zstd,bz2,lz4,snappy,deflate}"
+"""The text files that cannot grow."""
+
 MAX_FILE_AGE = "100000d"
 """By default a file stream ignores files more than a week older than the newest; the pipeline reads late files, too."""
 
@@ -53,6 +57,9 @@ class FileStream:
 
 TEXT = FileStream("text", TEXT_FILES)
 PARQUET = FileStream("parquet", PARQUET_FILES)
+GROWN = FileStream("grown", TEXT_FILES)
+"""Not a stream of Spark, whose streams read a file once: the plain text files that `watch` follows."""
+
 STREAMS = (TEXT, PARQUET)
 
 
@@ -71,10 +78,11 @@ def list_files(spark: SparkSession, inputs: Sequence[str]) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What a load knows about its logs: the brokers' `cluster`, and the zone of times that name none."""
+    """What a load knows about its logs: the brokers' `cluster`, the zone of times that name none, and if they grow."""
 
     cluster: str | None = None
     time_zone: str = "UTC"
+    follow: bool = False
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of bronze/file: a load that finishes another one uses its options."""
@@ -86,10 +94,14 @@ def read_new(spark: SparkSession, store: Store, inputs: Sequence[str], options: 
 
     A compressed text file that cannot be read as a whole becomes one line without text.
     """
+    if options.follow:
+        _read_grown(spark, store, inputs, options)
     pattern = combined_glob(inputs)
     damaged: list[str] = []
     while True:
-        reader = _reader(spark, TEXT).option("ignoreCorruptFiles", value=bool(damaged))
+        reader = _reader(spark, PACKED_FILES if options.follow else TEXT.glob).option(
+            "ignoreCorruptFiles", value=bool(damaged)
+        )
         write = _lines_writer(store.path(BRONZE_LINE), store.path(FILE), options, damaged)
         try:
             _run(lines.select_lines(reader.text(pattern)), store, TEXT, write)
@@ -98,8 +110,44 @@ def read_new(spark: SparkSession, store: Store, inputs: Sequence[str], options: 
             damaged = [] if damaged else _damaged_files(spark, store, inputs)
             if not damaged:
                 raise
-    table = lines.select_files(_reader(spark, PARQUET).schema(EVENT.columns).parquet(pattern))
+    table = lines.select_files(_reader(spark, PARQUET.glob).schema(EVENT.columns).parquet(pattern))
     _run(table, store, PARQUET, _files_writer(store.path(FILE), options))
+
+
+def _read_grown(spark: SparkSession, store: Store, inputs: Sequence[str], options: LogOptions) -> None:
+    """Write the complete lines that plain text files have gained; a file that has begun anew is read from its start."""
+    number = F.regexp_extract("batch", rf"^{GROWN.name}-(\d+)$", 1).try_cast("int")
+    known = store.read(spark, FILE).withColumn("number", number).where("n_lines IS NOT NULL")
+    last = F.max_by(
+        F.struct(F.col("file_size").alias("old_size"), "n_lines", F.col("first_line").alias("head")), "number"
+    )
+    known = known.groupBy("source_file").agg(last.alias("last")).select("source_file", "last.*")
+    # read now: the batch that is written next would be part of it
+    known = spark.createDataFrame(known.collect(), known.schema)
+    now = list_files(spark, inputs).where(~F.col("source_file").rlike(rf"{PACKED}|\.parquet$"))
+    is_new = F.coalesce(F.col("file_size") != F.col("old_size"), F.col("file_size") > 0)
+    grown = [row.source_file for row in now.join(known, "source_file", "left").where(is_new).collect()]
+    if not grown:
+        return
+    numbers = store.read(spark, FILE).select(F.max(number).alias("last")).first()
+    batch = F.lit(GROWN.batch(0 if numbers is None or numbers.last is None else numbers.last + 1))
+    read = lines.whole_lines(spark.read.option("lineSep", "\n").text(grown))
+    read = read.join(F.broadcast(known), "source_file", "left")
+    continues = (F.col("first_line") == F.col("head")) & (F.col("file_size") >= F.col("old_size"))
+    read = read.withColumn("start", F.when(continues, F.col("n_lines")).otherwise(0))
+    # the new lines of a file are one part, whose position is that of its first line
+    position = F.min("block_start").over(Window.partitionBy("source_file"))
+    new = read.where("row_id >= start").withColumns(
+        {"block_start": position, "ingested_at": F.current_timestamp(), "batch": batch}
+    )
+    if new.isEmpty():
+        return
+    overwrite(new.select(*BRONZE_LINE.names, "batch"), store.path(BRONZE_LINE), BRONZE_LINE.partitions)
+    files = read.groupBy("source_file", "ingest_id", "file_size", "first_line", "start").agg(
+        F.count("*").alias("n_lines")
+    )
+    files = select_schema(files.where("n_lines > start").withColumns(options.columns()), FILE)
+    overwrite(files.withColumn("batch", batch), store.path(FILE), FILE.partitions)
 
 
 def _damaged_files(spark: SparkSession, store: Store, inputs: Sequence[str]) -> list[str]:
@@ -141,9 +189,9 @@ def combined_glob(inputs: Iterable[str]) -> str:
     return f"{prefix}{{{','.join(path.removeprefix(prefix) for path in inputs)}}}"
 
 
-def _reader(spark: SparkSession, stream: FileStream) -> DataStreamReader:
+def _reader(spark: SparkSession, glob: str) -> DataStreamReader:
     return (
-        spark.readStream.option("pathGlobFilter", stream.glob)
+        spark.readStream.option("pathGlobFilter", glob)
         .option("recursiveFileLookup", value=True)
         .option("maxFileAge", MAX_FILE_AGE)
         # after a broken file fails a batch, the user removes it and the batch is read again without it

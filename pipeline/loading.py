@@ -26,6 +26,7 @@ from .job_errors import JobFailed
 from .lock import locked
 from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
 from .silver import intake
+from .silver.logs import records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,7 +115,7 @@ class Loader:
         loaded = LoadResult()
         is_new = self.store.open(self.spark, [stream.name for stream in file_streams.STREAMS])
         if not is_new:
-            loaded.changed = self._changed_files(inputs)
+            loaded.changed = [] if self._options.follow else self._changed_files(inputs)
             self._finish(loaded)
         self.report_progress("reading")
         file_streams.read_new(self.spark, self.store, inputs, self._options)
@@ -181,7 +182,15 @@ class Loader:
         file = self._select(FILE, F.col("batch") == batch).first()
         options = LogOptions(file.cluster, file.time_zone or self._options.time_zone) if file else self._options
         lines = self._select(BRONZE_LINE, F.col("batch") == batch)
-        return intake.parse_lines(lines, options.cluster, options.time_zone)
+        earlier = self._last_events() if batch.startswith(file_streams.GROWN.name) else None
+        return intake.parse_lines(lines, options.cluster, options.time_zone, earlier)
+
+    def _last_events(self) -> DataFrame:
+        """Return the last event of each log and broker: `trace_id`, `seq`, `group_us`."""
+        of_logs = self._select(EVENT, F.col("source") != "koordinator")
+        return of_logs.groupBy("trace_id", records.node_of(F.col("seq")).alias("of_node")).agg(
+            F.max("seq").alias("last_seq"), F.max("group_us").alias("last_group_us")
+        )
 
     def _assign_homes(self, batch: str, parsed: ParsedRows) -> DataFrame | None:
         """Record the home of new traces. Return the other traces with their `home`, or None if all are new."""
@@ -208,7 +217,7 @@ class Loader:
             "event": self._select(EVENT, of_batch).count(),
             "quarantined": self._select(QUARANTINE, of_batch).count(),
         }
-        if batch.startswith(file_streams.TEXT.name):
+        if not batch.startswith(file_streams.PARQUET.name):
             actual["read"] = self._select(BRONZE_LINE, of_batch).count()
         expected = total | {"event": total["event"] + total["more"]}
         mismatched = {name: n for name, n in actual.items() if n != expected[name]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ..frames import select_schema
@@ -20,13 +21,16 @@ ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4
 """The suffixes that rotation and compression add to a file name."""
 
 
-def select_lines(text: DataFrame) -> DataFrame:
+def select_lines(text: DataFrame, *more: Column) -> DataFrame:
     """Select the required columns of a frame that Spark reads from text files, as a batch or a stream.
 
     Bytes that are not UTF-8 become U+FFFD: other readers of Parquet refuse them.
     """
     return text.select(
-        F.make_valid_utf8("value").alias("raw"), F.col("_metadata.file_block_start").alias("block_start"), *_file()
+        F.make_valid_utf8("value").alias("raw"),
+        F.col("_metadata.file_block_start").alias("block_start"),
+        *_file(),
+        *more,
     )
 
 
@@ -48,6 +52,26 @@ def listed_files(listing: DataFrame) -> DataFrame:
 def with_file_columns(table: DataFrame) -> DataFrame:
     """Add the file columns to the rows that Spark reads from Parquet files."""
     return table.select("*", *_file())
+
+
+def whole_lines(text: DataFrame) -> DataFrame:
+    """Return the lines of files that may grow, without a last one that is not complete yet.
+
+    `row_id` numbers the lines of a file from 0, `block_start` is the position of a line in bytes, and `first_line` the
+    hash of the first one. Lines end with a newline.
+    """
+    in_file = Window.partitionBy("source_file").orderBy("block_start", "row_id")
+    kept = select_lines(text, (F.octet_length("value") + 1).alias("n_bytes"))
+    ends_at = F.sum("n_bytes").over(in_file)
+    kept = kept.withColumn("row_id", F.monotonically_increasing_id()).withColumns(
+        {
+            "ends_at": ends_at,
+            "number": F.row_number().over(in_file) - 1,
+            "first_line": F.first(F.md5("raw")).over(in_file),
+        }
+    )
+    kept = kept.withColumns({"row_id": F.col("number"), "block_start": F.col("ends_at") - F.col("n_bytes")})
+    return kept.where("ends_at <= file_size").withColumn("raw", F.rtrim(F.col("raw"), F.lit("\r")))
 
 
 def bronze_lines(lines: DataFrame) -> DataFrame:

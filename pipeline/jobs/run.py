@@ -60,9 +60,9 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return session_options(command)
 
 
-def log_options(values: dict[str, Any]) -> file_streams.LogOptions:
+def log_options(values: dict[str, Any], *, follow: bool = False) -> file_streams.LogOptions:
     """Take the options of logs out of a command's values."""
-    return file_streams.LogOptions(values.pop("cluster"), values.pop("time_zone"))
+    return file_streams.LogOptions(values.pop("cluster"), values.pop("time_zone"), follow)
 
 
 def _known_zone(_context: click.Context, _option: click.Parameter, zone: str) -> str:

@@ -27,12 +27,12 @@ def watch(
     looks: int | None,
     **session: Any,  # noqa: ANN401 - the other values of load_options
 ) -> int:
-    """Load files as they appear, until interrupted. Write each file elsewhere and move it in when it is complete.
+    """Load files as they appear, and the complete lines that plain text files gain, until interrupted.
 
     Each load that finds new files prints one line. A load that fails ends the command.
     """
     sources, store = runs.resolve_paths(inputs, output, session["remote"])
-    options = runs.log_options(session)
+    options = runs.log_options(session, follow=True)
     scans, warned = 0, set[str]()
     with open_session(**session, big=runs.is_big(sources)) as spark:
         loader = Loader(spark, store, lambda _: None, max_bad_ratio, options)

@@ -9,7 +9,11 @@ BRONZE_LINE = table(
     "The lines of text inputs, unchanged, one row each.",
     ("source_file", STRING, "the file"),
     ("block_start", LONG, "offset of the part of the file that one task read, in bytes"),
-    ("row_id", LONG, "consecutive number of the line in its part, from an arbitrary start"),
+    (
+        "row_id",
+        LONG,
+        "consecutive number of the line in its part, from an arbitrary start; in its file if `watch` follows it",
+    ),
     ("raw", STRING, "the line, unchanged but for invalid UTF-8; null for a whole file that cannot be read"),
     ("ingest_id", STRING, "hash of the file's path, size and modification time"),
     ("file_size", LONG, "size of the file at that time, in bytes"),
@@ -26,6 +30,8 @@ FILE = table(
     ("file_size", LONG, "its size at that time, in bytes"),
     ("cluster", STRING, "--cluster of the load"),
     ("time_zone", STRING, "--time-zone of the load"),
+    ("n_lines", LONG, "for a file that `watch` follows: number of lines read so far"),
+    ("first_line", STRING, "for a file that `watch` follows: hash of its first line"),
     key="ingest_id",
     partitions=("batch",),
 )

@@ -51,6 +51,8 @@ class ParsedRows:
     metadata: DataFrame
     expensive: DataFrame
     log_header: DataFrame | None = None
+    is_numbered: bool = False
+    """Whether `row_id` is the number of the line in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,13 @@ class IngestedRows:
     counts: DataFrame
 
 
-def parse_lines(lines: DataFrame, cluster: str | None = None, time_zone: str = "UTC") -> ParsedRows:
+def parse_lines(
+    lines: DataFrame, cluster: str | None = None, time_zone: str = "UTC", earlier: DataFrame | None = None
+) -> ParsedRows:
     """Parse the rows of bronze/line. The type of a file follows from its name, else from its lines.
 
     The logs of brokers belong to `cluster`, or each to a cluster of its own; their times are in `time_zone`.
+    Where files continue, `earlier` has the last events before.
     """
     is_damaged = F.col("raw").isNull()
     damaged = lines.where(is_damaged).select(
@@ -76,11 +81,17 @@ def parse_lines(lines: DataFrame, cluster: str | None = None, time_zone: str = "
         F.lit("bad_file").alias("reject_reason"),
         F.lit(DAMAGED).alias("detail"),
     )
-    rows, log_header = _parse(lines.where(~is_damaged), cluster, time_zone)
+    rows, log_header = _parse(lines.where(~is_damaged), cluster, time_zone, earlier)
     rows = _with_raw(rows.unionByName(damaged, allowMissingColumns=True))
     is_metadata = F.col("disposition").isin(*METADATA_KINDS) | (F.col("reject_reason") == "unknown_version")
     is_metadata = F.coalesce(is_metadata, F.lit(col=False))
-    return ParsedRows(rows.where(~is_metadata), rows.where(is_metadata), expensive=rows, log_header=log_header)
+    return ParsedRows(
+        rows.where(~is_metadata),
+        rows.where(is_metadata),
+        expensive=rows,
+        log_header=log_header,
+        is_numbered=earlier is not None,
+    )
 
 
 def parse_table(rows: DataFrame) -> ParsedRows:
@@ -101,7 +112,7 @@ def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
         event=_split_by_kind(select_schema(rows.where(F.col("disposition") == "event"), EVENT)),
         header=header if parsed.log_header is None else header.unionByName(parsed.log_header),
         outcome=select_schema(parsed.metadata.where(F.col("disposition") == "test").select("outcome.*"), OUTCOME),
-        quarantine=_quarantine_table(both),
+        quarantine=_quarantine_table(both, is_numbered=parsed.is_numbered),
         counts=_counts_table(both),
     )
 
@@ -117,7 +128,9 @@ def digest() -> Column:
     return F.xxhash64(*EVENT.names)
 
 
-def _parse(lines: DataFrame, cluster: str | None, time_zone: str) -> tuple[DataFrame, DataFrame | None]:
+def _parse(
+    lines: DataFrame, cluster: str | None, time_zone: str, earlier: DataFrame | None
+) -> tuple[DataFrame, DataFrame | None]:
     """Return the rows of traces and logs, and the headers of the logs."""
     others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
     if others.isEmpty():
@@ -128,7 +141,7 @@ def _parse(lines: DataFrame, cluster: str | None, time_zone: str) -> tuple[DataF
     lines = lines.join(F.broadcast(files), "source_file", "left")
     traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
     others = others.withColumns(_log_trace(cluster))
-    rows = trace_rows.parse_lines(traces).unionByName(_parse_logs(others, time_zone), allowMissingColumns=True)
+    rows = trace_rows.parse_lines(traces).unionByName(_parse_logs(others, time_zone, earlier), allowMissingColumns=True)
     return rows, select_schema(logs.records.watched(others.where(F.col("source") != UNKNOWN), time_zone), HEADER)
 
 
@@ -156,9 +169,9 @@ def _log_files(lines: DataFrame) -> DataFrame:
     return ranks.select("source_file", F.element_at(names, F.col("rank") + 1).alias("source"))
 
 
-def _parse_logs(lines: DataFrame, time_zone: str) -> DataFrame:
+def _parse_logs(lines: DataFrame, time_zone: str, earlier: DataFrame | None) -> DataFrame:
     """Parse the lines of logs; lines without an event are marked as ignored."""
-    events = logs.parse(lines, time_zone)
+    events = logs.parse(lines, time_zone, earlier)
     is_bad = F.col("reject_reason").isNotNull()
     events = events.select(
         *PLACE,
@@ -258,14 +271,14 @@ def _quarantine(rows: DataFrame, is_bad: Column, reason: str, detail: Column) ->
     return rows.withColumns({name: F.when(is_bad, new).otherwise(F.col(name)) for name, new in columns.items()})
 
 
-def _quarantine_table(rows: DataFrame) -> DataFrame:
+def _quarantine_table(rows: DataFrame, *, is_numbered: bool) -> DataFrame:
     """Return the quarantined rows with their line numbers; rows are counted per part of a file."""
     part = ["source_file", "block_start"]
     before = Window.partitionBy("source_file").orderBy("block_start").rowsBetween(Window.unboundedPreceding, -1)
     parts = rows.where(F.col("first")).groupBy(*part).agg(F.min("row_id").alias("begin"), F.count("*").alias("lines"))
     parts = parts.withColumn("earlier", F.coalesce(F.sum("lines").over(before), F.lit(0)))
     bad = rows.where(F.col("disposition") == "quarantine").join(F.broadcast(parts), part, "left")
-    line_no = F.col("earlier") + F.col("row_id") - F.col("begin") + 1
+    line_no = F.col("row_id") + 1 - (F.lit(0) if is_numbered else F.col("begin") - F.col("earlier"))
     return select_schema(bad.withColumns({"line_no": line_no, "reason": F.col("reject_reason")}), QUARANTINE)
 
 

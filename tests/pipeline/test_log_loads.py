@@ -12,7 +12,7 @@ from spark.log_rows import recorded
 
 from koordinator.pipeline import layers
 from koordinator.pipeline.file_streams import LogOptions
-from koordinator.pipeline.schema import COUNTS, QUARANTINE, ROUND, STATE_TIME, TRACE
+from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -158,3 +158,25 @@ def test_a_group_whose_coordinator_moves_is_one_group_of_its_cluster(brokers: Lo
 def test_a_group_has_its_state_until_its_logs_end(brokers: Loaded) -> None:
     hours = {row.state: round(row.ms / 3_600_000, 2) for row in brokers.rows(STATE_TIME)}
     assert hours == {"PreparingRebalance": 0.0, "CompletingRebalance": 0.0, "Stable": 11.0, "Dead": 1.0}
+
+
+def test_a_growing_log_gives_the_same_events_as_a_complete_one(spark: SparkSession, tmp_path: Path) -> None:
+    log, content = tmp_path / "growing" / "server.log", (ONE + TWO).encode()
+    cuts = [len(ONE) - 30, len(ONE) + len(TWO) // 2, len(content)]  # in the middle of lines
+    log.parent.mkdir()
+    follow = LogOptions(follow=True)
+    for cut in cuts:
+        log.write_bytes(content[:cut])
+        load(spark, tmp_path / "store", log.parent, options=follow)
+    log.rename(log.with_suffix(".log.1"))
+    log.write_text(round_of(1, 21, 3))
+    load(spark, tmp_path / "store", log.parent, options=follow)
+    load(spark, tmp_path / "whole", log.parent)
+    followed, whole = (
+        Store(str(tmp_path / name)).read(spark, EVENT).select("seq", "group_us", "wall_us", "kind", "generation")
+        for name in ("store", "whole")
+    )
+    assert sorted(map(tuple, followed.collect())) == sorted(map(tuple, whole.collect()))
+    counts = Store(str(tmp_path / "store")).read(spark, COUNTS).orderBy("batch", "source_file").collect()
+    # the new file and the renamed one, whose lines are duplicates, are in the last batch
+    assert [(row.read, row.duplicate) for row in counts] == [(4, 0), (2, 0), (3, 0), (3, 0), (9, 7)]

@@ -47,8 +47,11 @@ CUT_OFF = "the line starts like one of the group coordinator, but is cut off or 
 _LINE_COLUMNS = ("raw", "ingest_id", "reject_reason", "detail")
 
 
-def parse(lines: DataFrame, time_zone: str = "UTC") -> DataFrame:
+def parse(lines: DataFrame, time_zone: str = "UTC", earlier: DataFrame | None = None) -> DataFrame:
     """Parse lines of bronze/line with `trace_id` and `source`; return their events. Times are in `time_zone`.
+
+    `earlier` has the last events before the lines of files that continue: `trace_id`, `of_node`, `last_seq`,
+    `last_group_us`.
 
     The events have the columns of silver/event and the position of their line. A line may have several events, or none.
     A line of the group coordinator or a client that cannot be read gets a `reject_reason` (one of schema.REASONS) and a
@@ -67,7 +70,9 @@ def parse(lines: DataFrame, time_zone: str = "UTC") -> DataFrame:
     )
     rows = rows.withColumn("node", F.when(is_dms, dms.node(text)).otherwise(server_log.node(text)))
     rows = rows.withColumn("detail", _detail()).where("kind IS NOT NULL OR detail IS NOT NULL")
-    rows = records.with_seq(events(rows)).withColumn("reject_reason", F.when(F.col("detail").isNotNull(), "bad_line"))
+    rows = records.with_seq(events(rows), earlier).withColumn(
+        "reject_reason", F.when(F.col("detail").isNotNull(), "bad_line")
+    )
     return rows.select(*columns(rows, EVENT), *records.PLACE, *_LINE_COLUMNS)
 
 

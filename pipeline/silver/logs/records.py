@@ -112,19 +112,34 @@ def in_order(records_: DataFrame, time_zone: str) -> DataFrame:
     return records_.withColumn("clock_us", F.max("wall_us").over(in_file())).drop("repeated", "set_back")
 
 
-def with_seq(events: DataFrame) -> DataFrame:
+def node_of(seq: Column) -> Column:
+    """Return the bits of `seq` that distinguish brokers."""
+    return seq.bitwiseAND((1 << NODE_BITS) - 1)
+
+
+def with_seq(events: DataFrame, earlier: DataFrame | None) -> DataFrame:
     """Add `seq`: the time in microseconds, at least one more than that of the event before it in the file; the broker.
 
     So `seq` depends neither on where a log was split into files nor on the files' names, and the logs of several
-    brokers can be merged. The first events of a file may share a millisecond with the end of the file before.
+    brokers can be merged. The first events of a file may share a millisecond with the end of the file before. Where a
+    file continues (its lines start after its beginning), it follows the `earlier` events as if it were read at once.
     """
     order = ("block_start", "row_id", "pos")
     in_log = Window.partitionBy("source_file").orderBy(*order)
+    events = events.withColumn("of_node", node_of(F.coalesce("node", F.lit(0))))
+    if earlier is None:
+        last_us, continues = F.lit(None).cast("bigint"), F.lit(col=False)
+    else:
+        events = events.join(F.broadcast(earlier), ["trace_id", "of_node"], "left")
+        continues = (F.col("block_start") > 0) & F.col("last_seq").isNotNull()
+        last_us = F.when(continues, F.shiftright("last_seq", NODE_BITS))
+        group_us = F.when(continues, F.greatest("group_us", "last_group_us")).otherwise(F.col("group_us"))
+        events = events.withColumn("group_us", F.when(F.col("group_us").isNotNull(), group_us))
     events = events.withColumns({"n": F.row_number().over(in_log), "ms": F.expr("clock_us div 1000")})
-    late = F.when(F.col("ms") == F.first("ms", ignorenulls=True).over(in_log), LATE_US).otherwise(0)
-    ahead_us = F.max(F.col("clock_us") + late - F.col("n")).over(in_log)
-    node = F.coalesce("node", F.lit(0)).bitwiseAND((1 << NODE_BITS) - 1)
-    return events.withColumn("seq", F.shiftleft(ahead_us + F.col("n"), NODE_BITS) + node)
+    is_late = (F.col("ms") == F.first("ms", ignorenulls=True).over(in_log)) & ~continues
+    late = F.when(is_late, LATE_US).otherwise(0)
+    ahead_us = F.greatest(F.max(F.col("clock_us") + late - F.col("n")).over(in_log), last_us)
+    return events.withColumn("seq", F.shiftleft(ahead_us + F.col("n"), NODE_BITS) + F.col("of_node"))
 
 
 def watched(lines: DataFrame, time_zone: str) -> DataFrame:
