@@ -181,21 +181,3 @@ def test_a_consumer_with_nothing_to_read_waits_and_does_not_hammer(
 
 def count_beats(cluster: Cluster) -> int:
     return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in cluster.trace())
-
-
-# the traceback of the error keeps a reference to the producer
-@pytest.mark.koordinator(leaks="ignore")
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        ("kafka-python", "TransactionalIdAuthorizationFailedError"),
-        ("confluent-kafka", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
-        ("aiokafka", "TransactionalIdAuthorizationFailed"),
-    ],
-)
-def test_a_transactional_producer_is_refused_at_once(koordinator: Cluster, kind: str, error: str) -> None:
-    # a retried request would end with a timeout
-    with pytest.raises(Exception, match=error) as refusal:
-        send(kind, koordinator.bootstrap_servers, "t", VALUES, transactional_id="transactions")
-    assert error in repr(refusal.value)
-    assert koordinator.records("t") == []

@@ -14,7 +14,7 @@ WAIT_S = 60
 def send(kind: str, bootstrap_servers: str, topic: str, values: Sequence[bytes], **settings: Any) -> None:
     """Send records with a client's producer and wait for their acknowledgement; raises the client's own error.
 
-    `settings` use kafka-python's names: `acks`, `compression_type`, `enable_idempotence`, `transactional_id`.
+    `settings` use kafka-python's names: `acks`, `compression_type`, `enable_idempotence`.
     """
     sender = {"kafka-python": _kafka_python, "confluent-kafka": _confluent, "aiokafka": _aiokafka}[kind]
     sender(bootstrap_servers, topic, values, settings)
@@ -30,8 +30,6 @@ def _kafka_python(servers: str, topic: str, values: Sequence[bytes], settings: d
 
     producer = KafkaProducer(bootstrap_servers=servers, **settings)
     try:
-        if "transactional_id" in settings:
-            producer.init_transactions()
         sent = [producer.send(topic, value=each, key=each, headers=headers("kafka-python")) for each in values]
         producer.flush(WAIT_S)
         for future in sent:
@@ -45,8 +43,6 @@ def _confluent(servers: str, topic: str, values: Sequence[bytes], settings: dict
 
     dotted = {name.replace("_", "."): value for name, value in settings.items()}
     producer = Producer({"bootstrap.servers": servers, **dotted})
-    if "transactional_id" in settings:
-        producer.init_transactions(WAIT_S)
     errors: list[Any] = []
     for each in values:
         producer.produce(
