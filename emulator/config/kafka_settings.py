@@ -85,7 +85,7 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     offsets.topic.compression.codec offsets.topic.segment.bytes
     password.encoder.cipher.algorithm password.encoder.iterations password.encoder.key.length
     password.encoder.keyfactory.algorithm password.encoder.old.secret password.encoder.secret port
-    principal.builder.class process.roles producer.id.expiration.check.interval.ms producer.id.expiration.ms
+    principal.builder.class process.roles
     producer.purgatory.purge.interval.requests queued.max.request.bytes queued.max.requests
     quota.consumer.default quota.producer.default quota.window.num quota.window.size.seconds
     remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
@@ -140,7 +140,6 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
     ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
     ssl.truststore.location ssl.truststore.password ssl.truststore.type super.users telemetry.max.bytes
-    transaction.partition.verification.enable
     transaction.state.log.load.buffer.size transaction.state.log.min.isr
     transaction.state.log.segment.bytes transaction.two.phase.commit.enable
     unclean.leader.election.enable unclean.leader.election.interval.ms

@@ -158,6 +158,10 @@ class Settings:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
         3_600_000, "The interval between checks for expired transactional ids.", lowest=1
     )
+    transaction_partition_verification_enable: bool = setting(
+        default=True,
+        doc="Whether records of a transaction are refused in partitions that were not added to it (KIP-890).",
+    )
     transaction_state_log_num_partitions: int = setting(
         50,
         "The number of partitions of __transaction_state, over which transactional ids are spread.",
@@ -169,6 +173,12 @@ class Settings:
         "The replication factor of __transaction_state, at most the number of brokers at its creation.",
         lowest=1,
         highest=2**15 - 1,
+    )
+    producer_id_expiration_ms: int = setting(
+        86_400_000, "How long a partition knows a producer that writes nothing.", lowest=1
+    )
+    producer_id_expiration_check_interval_ms: int = setting(
+        600_000, "The interval between checks for expired producers of partitions.", lowest=1
     )
     transaction_version: int = setting(
         2, "The level of the feature transaction.version; releases before 4.0 do not have it.", highest=2

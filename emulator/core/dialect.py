@@ -181,6 +181,13 @@ class Dialect:
     verifies_transactional_offsets: bool = True
     """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
 
+    producers_expire_with_transactional_ids: bool = False
+    """Partitions forget idle producers after `transactional.id.expiration.ms`; since 3.4 after
+    `producer.id.expiration.ms` (KIP-854)."""
+
+    describe_producers_explains_errors: bool = True
+    """Whether DescribeProducers explains an unknown topic, and refuses an illegal name with 17. Since 3.0."""
+
     verifies_produced_batches: bool = True
     """Whether the first transactional batch in a partition is verified. Since 3.6 (KIP-890)."""
 
@@ -337,6 +344,8 @@ KAFKA_2_8 = replace(
     repeats_unknown_partitions=False,
     verifies_transactional_offsets=False,
     verifies_produced_batches=False,
+    describe_producers_explains_errors=False,
+    producers_expire_with_transactional_ids=True,
     empty_group_accepts_any_transactional_member=False,
 )
 KAFKA_2_4 = replace(

@@ -140,10 +140,12 @@ class DataPlane:
         self._compacted: dict[UnflushedLog, tuple[Topic, int]] = {}
         self._dialect = dialect
         self._to_verify: dict[int, ProduceToVerify] = {}
+        self._producers_checked_ms = 0
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
         self._fire_due(now)
+        self._expire_producers(now)
         match request:
             case FetchRequest():
                 self._effects += self.fetches.fetch(now, call, request)
@@ -158,6 +160,19 @@ class DataPlane:
                 responder = RESPONDERS[type(request)]
                 return self.respond(now, call, request, lambda: responder(self.cluster, self._node_id, call, request))
         return self._drain()
+
+    def _expire_producers(self, now: int) -> None:
+        """Forget idle producers, as of the latest periodic check: a multiple of the interval."""
+        settings = self.cluster.settings
+        check_ms = now - now % settings.producer_id_expiration_check_interval_ms
+        if check_ms > self._producers_checked_ms:
+            self._producers_checked_ms = check_ms
+            idle_ms = settings.producer_id_expiration_ms
+            if self._dialect.producers_expire_with_transactional_ids:
+                idle_ms = settings.transactional_id_expiration_ms
+            for topic in self.cluster.topics.values():
+                for log in topic.logs:
+                    log.producers.expire(check_ms - idle_ms)
 
     def respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> list[Effect]:
         """Answer a request with the result of `responder`, after the metadata changes it proposes are in effect.
@@ -331,10 +346,10 @@ class DataPlane:
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         batches = transactional_batches(self.cluster, call, request)
-        error = refuse_request(request, batches)
+        error = refuse_request(self._dialect, request, batches)
         if error is not Error.NONE:
             return self._reply_to_produce(call, request.acks, refuse_produce(request, error))
-        starting = to_verify(self.cluster, self._dialect, batches) if batches else {}
+        starting = to_verify(self.cluster, self._dialect, call.api_version, batches) if batches else {}
         if starting:
             return self._verify(ProduceToVerify(call, request, starting))
         return self._append(now, call, request, {})

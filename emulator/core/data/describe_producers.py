@@ -16,6 +16,7 @@ from koordinator.wire.messages.describe_producers import (
     TopicResponse,
 )
 
+from ..dialect import Dialect
 from .topic import illegal_name
 
 if TYPE_CHECKING:
@@ -40,19 +41,21 @@ def describe_producers(
 
 
 def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -> PartitionResponse:
+    settings = cluster.settings
+    dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
     problem = illegal_name(name)
-    if problem is not None:
+    if problem is not None and dialect.describe_producers_explains_errors:
         return PartitionResponse(
             partition_index=partition, error_code=Error.INVALID_TOPIC_EXCEPTION, error_message=problem
         )
     topic, log = cluster.topic(name), cluster.log(name, partition)
-    if topic is None:
+    if topic is None and dialect.describe_producers_explains_errors:
         return PartitionResponse(
             partition_index=partition,
             error_code=Error.UNKNOWN_TOPIC_OR_PARTITION,
             error_message="This server does not host this topic-partition.",
         )
-    if log is None:
+    if topic is None or log is None:
         return PartitionResponse(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)
     error = cluster.check_leader(topic, partition, node_id)
     if error:

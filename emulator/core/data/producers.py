@@ -1,7 +1,6 @@
 """A partition's producers: the sequence of their batches, and their open transactions (KIP-98).
 
-The rules are those of Kafka's `ProducerStateManager`, `ProducerAppendInfo` and `VerificationStateEntry`, without
-`producer.id.expiration.ms`.
+The rules are those of Kafka's `ProducerStateManager`, `ProducerAppendInfo` and `VerificationStateEntry`.
 """
 
 from __future__ import annotations
@@ -98,6 +97,14 @@ class Producers:
         """Return whether the epoch is earlier than the producer's latest here."""
         producer = self._producers.get(producer_id)
         return producer is not None and epoch < producer.epoch
+
+    def expire(self, before_ms: int) -> None:
+        """Forget the producers without an open transaction whose last batch is not later than `before_ms` (KIP-854)."""
+        self._producers = {
+            producer.id: producer
+            for producer in self
+            if producer.open_since != NONE or producer.last_timestamp > before_ms
+        }
 
     def first_unstable(self, end: int) -> int:
         """Return the last stable offset of a log whose high watermark is `end`.

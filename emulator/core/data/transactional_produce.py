@@ -71,19 +71,21 @@ def transactional_batches(
     return batches
 
 
-def refuse_request(request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]) -> Error:
-    """Return the error of every partition, or NONE: 53 without a transactional id, 49 for several producers."""
+def refuse_request(dialect: Dialect, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]) -> Error:
+    """Return the error of every partition, or NONE: 53 without a transactional id, 49 for several to verify."""
     if batches and request.transactional_id is None:
         return Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
-    return Error.INVALID_PRODUCER_ID_MAPPING if len(producers) > 1 else Error.NONE
+    several = dialect.verifies_produced_batches and len(producers) > 1
+    return Error.INVALID_PRODUCER_ID_MAPPING if several else Error.NONE
 
 
 def to_verify(
-    cluster: ClusterState, dialect: Dialect, batches: Mapping[TopicPartition, BatchHeader]
+    cluster: ClusterState, dialect: Dialect, version: int, batches: Mapping[TopicPartition, BatchHeader]
 ) -> dict[TopicPartition, BatchHeader]:
     """Return the batches that would start a transaction in their partition, and note their sequences there."""
-    if not dialect.verifies_produced_batches:
+    is_enabled = cluster.settings.transaction_partition_verification_enable or version >= ADDS_SINCE
+    if not (dialect.verifies_produced_batches and is_enabled):
         return {}
     starting: dict[TopicPartition, BatchHeader] = {}
     for at, header in batches.items():

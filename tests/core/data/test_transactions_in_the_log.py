@@ -190,3 +190,14 @@ def test_a_restored_log_has_the_same_open_and_ended_transactions(log: Log) -> No
         data = data[header.size :]
     assert restored.last_stable_offset == 0
     assert restored.producers.aborted(0, 3) == log.log.producers.aborted(0, 3) != []
+
+
+def test_idle_producers_expire_and_open_transactions_do_not(log: Log) -> None:
+    log.write(P, 0, 0, transactional=False)
+    log.write(Q, 0, 0)
+    producers = log.log.producers
+    producers.expire(before_ms=0)
+    assert [producer.id for producer in producers] == [P, Q]
+    producers.expire(before_ms=1)
+    assert [producer.id for producer in producers] == [Q]
+    assert log.write(P, 0, 7, transactional=False) == 2

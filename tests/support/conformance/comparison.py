@@ -104,6 +104,8 @@ def conform(
     fates = {number: outcome(each, reasons.get(number), slow=slow) for number, each in chosen.items()}
     report = Report(release, Counter(fates.values()))
     played = [each for number, each in chosen.items() if fates[number] == PLAYED]
+    if not played:
+        return report
     core = {each.number: on_core(each, release) for each in played}
     with Pool(release) as pool:
         kafka = on_brokers(pool, played, advanced)

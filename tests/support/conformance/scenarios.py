@@ -48,17 +48,30 @@ class Configuration:
     retention: int | None = None
     check_interval: float | None = None
     offsets_partitions: int | None = None
+    abort_interval: float | None = None
+    id_expiration: float | None = None
+    producer_expiration: float | None = None
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int]:
         """Return broker settings under Kafka's names. A scaled broker has no lower limit for session timeouts."""
+
+        def ms(seconds: float | None) -> float | None:
+            return seconds and seconds * scale * 1000
+
+        expires, forgets = self.id_expiration and 1, self.producer_expiration and 1
         values: dict[str, float | None] = {
             "group.initial.rebalance.delay.ms": self.initial_delay * scale * 1000,
             "group.min.session.timeout.ms": 1 if self.min_session is None else self.min_session * scale * 1000,
             "group.max.size": self.max_size,
             "offsets.retention.minutes": None if self.retention is None else self.retention / 60,
-            "offsets.retention.check.interval.ms": self.check_interval and self.check_interval * scale * 1000,
+            "offsets.retention.check.interval.ms": ms(self.check_interval),
             "offsets.topic.num.partitions": self.offsets_partitions,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": ms(self.abort_interval),
+            "transactional.id.expiration.ms": ms(self.id_expiration),
+            "transaction.remove.expired.transaction.cleanup.interval.ms": ms(expires),
+            "producer.id.expiration.ms": ms(self.producer_expiration),
+            "producer.id.expiration.check.interval.ms": ms(forgets),
         }
         return {name: round(value) for name, value in values.items() if value is not None}
 

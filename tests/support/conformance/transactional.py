@@ -138,6 +138,24 @@ class TransactionalProducer:
             return self.describe().transaction_state.startswith("Prepare")
         return int(self._ask(*self._ended).error_code) == Error.CONCURRENT_TRANSACTIONS
 
+    def settle_abort(self) -> None:
+        """Wait until an abort by the coordinator is complete: its marker is in partition 0."""
+        limit = self._play.target.seconds + LIMIT_S
+        while self.latest(0) != self.latest(1) or (self._is_described and self._is_busy()):
+            assert self._play.target.seconds < limit, f"{self.id} is still being aborted"
+            self._play.wait(0.1)
+
+    def wait_loaded(self) -> None:
+        """Wait until the coordinator has loaded the transactional id after a restart."""
+        limit = self._play.target.seconds + LIMIT_S
+        while self.end(-2, 0, commit=True) in UNAVAILABLE:
+            assert self._play.target.seconds < limit, f"{self.id} is still being loaded"
+            self._play.wait(0.1)
+
+    def described(self) -> TransactionState | None:
+        """The row of DescribeTransactions, or None where there is none."""
+        return self.describe() if self._is_described else None
+
     def init_until_served(self, *identity: int) -> tuple[int, int, int]:
         """InitProducerId until it is not answered with 51."""
         limit = self._play.target.seconds + LIMIT_S
@@ -321,6 +339,14 @@ class TransactionalProducer:
         return {
             row.partition_index: (row.error_code, row.committed_offset) for each in found for row in each.partitions
         }
+
+    def stable_offsets(self, *partitions: int) -> dict[int, tuple[int, int]]:
+        """Return the offsets once none is pending: OLD coordinators decide them a moment after the marker."""
+        limit = self._play.target.seconds + LIMIT_S
+        while any(error == Error.UNSTABLE_OFFSET_COMMIT for error, _ in self.offsets(*partitions).values()):
+            assert self._play.target.seconds < limit, f"the offsets of {self.id} are still pending"
+            self._play.wait(0.1)
+        return self.offsets(*partitions)
 
     def describe(self) -> TransactionState:
         """DescribeTransactions: the row."""
