@@ -302,7 +302,7 @@ class Fetches:
 
 def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransaction, ...]:
     """Return the aborted transactions of a read of `size` bytes; () and not null if there are none, as in Kafka."""
-    before = log.end_of_read(offset, size) if size else offset
+    before = log.upper_bound(offset, size) if size else offset
     return tuple(
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in log.producers.aborted(offset, before)

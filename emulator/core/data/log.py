@@ -32,6 +32,9 @@ COMPACTED_BYTES_MIN = 16 * 1024
 UNCOMPACTED_BYTES = 4 * 1024
 """The uncompacted tail of a compacted log: consumers that follow it see every record, tombstones included."""
 
+INDEX_INTERVAL_BYTES = 4_096
+"""The bytes between two entries of the offset index (`index.interval.bytes`)."""
+
 
 @value
 class _Batch:
@@ -60,6 +63,9 @@ class PartitionLog:
         self._offsets: list[int] = []
         self._positions: list[int] = []
         self._written = 0
+        # Kafka's sparse offset index: the positions of some batches, and their last offsets
+        self._indexed: list[tuple[int, int]] = []
+        self._unindexed_bytes = 0
         # running maximum of the batches' timestamps, for bisection; None after DeleteRecords, until it is needed
         self._running_max: list[int] | None = []
         self._compact_at = COMPACTED_BYTES_MIN
@@ -111,6 +117,10 @@ class PartitionLog:
         self._batches.append(_Batch(rebase(batch, base_offset, leader_epoch), last_offset, header.max_timestamp))
         self._offsets.append(base_offset)
         self._positions.append(self._written)
+        if self._unindexed_bytes > INDEX_INTERVAL_BYTES:
+            self._indexed.append((self._written, last_offset))
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += len(batch)
         self._written += len(batch)
         if self._running_max is not None:
             before = self._running_max[-1] if self._running_max else -1
@@ -175,9 +185,13 @@ class PartitionLog:
         last = bisect_left(self._positions, self._positions[first] + size, lo=first) - 1
         return self._batches[max(first, last)].last_offset + 1
 
-    def end_of_read(self, offset: int, size: int) -> int:
-        """Return the offset after a read of `size` bytes from `offset`, which may be inside a batch."""
-        return self.end_of(self._offsets[self._index(offset)], size)
+    def upper_bound(self, offset: int, size: int) -> int:
+        """Return an offset after a read of `size` bytes from `offset`, as exact as Kafka's index: often the end.
+
+        Kafka: `OffsetIndex.fetchUpperBoundOffset`.
+        """
+        after = bisect_left(self._indexed, self._positions[self._index(offset)] + size, key=lambda entry: entry[0])
+        return self._indexed[after][1] if after < len(self._indexed) else self.end
 
     def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:
         """Yield header and readable records of every batch. Raises the errors of `wire.records.read_records`."""
@@ -231,6 +245,7 @@ class PartitionLog:
                     compacted.append(_Batch(alone, record.offset, record.timestamp))
         offsets = [batch.last_offset for batch in compacted] + self._offsets[clean:]
         self._batches, self._offsets, self._positions, self._written = compacted + after, offsets, [], 0
+        self._indexed, self._unindexed_bytes = [], 0
         for batch in self._batches:
             self._positions.append(self._written)
             self._written += len(batch.data)

@@ -209,9 +209,10 @@ class Producers:
             self._producers[header.producer_id] = producer
         producer.batches.append(WrittenBatch(header.base_sequence, _last_sequence(header), base_offset))
         producer.last_timestamp = header.max_timestamp
-        self._verifications.pop(header.producer_id, None)
-        if header.is_transactional and producer.open_since == NONE:
-            producer.open_since = self._open[producer.id] = base_offset
+        if header.is_transactional:
+            self._verifications.pop(header.producer_id, None)
+            if producer.open_since == NONE:
+                producer.open_since = self._open[producer.id] = base_offset
         return None
 
     def refuse_marker(self, producer_id: int, epoch: int, coordinator_epoch: int, *, strict: bool) -> Error:

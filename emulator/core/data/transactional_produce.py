@@ -92,8 +92,9 @@ def to_verify(
         log = cluster.log(*at)
         assert log is not None, f"{at} exists"
         producers, producer_id = log.producers, header.producer_id
-        epoch = header.producer_epoch if dialect.verifies_epoch_of_open_transactions else None
-        if not producers.has_open(producer_id, epoch) and not producers.is_fenced(producer_id, header.producer_epoch):
+        compares_epoch = dialect.verifies_epoch_of_open_transactions
+        is_open = producers.has_open(producer_id, header.producer_epoch if compares_epoch else None)
+        if not is_open and not (compares_epoch and producers.is_fenced(producer_id, header.producer_epoch)):
             producers.begin_verification(header)
             starting[at] = header
     return starting

@@ -82,7 +82,8 @@ def _log(store: GroupStore, request: TxnOffsetCommitRequest) -> PartitionLog | N
 def _is_open(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:
     """Return whether the producer's transaction has offsets in the group's partition already."""
     log = _log(store, request)
-    return log is not None and log.producers.has_open(request.producer_id, request.producer_epoch)
+    epoch = request.producer_epoch if store.dialect.verifies_epoch_of_open_transactions else None
+    return log is not None and log.producers.has_open(request.producer_id, epoch)
 
 
 def _ask_transaction_coordinator(

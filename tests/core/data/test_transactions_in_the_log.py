@@ -117,6 +117,25 @@ def test_aborted_transactions_are_listed_in_the_order_of_their_markers(log: Log)
     assert log.committed(8)[1] == [(P, 5)]
 
 
+def test_a_short_log_lists_transactions_that_were_aborted_behind_the_read(log: Log) -> None:
+    for _ in range(100):
+        log.write(-1, -1, -1, transactional=False)
+    log.write(P, 0, 0)
+    first, batch = 68, len(log.log.read(0, 1, first_whole=True))
+    # the index has an entry after more than 4 KiB
+    assert log.log.upper_bound(0, batch) == 4_096 // batch + 1 < first
+    assert log.log.upper_bound(first, batch) == log.log.end
+
+
+def test_only_a_transactional_batch_ends_a_verification(log: Log) -> None:
+    header = read_header(
+        write_batch([Record(value=b"v")], producer_id=P, producer_epoch=0, base_sequence=0, is_transactional=True)
+    )
+    log.log.producers.begin_verification(header)
+    assert log.write(P, 0, 0, transactional=False) == 0
+    assert log.write(P, 0, 1) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
 def test_a_committed_transaction_is_not_listed(log: Log) -> None:
     log.write(P, 0, 0)
     log.end(P, 0, commit=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from exploring.transactions.playing import Playing
+from exploring.transactions.playing import SHORT_TIMEOUT_MS, Playing
 from koordinator.client.connection import BrokerConnection, Deadline
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -25,6 +26,9 @@ BATCH = 50
 """The sequences between two restarts of the broker."""
 
 CREATE_S = 60
+
+TIMED_OUT_S = 0.5
+"""More than the interval between checks for timed-out transactions."""
 
 
 class Target:
@@ -43,6 +47,8 @@ class Target:
             list(pool.map(_begin, playings))
             if any(each.restart_after < len(each.steps) for each in sequences):
                 self._restart()
+                # however long the restart took, short transactions have timed out
+                time.sleep(SHORT_TIMEOUT_MS / 1000 + TIMED_OUT_S)
             list(pool.map(_end, playings))
         return [each.outcomes for each in playings]
 
