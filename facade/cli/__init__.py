@@ -22,7 +22,9 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 """Exit status of shells after SIGINT."""
 
-MODULES = {name: f"koordinator.cli.{name}" for name in ("completion", "doctor", "groups", "offsets", "serve")}
+MODULES = {
+    name: f"koordinator.cli.{name}" for name in ("completion", "doctor", "groups", "offsets", "serve", "transactions")
+}
 """The module of each command."""
 
 

@@ -1,4 +1,4 @@
-"""The output of `koordinator groups`: tables, or one JSON document.
+"""The output of `koordinator groups` and `transactions`: tables, or one JSON document.
 
 | command | document |
 |---|---|
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..client.admin import BrokerNode
     from ..client.groups import GroupDescription, GroupFailure, GroupListing, Result
     from ..client.members import MemberToRemove
+    from ..client.transactions import TransactionDescription
 
 UNKNOWN = "-"
 """The cell of a value that is unknown or does not apply."""
@@ -79,6 +80,19 @@ def listing_report(result: Result[GroupListing]) -> Report:
     ]
     empty = [] if result.failures else [Text("no groups")]
     return Report({"groups": rows}, [table] if rows else empty, result.failures)
+
+
+def transactions_report(result: Result[TransactionDescription]) -> Report:
+    """Return the report of the transactional ids of a cluster."""
+    table = _table("transactional id", "state", "producer", "epoch", "partitions", "coordinator")
+    names = ("transactional_id", "state", "producer_id", "producer_epoch", "timeout_ms", "started_ms", "partitions")
+    for each in result.successes:
+        partitions = _assignment(each.partitions)
+        producer = (each.producer_id, each.producer_epoch)
+        _row(table, each.transactional_id, each.state, *producer, partitions, _broker(each.coordinator))
+    rows = [{**_attributes(each, *names), "coordinator": _node(each.coordinator)} for each in result.successes]
+    empty = [] if result.failures else [Text("no transactions")]
+    return Report({"transactions": rows}, [table] if rows else empty, result.failures)
 
 
 def description_report(result: Result[GroupDescription]) -> Report:

@@ -45,8 +45,8 @@ def groups() -> None:
 @options.common_options
 def list_(states: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """List the groups of all brokers."""
-    result = _run(bootstrap, timeout, lambda admin: list_groups(admin, states))
-    return _write(listing_report(result), as_json=as_json)
+    result = run(bootstrap, timeout, lambda admin: list_groups(admin, states))
+    return write(listing_report(result), as_json=as_json)
 
 
 @groups.command()
@@ -54,8 +54,8 @@ def list_(states: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: floa
 @options.common_options
 def describe(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Show state, members, assignments, committed offsets and lag of groups."""
-    result = _run(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids))
-    return _write(description_report(result), as_json=as_json)
+    result = run(bootstrap, timeout, lambda admin: describe_groups(admin, group_ids))
+    return write(description_report(result), as_json=as_json)
 
 
 @groups.command("remove-members")
@@ -100,12 +100,12 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
     ]
     if all_members == bool(members):
         raise click.UsageError("give either --all, or at least one --instance-id or --member-id")
-    result = _run(
+    result = run(
         bootstrap,
         timeout,
         lambda admin: remove_members(admin, group_id, None if all_members else members, reason),
     )
-    return _write(removal_report(group_id, result), as_json=as_json)
+    return write(removal_report(group_id, result), as_json=as_json)
 
 
 @groups.command()
@@ -113,11 +113,11 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
 @options.common_options
 def delete(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: float, *, as_json: bool) -> int:
     """Delete groups without members, with all their offsets."""
-    result = _run(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids))
-    return _write(deletion_report(result), as_json=as_json)
+    result = run(bootstrap, timeout, lambda admin: delete_groups(admin, group_ids))
+    return write(deletion_report(result), as_json=as_json)
 
 
-def _run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admin], Result[_T]]) -> Result[_T]:
+def run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admin], Result[_T]]) -> Result[_T]:
     """Return the result of a command; if no broker answers, a result with only that failure."""
     with Admin(bootstrap, timeout, __version__) as admin:
         try:
@@ -126,7 +126,7 @@ def _run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admi
             return Result((), (GroupFailure(connection_failure(error)),))
 
 
-def _write(report: Report, *, as_json: bool) -> int:
+def write(report: Report, *, as_json: bool) -> int:
     """Write the report and return the exit status."""
     report.write(click.get_current_context().command_path, as_json=as_json)
     return PARTIAL_FAILURE if report.failures else 0
