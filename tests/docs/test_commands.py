@@ -61,7 +61,7 @@ def commands(language: str, text: str) -> list[Command]:
     """Return the commands of a block: the lines after `$ ` of a console, and every line of a script."""
     found: list[Command] = []
     for line in re.sub(r"\\\n\s*", "", text).splitlines():
-        if language == "bash" and line.strip(" ") and not line.startswith("#"):
+        if language == "bash" and line.strip(" ") and not line.lstrip(" ").startswith("#"):
             found.append(Command(line, []))
         elif line.startswith("$ "):
             found.append(Command(line[2:], []))
