@@ -211,8 +211,10 @@ class DataPlane:
         """
         self._fire_due(now)
         self._stage_changes()
-        log = topic.logs[partition]
-        log.append(read_header(batch), batch, topic.epochs[partition])
+        log, header = topic.logs[partition], read_header(batch)
+        base_offset = log.append(header, batch, topic.epochs[partition])
+        if header.producer_id >= 0:
+            log.producers.appended(header, base_offset)
         if isinstance(log, UnflushedLog):
             self._unflushed.logs[log] = topic, partition
         else:

@@ -1,0 +1,96 @@
+"""What a leader asks the transaction coordinator before it appends, and which epochs it compares itself (KIP-890)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from brokers.cluster import Nodes
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from koordinator.wire.records import Record, write_batch
+
+if TYPE_CHECKING:
+    from clients.frame_clients import Peer
+
+TRANSACTION = 1
+
+
+class Client:
+    """A client of a broker, with the initialized transactional id x in epoch 0."""
+
+    def __init__(self, release: str) -> None:
+        self.nodes = Nodes(1, kafka_version=release)
+        self.peer: Peer = self.nodes.connect()
+        self.ask(FindCoordinatorRequest(key="g"), 2)
+        self.ask(FindCoordinatorRequest(key="x", key_type=TRANSACTION), 2)
+        answer = self.ask(InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000), 4)
+        assert (answer.error_code, answer.producer_epoch) == (Error.NONE, 0)
+        self.producer_id = answer.producer_id
+
+    def ask(self, request: Any, version: int) -> Any:
+        return self.nodes.ask(self.peer, request, version)
+
+    def commit_offset(self, epoch: int) -> int:
+        row = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id="g",
+            producer_id=self.producer_id,
+            producer_epoch=epoch,
+            topics=(TxnOffsetCommitRequestTopic(name="t", partitions=(row,)),),
+        )
+        return int(self.ask(request, 3).topics[0].partitions[0].error_code)
+
+    def produce(self, transactional_id: str, epoch: int) -> int:
+        batch = write_batch(
+            [Record(timestamp=0, value=b"v")],
+            producer_id=self.producer_id,
+            producer_epoch=epoch,
+            base_sequence=0,
+            is_transactional=True,
+        )
+        data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=batch),))
+        request = ProduceRequest(transactional_id=transactional_id, acks=-1, topic_data=(data,))
+        return int(self.ask(request, 9).responses[0].partition_responses[0].error_code)
+
+
+@pytest.mark.parametrize(("release", "error"), [("3.9", Error.NONE), ("4.3", Error.INVALID_PRODUCER_EPOCH)])
+def test_3_9_compares_no_epoch_of_a_group_with_open_offsets(release: str, error: Error) -> None:
+    client = Client(release)
+    adding = AddOffsetsToTxnRequest(
+        transactional_id="x", producer_id=client.producer_id, producer_epoch=0, group_id="g"
+    )
+    assert client.ask(adding, 3).error_code == Error.NONE
+    assert client.commit_offset(0) == Error.NONE
+    assert client.commit_offset(1) == error
+
+
+@pytest.mark.parametrize(
+    ("release", "error"), [("3.9", Error.INVALID_PRODUCER_ID_MAPPING), ("4.3", Error.INVALID_PRODUCER_EPOCH)]
+)
+def test_3_9_asks_the_coordinator_of_a_fenced_producer_too(release: str, error: Error) -> None:
+    client = Client(release)
+    marker = WritableTxnMarker(
+        producer_id=client.producer_id,
+        producer_epoch=1,
+        transaction_result=False,
+        topics=(WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),),
+        coordinator_epoch=0,
+    )
+    client.ask(WriteTxnMarkersRequest(markers=(marker,)), 1)
+    assert client.produce("another", 0) == error
