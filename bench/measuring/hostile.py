@@ -22,6 +22,7 @@ from measuring.peers import HELLO, INT16, INT32, LIMIT_S, READ_BYTES, TOGETHER, 
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -186,9 +187,10 @@ class Large:
         members = Members(self._peers, self._peers.open(address, 1, HELLO), "large")
         (self._member,) = members.members.values()
         members.join([self._member])
+        # a group with subscriptions that cannot be read would never be answered
+        metadata = write_subscription(ConsumerProtocolSubscription(user_data=b"m" * metadata_bytes), 0)
         offered = tuple(
-            JoinGroupRequestProtocol(name=f"protocol-{number}", metadata=b"m" * metadata_bytes)
-            for number in range(protocols)
+            JoinGroupRequestProtocol(name=f"protocol-{number}", metadata=metadata) for number in range(protocols)
         )
         self._frame = bytearray(_join("large", TIMEOUT_MS, offered, self._member.id.decode()))
 

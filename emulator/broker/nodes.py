@@ -127,7 +127,8 @@ class NodeRuntimes:
         for node_id in cluster.brokers:
             self._nodes[node_id] = NodeRuntime(node_id, self._new_broker(now, node_id))
         self._states_changed()
-        self._catch_up(now, has_changes=True)
+        # a transaction that has to be ended writes its markers before any client connects
+        self.settle(now, self._catch_up(now, has_changes=True))
 
     # -- queries ---------------------------------------------------------------------------------------------
 
