@@ -115,7 +115,10 @@ def test_the_completion_script_of_a_shell_completes_commands(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("serv",), "koordinator: unknown command 'serv'; known: completion, doctor, groups, offsets, serve; did you"),
+        (
+            ("serv",),
+            "koordinator: unknown command 'serv'; known: completion, doctor, groups, offsets, serve, transactions; did you",
+        ),
         (("--serve",), "koordinator: No such option '--serve'"),
         (("serve", "--port", "x"), "x: must be an integer from 0 to 65535"),
         (("serve", "--seed", "-1"), "-1: must be an integer of at least 0"),

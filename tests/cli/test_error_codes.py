@@ -136,7 +136,7 @@ class Client:
     def send_join(self, group: str, member_id: str, instance_id: str | None) -> None:
         body = self.string(group) + struct.pack(">ii", 60_000, 60_000) + self.string(member_id)
         body += self.string(instance_id) + self.string("consumer")
-        body += self.count(1) + self.string("range") + self.blob(b"metadata") + self.tags
+        body += self.count(1) + self.string("range") + self.blob(b"") + self.tags
         if self.is_flexible:
             body += self.string("a reason")
         self.send(JOIN_GROUP, (5, 9), body)
