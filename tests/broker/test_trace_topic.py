@@ -29,11 +29,16 @@ LATEST, EARLIEST = -1, -2
 
 
 def fetch(
-    nodes: Nodes, peer: Peer, offset: int, *, wait_ms: int = 0, bytes_max: int = 1 << 20, topic: str = NAME
+    nodes: Nodes, peer: Peer, offset: int, *, wait_ms: int = 0, bytes_max: int = 1 << 20, isolation_level: int = 0
 ) -> Any:
     """Fetch from the trace; return the partition's row, None if the fetch is parked."""
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=bytes_max)
-    request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, topics=(FetchTopic(topic=topic, partitions=(wanted,)),))
+    request = FetchRequest(
+        max_wait_ms=wait_ms,
+        min_bytes=1,
+        isolation_level=isolation_level,
+        topics=(FetchTopic(topic=NAME, partitions=(wanted,)),),
+    )
     answer = nodes.ask(peer, request, 12)
     return answer and answer.responses[0].partitions[0]
 
@@ -81,6 +86,14 @@ def test_a_record_is_a_line_of_the_trace_and_its_offset_the_number_of_the_line(n
     assert [{name: line[name] for name in event} for line, event in zip(found.values(), expected, strict=True)] == (
         expected
     )
+
+
+def test_a_reader_of_committed_records_receives_every_line(nodes: Nodes) -> None:
+    peer = nodes.connect()
+    beat(nodes, peer)
+    row = fetch(nodes, peer, 1, isolation_level=1)
+    assert records(row) == records(fetch(nodes, peer, 1))
+    assert row.aborted_transactions == ()
 
 
 def test_the_time_of_a_record_is_that_of_its_event(nodes: Nodes) -> None:
