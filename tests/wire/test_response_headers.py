@@ -21,6 +21,6 @@ def test_unknown_tagged_fields_of_a_response_header_are_skipped() -> None:
     assert read_response_header(ApiKey.HEARTBEAT, 4, data + b"body") == (7, len(data))
 
 
-def test_tagged_fields_that_come_twice_are_malformed() -> None:
-    with pytest.raises(Malformed, match="the header of a HeartbeatResponse v4"):
-        read_response_header(ApiKey.HEARTBEAT, 4, bytes.fromhex("00000007 02 05 00 05 00"))
+def test_tagged_fields_may_come_twice() -> None:
+    data = bytes.fromhex("00000007 02 05 00 05 00")
+    assert read_response_header(ApiKey.HEARTBEAT, 4, data) == (7, len(data))
