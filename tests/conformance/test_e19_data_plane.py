@@ -58,6 +58,17 @@ def _requested(topic: str | UUID | MetadataRequestTopic | None) -> MetadataReque
     return MetadataRequestTopic(name=topic)
 
 
+def wait_created(play: Player, name: str) -> None:
+    """Wait until the broker knows a topic that is being created."""
+    request = MetadataRequest(topics=(_requested(name),), allow_auto_topic_creation=False)
+    for _ in range(60):
+        play.wait(0.5)
+        (row,) = play.ask(request, 4).unrecorded().topics
+        if not row.error_code:
+            return
+    raise AssertionError(f"{name} was not created within 30 s: error {row.error_code}")
+
+
 def codes(rows: Iterable[Any]) -> list[int]:
     return [row.error_code for row in rows]
 
@@ -69,7 +80,7 @@ def test_e701_the_request_that_creates_a_topic_does_not_get_it(play: Player) -> 
     for version in (1, 4, 7):
         name = f"{play.g}-auto.{version}"
         assert codes(metadata(play, name, version=version)) == [creating]
-        play.wait(1)
+        wait_created(play, name)
         assert codes(metadata(play, name, version=version)) == [0]
         assert codes(metadata(play, name.replace(".", "_"), version=version)) == [colliding]
     assert codes(metadata(play, "bad name", "", "..")) == [17, 17, 17]
