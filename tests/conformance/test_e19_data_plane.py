@@ -224,7 +224,9 @@ def test_e711_fetches_of_odd_epochs_offsets_and_sizes(play: Player) -> None:
     topic = play.new_topic(1)
     data = PartitionProduceData(index=0, records=write_batch([Record(timestamp=1, key=b"k", value=b"v")]))
     produce = TopicProduceData(name=topic, partition_data=(data,))
-    assert play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(produce,)), 3).unrecorded().responses
+    wait_created(play, topic)
+    written = play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(produce,)), 3).unrecorded()
+    assert codes(written.responses[0].partition_responses) == [0]
     odd: tuple[tuple[dict[str, int], int, int], ...] = (
         ({}, 1000, 0),
         ({"current_leader_epoch": 0}, 1000, 0),
