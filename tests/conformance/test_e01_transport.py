@@ -102,6 +102,8 @@ def test_e012_an_unknown_kind_of_coordinator_is_refused(play: Player) -> None:
 
 @scenario(kip="base", nodes=2, offsets_partitions=50)
 def test_e014_the_coordinator_leads_the_partition_that_the_group_id_hashes_to(play: Player) -> None:
+    # creates the topic, which the response to a first Metadata would not have
+    play.ask(FindCoordinatorRequest(key="group"), 1).unrecorded()
     topic = MetadataRequestTopic(name="__consumer_offsets")
     (found,) = play.ask(MetadataRequest(topics=(topic,)), 5).unrecorded().topics
     leaders = {row.partition_index: row.leader_id for row in found.partitions}
