@@ -229,7 +229,9 @@ class Player(Requests, Situations):
         written = [
             (record.key, record.value)
             for row in fetched.partitions
-            for _, batch in read_batches(row.records or b"")
+            for header, batch in read_batches(row.records or b"")
+            # markers of transactions that other scenarios have written
+            if not header.is_control
             for record in read_records(batch)
         ]
         return [(key, value) for key, value in written if key is not None and self._is_ours(key)]
