@@ -95,7 +95,7 @@ def _in_turns(orders: dict[str, Order], rounds: int, alone: int, beside: int) ->
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as log,
         # its log has a line for each connection that it closes
-        processes.emulator("--config", f"group.max.size={SIZE_MAX}", log=log) as server,
+        processes.emulator(*processes.ANY_RECORD, "--config", f"group.max.size={SIZE_MAX}", log=log) as server,
         processes.load() as load,
         processes.hostile() as hostile,
     ):

@@ -116,6 +116,10 @@ class Server(Process):
             before, used = used, self.processor_s()
 
 
+ANY_RECORD = ("--config", "message.max.bytes=2147483647")
+"""For groups whose state exceeds the record size limit: with Kafka's default, SyncGroup is refused, as by Kafka."""
+
+
 def emulator(*options: str, log: IO[str] | None = None) -> Server:
     """Start our server as users do: trace on, profile `fast`. `log` receives its stderr, ours if None."""
     return Server("-m", "koordinator", "serve", "--port", "0", *options, log=log)
