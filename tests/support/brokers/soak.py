@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from brokers import transactional_soak
+from brokers.soak_client import ANSWER_S, SoakClient
 from brokers.transactional_soak import TransactionalProducer
-from koordinator.client.connection import Address, BrokerConnection, Deadline
-from koordinator.client.errors import ClientError
+from koordinator.client.connection import Address
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.errors import Error
@@ -31,11 +31,10 @@ from koordinator.wire.records import Record, read_records, write_batch
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from koordinator.client.connection import BrokerConnection
+
 READY_S = 30
 """Time limit for the server to be ready on a busy machine."""
-
-ANSWER_S = 20
-"""Time limit of a response."""
 
 TOPIC = "t"
 
@@ -107,35 +106,15 @@ class Server:
             return self.process.stderr.read()
 
 
-class Member(threading.Thread):
+class Member(SoakClient):
     """One static member, its offsets and its records."""
 
     def __init__(self, number: int, group: str, figures: Figures, lives: Lives) -> None:
-        super().__init__(name=f"member-{number}", daemon=True)
-        self.number, self.group, self.figures, self.lives = number, group, figures, lives
+        super().__init__(f"member-{number}", figures, lives)
+        self.number, self.group = number, group
         self.member_id, self.generation = "", -1
         self.acknowledged, self.asked = -1, -1
         self.records: list[bytes] = []
-        self.life = -1
-        self.died: BaseException | None = None
-
-    def run(self) -> None:
-        """Stay connected to the current server, until the end."""
-        try:
-            while not self.lives.over.is_set():
-                try:
-                    link = BrokerConnection(self.lives.address, Deadline(ANSWER_S), "0")
-                except ClientError:
-                    self.lives.over.wait(0.005)
-                    continue
-                try:
-                    self._live(link)
-                except ClientError:
-                    continue
-                finally:
-                    link.close()
-        except BaseException as error:  # noqa: BLE001 - it is told to the main thread
-            self.died = error
 
     def _live(self, link: BrokerConnection) -> None:
         life = self.lives.number
@@ -162,7 +141,7 @@ class Member(threading.Thread):
             protocols=(protocol,),
         )
         self.lives.together.wait(ANSWER_S)
-        joined = self._ask(link, wish, 5, join_group.JoinGroupResponse)
+        joined = self._ask(link, wish, 5)
         assert joined.error_code == 0, joined
         mine = tuple(
             sync_group.SyncGroupRequestAssignment(member_id=each.member_id, assignment=b"mine")
@@ -174,16 +153,10 @@ class Member(threading.Thread):
             "member_id": joined.member_id,
             "group_instance_id": self.name,
         }
-        synced = self._ask(
-            link, sync_group.SyncGroupRequest(**named, assignments=mine), 3, sync_group.SyncGroupResponse
-        )
+        synced = self._ask(link, sync_group.SyncGroupRequest(**named, assignments=mine), 3)
         assert synced.error_code == 0, synced
         self.member_id, self.generation = joined.member_id, joined.generation_id
         self.lives.settled.release()
-
-    def _ask(self, link: BrokerConnection, request: Any, version: int, response: Any) -> Any:
-        link.deadline = Deadline(ANSWER_S)
-        return link.send(request, version, response)
 
     @property
     def _named(self) -> dict[str, Any]:
@@ -199,7 +172,7 @@ class Member(threading.Thread):
             self.figures.disturbed.append(f"{self.name}: {what} in life {self.lives.number}: {Error(error).name}")
 
     def _beat(self, link: BrokerConnection) -> None:
-        answer = self._ask(link, heartbeat.HeartbeatRequest(**self._named), 3, heartbeat.HeartbeatResponse)
+        answer = self._ask(link, heartbeat.HeartbeatRequest(**self._named), 3)
         self._note("Heartbeat", answer.error_code)
 
     def _commit(self, link: BrokerConnection) -> None:
@@ -214,7 +187,7 @@ class Member(threading.Thread):
             group_instance_id=self.name,
             topics=(offset_commit.OffsetCommitRequestTopic(name=TOPIC, partitions=(row,)),),
         )
-        answer = self._ask(link, request, 7, offset_commit.OffsetCommitResponse)
+        answer = self._ask(link, request, 7)
         error = answer.topics[0].partitions[0].error_code
         self._note("OffsetCommit", error)
         if not error:
@@ -225,7 +198,7 @@ class Member(threading.Thread):
         value = b"%d/%d" % (self.number, self.asked)
         data = produce.PartitionProduceData(index=self.number, records=write_batch([Record(timestamp=0, value=value)]))
         topics = (produce.TopicProduceData(name=TOPIC, partition_data=(data,)),)
-        answer = self._ask(link, produce.ProduceRequest(acks=-1, topic_data=topics), 7, produce.ProduceResponse)
+        answer = self._ask(link, produce.ProduceRequest(acks=-1, topic_data=topics), 7)
         error = answer.responses[0].partition_responses[0].error_code
         self._note("Produce", error)
         if not error:
@@ -236,7 +209,7 @@ class Member(threading.Thread):
         """Check after a restart: the state is the acknowledged one, or the one requested last."""
         topics = (offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,)),)
         request = offset_fetch.OffsetFetchRequest(groups=(), group_id=self.group, topics=topics)
-        answer = self._ask(link, request, 5, offset_fetch.OffsetFetchResponse)
+        answer = self._ask(link, request, 5)
         offset = answer.topics[0].partitions[0].committed_offset
         if offset not in {self.acknowledged, self.asked}:
             self.figures.lost.append(

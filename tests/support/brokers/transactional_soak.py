@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
-from koordinator.client.connection import BrokerConnection, Deadline
-from koordinator.client.errors import ClientError
+from brokers.soak_client import PAUSE_S, SoakClient
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
-from koordinator.wire.apis import APIS, REQUEST_KEYS
 from koordinator.wire.control_records import read_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -31,11 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from brokers.soak import Figures, Lives
+    from koordinator.client.connection import BrokerConnection
 
-ANSWER_S = 20
-PAUSE_S = 0.005
 TOPIC = "x"
 TRANSACTION = 1
+CONTROL = 0x20
 
 AGAIN = {
     Error.CONCURRENT_TRANSACTIONS,
@@ -46,7 +43,7 @@ AGAIN = {
 }
 
 
-class TransactionalProducer(threading.Thread):
+class TransactionalProducer(SoakClient):
     """A producer of one partition of topic x; odd numbers use transaction version 2 (KIP-890).
 
     A record and an offset of its own group belong to each transaction. One whose EndTxn has no response may have either
@@ -54,42 +51,19 @@ class TransactionalProducer(threading.Thread):
     """
 
     def __init__(self, number: int, chance: random.Random, figures: Figures, lives: Lives) -> None:
-        super().__init__(name=f"producer-{number}", daemon=True)
-        self.number, self.chance, self.figures, self.lives = number, chance, figures, lives
+        super().__init__(f"producer-{number}", figures, lives)
+        self.number, self.chance = number, chance
         self.is_bumping = number % 2 == 1
         self.identity, self.sequence, self.count = (-1, -1), 0, 0
         self.committed: set[bytes] = set()
         self.aborted: set[bytes] = set()
         self.offset, self.unsure_offset = -1, -1
-        self.died: BaseException | None = None
-
-    def run(self) -> None:
-        """Run transactions until the end, with a new connection and identity in each life of the server."""
-        try:
-            while not self.lives.over.is_set():
-                try:
-                    link = BrokerConnection(self.lives.address, Deadline(ANSWER_S), "0")
-                except ClientError:
-                    self.lives.over.wait(PAUSE_S)
-                    continue
-                try:
-                    self._live(link)
-                except ClientError:
-                    continue
-                finally:
-                    link.close()
-        except BaseException as error:  # noqa: BLE001 - it is told to the main thread
-            self.died = error
 
     def _live(self, link: BrokerConnection) -> None:
         self._init(link)
         self._look(link)
         while not self.lives.over.is_set():
             self._transact(link)
-
-    def _ask(self, link: BrokerConnection, request: Any, version: int) -> Any:
-        link.deadline = Deadline(ANSWER_S)
-        return link.send(request, version, APIS[REQUEST_KEYS[type(request)]].response)
 
     def _init(self, link: BrokerConnection) -> None:
         self._ask(link, FindCoordinatorRequest(key=self.name, key_type=TRANSACTION), 2)
@@ -211,6 +185,3 @@ class TransactionalProducer(threading.Thread):
             *(f"{self.name}: committed record {value!r} is lost" for value in sorted(self.committed - visible)),
             *(f"{self.name}: aborted record {value!r} is visible" for value in sorted(self.aborted & visible)),
         ]
-
-
-CONTROL = 0x20
