@@ -33,7 +33,14 @@ CHANGED = (("range", write_subscription(ConsumerProtocolSubscription(topics=("t"
 START = 1_700_000_000_000
 
 R = TypeVar("R")
-F = TypeVar("F")
+
+
+def by_topic(rows: Iterable[tuple[str, R]]) -> list[tuple[str, tuple[R, ...]]]:
+    """Group rows by topic, in the order of the topics' first rows."""
+    topics: dict[str, list[R]] = {}
+    for topic, row in rows:
+        topics.setdefault(topic, []).append(row)
+    return [(topic, tuple(grouped)) for topic, grouped in topics.items()]
 
 
 @dataclass
@@ -169,16 +176,18 @@ class CoordinatorRequests:
         version: int = 7,
         retention: int = -1,
     ) -> Exchange[offset_commit.OffsetCommitResponse]:
-        rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items():
-            rows.setdefault(topic, []).append(
+        rows = by_topic(
+            (
+                topic,
                 offset_commit.OffsetCommitRequestPartition(
                     partition_index=partition,
                     committed_offset=offset,
                     committed_leader_epoch=leader_epoch,
                     committed_metadata=metadata,
-                )
+                ),
             )
+            for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items()
+        )
         request = offset_commit.OffsetCommitRequest(
             group_id=group,
             generation_id_or_member_epoch=generation,
@@ -186,8 +195,7 @@ class CoordinatorRequests:
             group_instance_id=instance_id,
             retention_time_ms=retention,
             topics=tuple(
-                offset_commit.OffsetCommitRequestTopic(name=topic, partitions=tuple(partitions))
-                for topic, partitions in rows.items()
+                offset_commit.OffsetCommitRequestTopic(name=topic, partitions=partitions) for topic, partitions in rows
             ),
         )
         return self.send(request, version)
@@ -210,12 +218,15 @@ class CoordinatorRequests:
         metadata: str | None = "",
     ) -> Exchange[txn_offset_commit.TxnOffsetCommitResponse]:
         """Send TxnOffsetCommit of transactional id `x`."""
-        topics: dict[str, list[txn_offset_commit.TxnOffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in offsets.items():
-            row = txn_offset_commit.TxnOffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=offset, committed_metadata=metadata
+        rows = by_topic(
+            (
+                topic,
+                txn_offset_commit.TxnOffsetCommitRequestPartition(
+                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
+                ),
             )
-            topics.setdefault(topic, []).append(row)
+            for (topic, partition), offset in offsets.items()
+        )
         request = txn_offset_commit.TxnOffsetCommitRequest(
             transactional_id="x",
             group_id=group,
@@ -225,8 +236,8 @@ class CoordinatorRequests:
             member_id=member_id,
             group_instance_id=instance_id,
             topics=tuple(
-                txn_offset_commit.TxnOffsetCommitRequestTopic(name=name, partitions=tuple(rows))
-                for name, rows in topics.items()
+                txn_offset_commit.TxnOffsetCommitRequestTopic(name=topic, partitions=partitions)
+                for topic, partitions in rows
             ),
         )
         return self.send(request, version)
@@ -241,10 +252,7 @@ class CoordinatorRequests:
     ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
         """Return (topic, partition) -> (offset, leader epoch, metadata, error); without arguments all committed
         offsets."""
-        names: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            names.setdefault(topic, []).append(partition)
-        topics = {name: tuple(indexes) for name, indexes in names.items()} if partitions else None
+        topics = dict(by_topic(partitions)) if partitions else None
         version = min(8, self.newest(ApiKey.OFFSET_FETCH))
         answer = self.fetch_raw(group, version=version, stable=stable, topics=topics)
         row = answer.groups[0] if answer.groups else answer
