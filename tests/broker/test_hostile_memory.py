@@ -208,6 +208,19 @@ class TestTrace:
         assert dropped["kind"] == "dropped"
         assert 0 < len(kept) < 100
 
+    @pytest.mark.parametrize("topic", ["t", "t" * 600])
+    @pytest.mark.parametrize(
+        "parts", [(), *((PartitionProduceData(index=0, records=records),) for records in (None, b"abc", bytes(61)))]
+    )
+    def test_a_produce_without_a_readable_batch_names_no_producer(
+        self, wire: Wire, topic: str, parts: tuple[PartitionProduceData, ...]
+    ) -> None:
+        data = TopicProduceData(name=topic, partition_data=parts)
+        wire.ask(wire.connect(), ProduceRequest(acks=1, topic_data=(data,), transactional_id="x"), 7)
+        event = wire.trace.events()[-1]
+        assert event["kind"] == "response"
+        assert "body" not in event
+
     def test_a_ring_that_holds_nothing_says_so(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(trace_module, "BYTES_MAX", 10)
         wire.ask(wire.connect(), HEARTBEAT, 4)
