@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import json
@@ -42,6 +43,10 @@ STDIN_BYTES = 4096
 
 GC_THRESHOLDS = (700, 10, 1_000)
 """Python's default thresholds, except that full collections are a hundred times rarer."""
+
+MALLOPT = ((-4, 0), (-1, 512 * 1024 * 1024))
+"""glibc's M_MMAP_MAX and M_TRIM_THRESHOLD: reuse freed blocks up to 512 MiB. With fresh pages a copy of 90 MB takes
+40 ms instead of 6."""
 
 
 @click.command()
@@ -89,10 +94,20 @@ def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = Fa
     # the trace holds up to half a million live objects; a full collection would block the loop for 250 ms
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    keep_large_blocks()
     stop_input = sys.stdin if stop_with_stdin else None
     failure = trio.run(_serve_until_signal, parts, control, serve_control, stop_input)
     if failure is not None:
         raise click.UsageError(failure.strerror or str(failure))
+
+
+def keep_large_blocks() -> None:
+    """Apply MALLOPT where the C library has it."""
+    if sys.platform == "linux":
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+        if mallopt is not None:
+            for parameter, value in MALLOPT:
+                mallopt(parameter, value)
 
 
 def _import_serve_control() -> Callable[..., Awaitable[None]]:
