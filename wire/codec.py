@@ -61,14 +61,7 @@ def decode(
 
 
 def encode(message: Message, version: int) -> bytes:
-    """Return the bytes of the message in this version; raises the errors of `write`."""
-    io = BytesIO()
-    write(message, version, io)
-    return io.getvalue()
-
-
-def write(message: Message, version: int, io: BytesIO) -> None:
-    """Write the message in this version to a stream.
+    """Return the bytes of the message in this version.
 
     Raises ValueError with the name of the field for a value that is too large, null where null is not allowed, or not
     the default of a field that the version lacks and that is not ignorable. Raises ValueError for a version that the
@@ -76,11 +69,13 @@ def write(message: Message, version: int, io: BytesIO) -> None:
     """
     cls = type(message)
     build = compiled_for(cls, version).buildfunc
+    io = BytesIO()
     try:
         build(message, io, None)
     except FAILED_BUILD as error:
         construct_for(cls, version)._build(message, BytesIO(), None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} builds interpreted, but not compiled") from error
+    return io.getvalue()
 
 
 def read_version(data: bytes) -> int:

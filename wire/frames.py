@@ -22,7 +22,6 @@ from .versions import Versions
 
 _LENGTH = struct.Struct(">i")
 _LENGTH_MAX = 0x7FFFFFFF
-_NO_LENGTH = bytes(_LENGTH.size)
 
 _REQUEST = struct.Struct(">hhih")
 """A request header, with the length of the client id at its end."""
@@ -169,28 +168,10 @@ def read_response_header(api_key: int, api_version: int, response: bytes) -> tup
 
 def frame(*parts: bytes) -> bytes:
     """Return the parts after their total length as int32. Raises ValueError for 2 GiB and more."""
-    return b"".join((_length(sum(map(len, parts))), *parts))
-
-
-def begin_frame(header: bytes) -> BytesIO:
-    """Return a stream with the header of a frame; a message written to it is not copied by `end_frame`."""
-    io = BytesIO()
-    io.write(_NO_LENGTH + header)
-    return io
-
-
-def end_frame(io: BytesIO) -> bytes:
-    """Return the frame that ends at the position of its stream. Raises ValueError for 2 GiB and more."""
-    length = _length(io.tell() - _LENGTH.size)
-    io.seek(0)
-    io.write(length)
-    return io.getvalue()
-
-
-def _length(size: int) -> bytes:
-    if size > _LENGTH_MAX:
-        raise ValueError(f"{size} bytes are more than a frame can have")
-    return _LENGTH.pack(size)
+    length = sum(map(len, parts))
+    if length > _LENGTH_MAX:
+        raise ValueError(f"{length} bytes are more than a frame can have")
+    return b"".join((_LENGTH.pack(length), *parts))
 
 
 def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]]:

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import APIS, ApiKey
-from koordinator.wire.codec import decode, write
+from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
-from koordinator.wire.frames import begin_frame, end_frame, response_header
+from koordinator.wire.frames import frame, response_header
 from koordinator.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -350,9 +350,8 @@ class ApiTable:
 
 def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
-    io = begin_frame(response_header(call.api_key, call.api_version, call.correlation_id))
-    write(response, call.api_version, io)
-    return end_frame(io)
+    header = response_header(call.api_key, call.api_version, call.correlation_id)
+    return frame(header, encode(response, call.api_version))
 
 
 def _features(settings: Settings) -> dict[str, tuple[Versions, int]]:
