@@ -246,7 +246,7 @@ class Server:
         return None
 
     def _watch(self, connection: SocketConnection) -> None:
-        """Wait for what the connection's next turn needs: space for output, else input unless it is muted."""
+        """Watch for the need of the connection's next turn: space for output, else input unless it is muted."""
         if connection.has_to_write:
             self._turns.watch(connection, WRITABLE)
         else:
