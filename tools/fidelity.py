@@ -26,6 +26,7 @@ from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.emulator.config.settings import RELEASES as EMULATED
 from koordinator.emulator.core.dialect import Dialect
 from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.versions import Versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -111,6 +112,8 @@ def _behaviour(behaviour: object) -> str:
         return "yes" if behaviour else "no"
     if isinstance(behaviour, int):
         return str(int(behaviour))
+    if isinstance(behaviour, Versions):
+        return "" if behaviour == Versions("none") else str(behaviour)
     # a function of one of the two coordinators
     return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - mypy knows only `object`
 

@@ -52,6 +52,7 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.DELETE_GROUPS: ("0-2", "0-2", "0-2", "0-2", "0-2"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("0-1", "0-1", "0-1", "0-1", "0-1"),
     ApiKey.OFFSET_DELETE: ("0", "0", "0", "0", "0"),
+    ApiKey.UPDATE_FEATURES: ("none", "0", "0-1", "0-2", "0-2"),
     ApiKey.DESCRIBE_CLUSTER: ("none", "0", "0-1", "0-2", "0-2"),
     ApiKey.DESCRIBE_PRODUCERS: ("none", "0", "0", "0", "0"),
     ApiKey.DESCRIBE_TRANSACTIONS: ("none", "none", "0", "0", "0"),
@@ -75,13 +76,6 @@ def _ranges(column: int) -> dict[int, Versions]:
 ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _ranges(column) for column, release in enumerate(RELEASES)}
 """The accepted versions by release and API key. Any other API or version closes the connection, except versions of
 ApiVersions (KIP-511)."""
-
-METADATA_VERSIONS: Mapping[str, Versions] = {
-    "3.9": Versions("1-21"),
-    "4.0": Versions("7-25"),
-    "4.3": Versions("7-30"),
-}
-"""The supported levels of the feature metadata.version by release; the highest is finalized. Earlier: ZooKeeper."""
 
 ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
     release: {**served, **{int(key): Versions(text) for key, text in _ADVERTISED.get(release, {}).items()}}

@@ -14,8 +14,10 @@ from koordinator.wire.errors import Error
 from koordinator.wire.primitives import ZERO_UUID
 
 from .clock import GroupClock
+from .data.features import Features
 from .data.log import PartitionLog
 from .data.metadata_changes import (
+    FeatureLevelChanged,
     PartitionLed,
     PendingChanges,
     ProducerIdsReserved,
@@ -80,6 +82,7 @@ class ClusterState:
         """Read-only topics of the emulator, served by name but never listed."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
+        self.features = Features(settings)
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
@@ -204,6 +207,8 @@ class ClusterState:
             match change:
                 case ProducerIdsReserved():
                     self.producer_ids.reserved = change.end
+                case FeatureLevelChanged():
+                    self.features.set_level(change.name, change.level)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
+from koordinator.wire.versions import Versions
 
 from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
 from .groups.classic.hash_order import java_order, scala_order
@@ -167,8 +168,18 @@ class Dialect:
 
     # -- the history of releases, the latest change first ----------------------------------------------------
 
-    transaction_version: int = 2
-    """The highest level of the feature `transaction.version`; 0: the release does not have it. Since 4.0 (KIP-890)."""
+    metadata_versions: Versions = Versions("7-30")
+    """The supported levels of the feature `metadata.version` (KIP-778); with ZooKeeper none."""
+
+    lossless_metadata_version: int = 30
+    """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
+
+    transaction_versions: Versions = Versions("0-2")
+    """The supported levels of the feature `transaction.version`. Since 4.0 (KIP-890)."""
+
+    updates_features_at_once: bool = True
+    """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
+    (KIP-1022)."""
 
     checks_pending_change_first: bool = True
     """Whether AddPartitionsToTxn answers 51 for a change that is being written before it compares producer id and
@@ -193,6 +204,11 @@ class Dialect:
 
     verifies_epoch_of_open_transactions: bool = True
     """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
+
+    refused_offsets_stay_pending: bool = False
+    """Whether an offset refused for its metadata is pending nevertheless, if others of its request are accepted: until
+    the next commit of its partition or the end of its transaction. A transaction cannot commit the offsets that follow
+    it. In 2.8 (`GroupMetadataManager.storeOffsets`, `GroupMetadata.completePendingTxnOffsetCommit`)."""
 
     empty_group_accepts_any_transactional_member: bool = True
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
@@ -321,14 +337,23 @@ class Dialect:
 
 
 KAFKA_4_3 = Dialect()
-KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_markers_version=1)
+KAFKA_4_0 = replace(
+    KAFKA_4_3,
+    metadata_versions=Versions("7-25"),
+    lossless_metadata_version=25,
+    commits_remember_topic_ids=False,
+    write_txn_markers_version=1,
+)
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
     failed_fetch_has_null_records=True,
     answers_offset_fetch_without_groups=False,
-    transaction_version=0,
+    metadata_versions=Versions("1-21"),
+    lossless_metadata_version=17,
+    transaction_versions=Versions("none"),
+    updates_features_at_once=False,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
     verifies_epoch_of_open_transactions=False,
@@ -363,6 +388,7 @@ KAFKA_3_9_OLD = replace(
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
+    metadata_versions=Versions("none"),
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
@@ -381,6 +407,7 @@ KAFKA_2_8 = replace(
     describe_producers_explains_errors=False,
     producers_expire_with_transactional_ids=True,
     empty_group_accepts_any_transactional_member=False,
+    refused_offsets_stay_pending=True,
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,

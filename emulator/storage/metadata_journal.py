@@ -12,6 +12,7 @@ import crc32c
 
 from ..core.data.metadata_changes import (
     Change,
+    FeatureLevelChanged,
     PartitionLed,
     ProducerIdsReserved,
     RecordsDeleted,
@@ -32,6 +33,7 @@ KINDS: dict[str, type[Change]] = {
     "topic_deleted": TopicDeleted,
     "records_deleted": RecordsDeleted,
     "producer_ids_reserved": ProducerIdsReserved,
+    "feature_level_changed": FeatureLevelChanged,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -100,11 +102,15 @@ class TopicTable:
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
+        self.feature_levels: dict[str, int] = {}
 
     def apply(self, change: Change) -> None:
         """Apply a change; DamagedJournal if it names an unknown topic."""
         if isinstance(change, ProducerIdsReserved):
             self.producer_ids_end = change.end
+            return
+        if isinstance(change, FeatureLevelChanged):
+            self.feature_levels[change.name] = change.level
             return
         if isinstance(change, TopicCreated):
             topic = JournaledTopic(change.topic_id, change.name, list(change.replicas), dict(change.configs))
@@ -130,6 +136,7 @@ class TopicTable:
         """Yield a minimal list of changes that leads to this table."""
         if self.producer_ids_end:
             yield ProducerIdsReserved(self.producer_ids_end)
+        yield from (FeatureLevelChanged(name, level) for name, level in self.feature_levels.items())
         for topic in self.by_id.values():
             yield TopicCreated(topic.topic_id, topic.name, tuple(topic.replicas), topic.configs)
             for partition, epoch in topic.epochs.items():

@@ -60,6 +60,7 @@ class GroupFailure:
     member_id: str | None = None
     instance_id: str | None = None
     topic: str | None = None
+    transactional_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

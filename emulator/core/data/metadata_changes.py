@@ -83,8 +83,23 @@ class ProducerIdsReserved:
     end: int
 
 
+@value
+class FeatureLevelChanged:
+    """The finalized level of a feature (KIP-584)."""
+
+    name: str
+    level: int
+
+
 Change = (
-    TopicCreated | TopicGrown | PartitionLed | TopicConfigured | TopicDeleted | RecordsDeleted | ProducerIdsReserved
+    TopicCreated
+    | TopicGrown
+    | PartitionLed
+    | TopicConfigured
+    | TopicDeleted
+    | RecordsDeleted
+    | ProducerIdsReserved
+    | FeatureLevelChanged
 )
 
 

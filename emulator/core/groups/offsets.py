@@ -64,6 +64,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         member.last_call = call
         store.restart_session(group, member)
     offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    too_large: list[tuple[str, int]] = []
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
@@ -74,6 +75,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             metadata = partition.committed_metadata or ""
             if metadata and utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
+                too_large.append((name, partition.partition_index))
                 continue
             timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
             offsets[name, partition.partition_index] = OffsetCommitValue(
@@ -86,6 +88,8 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             )
     if not offsets:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
+    if store.dialect.refused_offsets_stay_pending:
+        group.refused_commits.update(too_large)
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))

@@ -122,7 +122,7 @@ class TransactionCoordinator:
         self._fire_due(now)
         transaction = self.store.transactions[transactional_id]
         status = transaction.data.status
-        if status is not TransactionStatus.ONGOING or transaction.change is not None:
+        if status is not TransactionStatus.ONGOING or transaction.is_busy:
             raise ValueError(f"transaction {transactional_id!r} is {status.value}: only an Ongoing one can be aborted")
         ending.fence(self.store, now, transaction, cause)
         return self.store.drain()
@@ -191,7 +191,7 @@ class TransactionCoordinator:
             data = transaction.data
             if data.status is not TransactionStatus.ONGOING:
                 continue
-            if transaction.change is None and data.started_ms + data.timeout_ms < now:
+            if not transaction.is_busy and data.started_ms + data.timeout_ms < now:
                 ending.fence(self.store, now, transaction, TransactionCause.TIMED_OUT)
             else:
                 self.store.schedule_checks(now, data)
@@ -200,7 +200,7 @@ class TransactionCoordinator:
         idle_ms = self.store.settings.transactional_id_expiration_ms
         for transaction in self.store.transactions.values():
             data = transaction.data
-            if data.status not in CHECKED_IDLE or transaction.change is not None:
+            if data.status not in CHECKED_IDLE or transaction.is_busy:
                 continue
             if data.updated_ms + idle_ms < now:
                 self.store.change(now, transaction, TransactionCause.EXPIRED)

@@ -73,6 +73,7 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
 )
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.records import Record, write_batch
 from koordinator.wire.schema import declaration_of, fields_of
@@ -342,6 +343,11 @@ def offset_delete(there: Asked, _: int) -> OffsetDeleteRequest:
     )
 
 
+def update_features(_: Asked, __: int) -> UpdateFeaturesRequest:
+    row = FeatureUpdateKey(feature="transaction.version", max_version_level=2, upgrade_type=1)
+    return UpdateFeaturesRequest(feature_updates=(row,), validate_only=True)
+
+
 def describe_cluster(_: Asked, __: int) -> DescribeClusterRequest:
     return DescribeClusterRequest(
         include_cluster_authorized_operations=True, endpoint_type=1, include_fenced_brokers=True
@@ -416,6 +422,7 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         delete_groups,
         incremental_alter_configs,
         offset_delete,
+        update_features,
         describe_cluster,
         describe_topic_partitions,
         transaction_requests.add_partitions_to_txn,

@@ -239,8 +239,10 @@ class EmulatorTarget(SocketTarget, Cluster):
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
         self._cluster.move_coordinator(group, node, load_s)
 
-    def _kill_and_start(self, node: int) -> None:
+    def _kill(self, node: int) -> None:
         self._nodes[node].kill()
+
+    def _start_again(self, node: int) -> None:
         self._nodes[node].start()
 
 

@@ -52,10 +52,14 @@ class ClassicGroupState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PendingOffset:
-    """An offset of an open transaction; `position` orders it among the records of the group's partition."""
+    """An offset of an open transaction; `position` orders it among the records of the group's partition.
+
+    A `refused` one is in no record; see `Dialect.refused_offsets_stay_pending`.
+    """
 
     value: OffsetCommitValue
     position: int
+    refused: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -138,6 +142,8 @@ class ClassicGroup:
         here."""
         self.unwritten_commits: dict[tuple[str, int], int] = {}
         """The number of commits in flight per partition; a `Counter` is slower, because it is written in Python."""
+        self.refused_commits: set[tuple[str, int]] = set()
+        """The partitions that stay pending after a refused commit; see `Dialect.refused_offsets_stay_pending`."""
         self.held_requests: list[tuple[Handler, Call, Message]] = []
         """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
         self.frozen_at = 0
@@ -232,7 +238,8 @@ class ClassicGroup:
     @property
     def is_unused(self) -> bool:
         """Whether the group is Empty, without pending ids, offsets and commits in flight or in a transaction."""
-        nothing = not (self.pending_members or self.offsets or self.unwritten_commits or self.pending_offsets)
+        commits = self.offsets or self.unwritten_commits or self.refused_commits or self.pending_offsets
+        nothing = not (self.pending_members or commits)
         return self.state is ClassicGroupState.EMPTY and nothing
 
     @property
@@ -255,6 +262,7 @@ class ClassicGroup:
         unwritten = self.unwritten_commits
         for partition in partitions:
             unwritten[partition] = unwritten.get(partition, 0) + 1
+            self.refused_commits.discard(partition)
 
     def end_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
         """End the commit in flight of each of these partitions."""
@@ -266,10 +274,11 @@ class ClassicGroup:
 
     def unstable_partitions(self) -> frozenset[tuple[str, int]]:
         """Return the partitions with a commit in flight or in an open transaction."""
-        return frozenset(self.unwritten_commits).union(*self.pending_offsets.values())
+        return frozenset(self.unwritten_commits).union(self.refused_commits, *self.pending_offsets.values())
 
     def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Discard the pending offsets of these partitions: a later marker brings nothing back."""
+        self.refused_commits.difference_update(partitions)
         for producer_id, pending in list(self.pending_offsets.items()):
             for partition in partitions:
                 pending.pop(partition, None)
