@@ -133,6 +133,9 @@ NOT_EMULATED = {
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
     ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics and brokers (42)",
+    ApiKey.ALTER_CONFIGS: "configs of brokers; the texts, and some codes, of brokers with ZooKeeper (also of "
+    "ElectLeaders and AlterPartitionReassignments)",
+    ApiKey.DESCRIBE_LOG_DIRS: "sizes of volumes (-1)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers, loggers and groups (42)",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "eligible leader replicas, which are always empty",

@@ -42,7 +42,7 @@ def is_none_to_kafka_python(value: Any, spec: FieldSpec) -> bool:
 
 
 def theirs_by_name() -> dict[str, Any]:
-    found = {}
+    found = dict(vars(importlib.import_module(f"{kafka_protocol.__name__}.sasl")))
     for package in ("admin", "consumer", "metadata", "producer"):
         path = f"{kafka_protocol.__name__}.{package}"
         for module in pkgutil.iter_modules(importlib.import_module(path).__path__):

@@ -1,4 +1,4 @@
-"""DescribeConfigs and IncrementalAlterConfigs for topics and brokers; brokers cannot be altered.
+"""DescribeConfigs, IncrementalAlterConfigs, AlterConfigs and ListConfigResources; brokers cannot be altered.
 
 Not emulated: broker loggers, client metrics and groups as resources (42), documentation of configs (null).
 """
@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse, ReplacedConfigs
 from koordinator.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -25,23 +26,32 @@ from koordinator.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from koordinator.wire.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
 
-from ...config.settings import attribute, rules
+from ...config.settings import NUMBER, attribute, rules
 from ..refusal import Refusal, RefusedError
 from .topic import illegal_name
-from .topic_configs import TOPIC_CONFIGS, ConfigType, split_list
+from .topic_configs import TOPIC_CONFIGS, ConfigType, refuse_configs, split_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
+    from .topic import Topic
 
 TOPIC = 2
 """Resource type of a topic."""
 
 BROKER = 4
 """Resource type of a broker."""
+
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
+"""Further resource types."""
 
 TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
 """The source of a value: set on the topic, set on the broker, or the default."""
@@ -155,15 +165,17 @@ def alter_configs(cluster: ClusterState, request: IncrementalAlterConfigsRequest
             refusal: Refusal | None = Refusal(Error.INVALID_REQUEST, problem)
         else:
             refusal = _alter(cluster, resource, validate_only=request.validate_only)
-        rows.append(
-            AlterConfigsResourceResponse(
-                error_code=refusal.error if refusal else Error.NONE,
-                error_message=refusal.message if refusal else None,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-        )
+        rows.append(_altered(resource.resource_type, resource.resource_name, refusal))
     return IncrementalAlterConfigsResponse(responses=tuple(rows))
+
+
+def _altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=refusal.error if refusal else Error.NONE,
+        error_message=refusal.message if refusal else None,
+        resource_type=resource_type,
+        resource_name=resource_name,
+    )
 
 
 def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
@@ -182,12 +194,73 @@ def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_on
         refusal = _apply_change(configs, change)
         if refusal is not None:
             return refusal
-    if not validate_only:
+    return _configure(cluster, topic, configs, validate_only=validate_only)
+
+
+def _configure(
+    cluster: ClusterState, topic: Topic, configs: Mapping[str, str], *, validate_only: bool
+) -> Refusal | None:
+    refusal = refuse_configs(configs)
+    if refusal is None and not validate_only:
         try:
             cluster.configure_topic(topic, configs)
         except RefusedError as error:
             return error.refusal
-    return None
+    return refusal
+
+
+def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Replace all configs of topics, each resource completely or not at all (`ConfigAdminManager`)."""
+    rows = []
+    for resource in request.resources:
+        refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
+        rows.append(_altered(resource.resource_type, resource.resource_name, refusal))
+    return AlterConfigsResponse(responses=tuple(rows))
+
+
+def _replace(cluster: ClusterState, node_id: int, resource: ReplacedConfigs, *, validate_only: bool) -> Refusal | None:
+    name, configs = resource.resource_name, {config.name: config.value for config in resource.configs}
+    missing = [key for key, value in configs.items() if value is None]
+    if resource.resource_type == BROKER:
+        problem = f"Cannot update these configs dynamically: [{', '.join(sorted(configs))}]"
+        if not NUMBER.fullmatch(name):
+            problem = f"Node id must be an integer, but it is: {name}"
+        elif int(name) != node_id:
+            problem = f"Unexpected broker id, expected {node_id}, but received {name}"
+    elif resource.resource_type != TOPIC:
+        problem = f"Unknown resource type {resource.resource_type}"
+    elif missing:
+        problem = f"Null value not supported for : {','.join(missing)}"
+    else:
+        topic = cluster.topics.get(name)
+        if topic is None:
+            return _no_topic(name)
+        return _configure(
+            cluster, topic, {key: value or "" for key, value in configs.items()}, validate_only=validate_only
+        )
+    return Refusal(Error.INVALID_REQUEST, problem)
+
+
+def list_config_resources(
+    cluster: ClusterState, version: int, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """Return the resources of some types, or of all; v0 is for client metrics, of which there are none."""
+    brokers = tuple(map(str, cluster.brokers))
+    names: dict[int, Iterable[str]] = {
+        TOPIC: cluster.topics,
+        BROKER: brokers,
+        BROKER_LOGGER: brokers,
+        CLIENT_METRICS: (),
+        GROUP: (),
+    }
+    types = (request.resource_types or names) if version > 0 else ()
+    if not names.keys() >= set(types):
+        return ListConfigResourcesResponse(error_code=Error.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=tuple(
+            ConfigResource(resource_type=each, resource_name=name) for each in types for name in names[each]
+        )
+    )
 
 
 def _apply_change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:

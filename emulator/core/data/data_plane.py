@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_configs import AlterConfigsRequest
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsRequest
@@ -21,6 +22,7 @@ from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPar
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -42,9 +44,9 @@ from ..effects import (
     WriteLog,
 )
 from ..timers import ProduceRetry
-from . import features
+from . import features, replica_admin
 from .absent_features import REFUSALS
-from .config_admin import alter_configs, describe_configs
+from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
@@ -100,6 +102,11 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
         cluster, call.api_version, request
     ),
+    AlterConfigsRequest: lambda cluster, node, _, request: replace_configs(cluster, node, request),
+    ListConfigResourcesRequest: lambda cluster, _, call, request: list_config_resources(
+        cluster, call.api_version, request
+    ),
+    **replica_admin.RESPONDERS,
     **{kind: lambda _, __, ___, request: REFUSALS[type(request)](request) for kind in REFUSALS},
 }
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
-from builders import transaction_requests
+from builders import admin_requests, transaction_requests
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -433,6 +433,15 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         transaction_requests.describe_producers,
         transaction_requests.describe_transactions,
         transaction_requests.list_transactions,
+        admin_requests.sasl_handshake,
+        admin_requests.sasl_authenticate,
+        admin_requests.alter_configs,
+        admin_requests.list_config_resources,
+        admin_requests.elect_leaders,
+        admin_requests.alter_partition_reassignments,
+        admin_requests.list_partition_reassignments,
+        admin_requests.describe_log_dirs,
+        admin_requests.alter_replica_log_dirs,
     )
 }
 """Builders of a request for each API and version."""
