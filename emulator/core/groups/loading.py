@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import InvalidLength
-from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+from koordinator.wire.messages.offsets_topic import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 from ...config.settings import LONG_MAX
 from ..effects import MemberChanged
@@ -86,19 +91,22 @@ class _Replay:
             self.named.pop(key.group, None)
             if isinstance(value, GroupMetadataValue):
                 self.groups[key.group] = value
-            return
+        elif isinstance(key, OffsetCommitKey):
+            self._take_offset(position, record, key)
+
+    def _take_offset(self, position: int, record: CoordinatorRecord, key: OffsetCommitKey) -> None:
         at = (key.topic, key.partition)
-        if not isinstance(value, OffsetCommitValue):
+        if not isinstance(record.value, OffsetCommitValue):
             self.offsets[key.group].pop(at, None)
             for pending_offsets in self.pending.values():
                 pending_offsets.pop((key.group, at), None)
             return
         self.named[key.group] = None
         if record.producer_id is not None:
-            self.pending[record.producer_id][key.group, at] = PendingOffset(value, position)
+            self.pending[record.producer_id][key.group, at] = PendingOffset(record.value, position)
         else:
             self.offsets[key.group].pop(at, None)
-            self.offsets[key.group][at] = PendingOffset(value, position)
+            self.offsets[key.group][at] = PendingOffset(record.value, position)
 
     def pending_of(self, group_id: str) -> dict[int, Offsets]:
         """Return the pending offsets of a group by producer id."""

@@ -20,10 +20,9 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .classic.group import ClassicGroup
+    from koordinator.wire.messages.offsets_topic import Key, Value
 
-Key = OffsetCommitKey | GroupMetadataKey
-Value = OffsetCommitValue | GroupMetadataValue
+    from .classic.group import ClassicGroup
 
 
 @value

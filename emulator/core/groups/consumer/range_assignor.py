@@ -1,0 +1,37 @@
+"""The assignor `range`: consecutive partitions of each topic, by the order of the members' ids. Kafka: `RangeAssignor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .hash_tables import HashTable
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from .assignment import GroupSpec, Target
+
+
+def assign_ranges(group: GroupSpec) -> dict[str, Target]:
+    """Return the targets, in members' order. Static members come first; nothing depends on previous targets."""
+
+    def rank(member_id: str) -> tuple[bool, bytes]:
+        instance_id = group.members[member_id].instance_id
+        return instance_id is None, (member_id if instance_id is None else instance_id).encode("utf-16-be")
+
+    subscribers: dict[UUID, list[str]] = {}
+    for member_id in sorted(group.members, key=rank):
+        for topic in group.members[member_id].topics:
+            subscribers.setdefault(topic, []).append(member_id)
+    ranges: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in group.members}
+    for topic, member_ids in subscribers.items():
+        share, extras = divmod(group.partitions[topic], len(member_ids))
+        start = 0
+        for number, member_id in enumerate(member_ids):
+            end = start + share + (number < extras)
+            if end > start:
+                ranges[member_id][topic] = tuple(range(start, end))
+            start = end
+    return {
+        member_id: {topic: assigned[topic] for topic in HashTable(assigned)} for member_id, assigned in ranges.items()
+    }
