@@ -127,6 +127,23 @@ class Settings:
         3_000, "How long the first join phase of an empty group waits for more members (KIP-134)."
     )
     group_max_size: int = setting(INT_MAX, "The most members of a group; the next one is refused (KIP-389).", lowest=1)
+    group_consumer_session_timeout_ms: int = setting(
+        45_000, "The session timeout of members of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_heartbeat_interval_ms: int = setting(
+        5_000, "The heartbeat interval that members of a consumer group are told (KIP-848).", lowest=1
+    )
+    group_consumer_max_size: int = setting(
+        INT_MAX, "The most members of a consumer group; the next one is refused with 81 (KIP-848).", lowest=1
+    )
+    group_consumer_assignors: str = setting(
+        "uniform,range",
+        "The assignors of consumer groups; the first one is the default (KIP-848).",
+        choices=("uniform,range", "range,uniform", "uniform", "range"),
+    )
+    group_consumer_assignment_interval_ms: int = setting(
+        1_000, "The shortest time between two targets of a consumer group, since 4.3 (KIP-1263).", highest=15_000
+    )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
         50,

@@ -97,7 +97,7 @@ def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
 def group_if_any(runtime: ClusterRuntime, group_id: str) -> ClassicGroup | None:
     """Return a group, also from a paused node; None if it does not exist or its coordinator is down."""
     broker = runtime.broker_of_group(group_id)
-    return None if broker is None else broker.node.coordinator.groups.get(group_id)
+    return None if broker is None else broker.node.coordinator.group(group_id)
 
 
 def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction]]:

@@ -121,7 +121,7 @@ class Verbs:
             choices = f"{', '.join(STATES[:-1])} or {STATES[-1]}"
             raise ValueError(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
         coordinator = coordinator_of(self._runtime, group)
-        target = None if coordinator is None else coordinator.groups.get(group)
+        target = None if coordinator is None else coordinator.group(group)
         if state is None:
             target = group_named(self._runtime, group)
         frozen = target.state if state is None and target is not None else ClassicGroupState(state)

@@ -88,6 +88,8 @@ class ClusterState:
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.marker_faults: dict[tuple[str, int], str] = {}
         """A test's faults in transaction markers, by partition; see `transactions.markers`."""
+        self.topics_version = 0
+        """Counts changes of topics and their partitions, so that consumer groups notice them."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
         self._new_uuid = new_uuid
@@ -224,6 +226,7 @@ class ClusterState:
         return topic
 
     def _add_topic(self, topic: Topic) -> None:
+        self.topics_version += 1
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         self._by_metric_name[_metric_name(topic.name)] = topic.name
         if topic.name in INTERNAL_TOPICS:
@@ -231,6 +234,7 @@ class ClusterState:
             self.leader_changes += topic is not self._plans.pop(topic.name, None)
 
     def _remove_topic(self, topic: Topic) -> None:
+        self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]
@@ -238,6 +242,7 @@ class ClusterState:
         self.leader_changes += 1
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
+        self.topics_version += 1
         for nodes in replicas:
             log = self.new_log()
             log.begin_epoch(0)

@@ -200,6 +200,36 @@ class Dialect:
 
     write_txn_markers_version: int = 2
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
+    first_group_epoch: int = 1
+    """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
+
+    spaces_assignments: bool = True
+    """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
+    (KIP-1263)."""
+
+    partitions_have_epochs: bool = True
+    """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
+    from that on. Since 4.3 (KIP-1251)."""
+
+    describes_pending_partitions: bool = True
+    """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
+    (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
+
+    members_may_rejoin: bool = True
+    """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before: 110, unless its
+    previous epoch is 0 (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
+
+    unsubscribing_revokes_at_once: bool = True
+    """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
+    (`CurrentAssignmentBuilder`)."""
+
+    revocation_raises_epoch: bool = False
+    """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
+    (`CurrentAssignmentBuilder`)."""
+
+    extra_partition_stays: bool = True
+    """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
+    get it (`UniformHomogeneousAssignmentBuilder`)."""
 
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
@@ -321,9 +351,21 @@ class Dialect:
 
 
 KAFKA_4_3 = Dialect()
-KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_markers_version=1)
+KAFKA_4_0 = replace(
+    KAFKA_4_3,
+    first_group_epoch=0,
+    spaces_assignments=False,
+    partitions_have_epochs=False,
+    describes_pending_partitions=False,
+    members_may_rejoin=False,
+    unsubscribing_revokes_at_once=False,
+    revocation_raises_epoch=True,
+    commits_remember_topic_ids=False,
+    write_txn_markers_version=1,
+)
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
+    extra_partition_stays=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
     failed_fetch_has_null_records=True,

@@ -25,6 +25,7 @@ from .timers import PendingMemberExpiry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from .groups.group import Group
     from .timers import PendingSyncExpiry, RebalanceTimeout, TimerKey
 
 NO_CONNECTION = 0
@@ -68,7 +69,7 @@ def require_unparked(group: ClassicGroup, member: ClassicMember) -> None:
         )
 
 
-def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: Group, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     every = [

@@ -51,6 +51,13 @@ class PendingSyncExpiry:
 
 
 @value
+class RevocationTimeout:
+    """A member of a consumer group did not give partitions up within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
 
@@ -95,6 +102,7 @@ TimerKey = (
     | InitialDelay
     | RebalanceTimeout
     | PendingSyncExpiry
+    | RevocationTimeout
     | OffsetExpiryCheck
     | FetchTimeout
 )

@@ -21,6 +21,11 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.max.session.timeout.ms": 1800000,
         "group.initial.rebalance.delay.ms": 3000,
         "group.max.size": 2147483647,
+        "group.consumer.session.timeout.ms": 45000,
+        "group.consumer.heartbeat.interval.ms": 5000,
+        "group.consumer.max.size": 2147483647,
+        "group.consumer.assignors": "uniform,range",
+        "group.consumer.assignment.interval.ms": 1000,
         "offset.metadata.max.bytes": 4096,
         "offsets.topic.num.partitions": 50,
         "offsets.topic.replication.factor": 3,
@@ -174,7 +179,7 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["log.dirs", "zookeeper.connect", "group.consumer.max.size", "listener.name.internal.ssl.key.password"],
+    ["log.dirs", "zookeeper.connect", "group.consumer.migration.policy", "listener.name.internal.ssl.key.password"],
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
-from ...core.groups.classic.group import CONSUMER, ClassicGroupState
+from ...core.groups.classic.group import ClassicGroupState
+from ...core.groups.group import CONSUMER
 from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors

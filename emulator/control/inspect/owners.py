@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages.consumer_protocol import InvalidLength, read_assignment, read_topics
 from koordinator.wire.primitives import Malformed
 
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.group import CONSUMER
 from ...verify.ownership import MemberAssignment
 from .comparison import member_labels
 

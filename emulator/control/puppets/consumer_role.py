@@ -17,7 +17,7 @@ from koordinator.wire.messages.consumer_protocol import (
 from koordinator.wire.primitives import Malformed
 
 from ...core.data.topic import INTERNAL_TOPICS
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS, Candidate
 
 if TYPE_CHECKING:

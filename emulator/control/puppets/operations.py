@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
 from ...config.suggest import did_you_mean
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS
 from ..results import PuppetInfo
 from .behaviours import DUPLICATE_INSTANCE_ID, EAGER_ONLY, behaviour_of

@@ -97,7 +97,7 @@ class AutoClock:
         except ValueError:
             # its node is paused
             return None
-        group = None if coordinator is None else coordinator.groups.get(group_id)
+        group = None if coordinator is None else coordinator.group(group_id)
         if group is None or group.clock.mode != "auto" or group.state not in WAITING:
             # its next change of state adds it again
             del self._runtime.cluster.auto_clock_groups[group_id]

@@ -169,7 +169,7 @@ class ClockAdvance:
 
     @property
     def _group(self) -> ClassicGroup | None:
-        return None if self._coordinator is None else self._coordinator.groups.get(self._group_id)
+        return None if self._coordinator is None else self._coordinator.group(self._group_id)
 
     def _barriers(self) -> dict[Phase, int]:
         group = self._group

@@ -76,7 +76,7 @@ class Clocks:
     def timers(self, now: int, *, group: str) -> list[Timer]:
         """Return the running timers of a group, next deadline first; an empty list if it does not exist."""
         coordinator = coordinator_of(self._runtime, group)
-        target = None if coordinator is None else coordinator.groups.get(group)
+        target = None if coordinator is None else coordinator.group(group)
         if target is None:
             return []
         group_now = target.clock.read(now)

@@ -11,6 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, assert_never
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
@@ -33,13 +35,20 @@ from ..timers import (
     PendingMemberExpiry,
     PendingSyncExpiry,
     RebalanceTimeout,
+    RevocationTimeout,
     SessionExpiry,
 )
 from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
+from .classic.group import ClassicGroup
+from .consumer import describe
+from .consumer import heartbeat as consumer_heartbeat
+from .consumer import membership as consumer_membership
+from .consumer.group import ConsumerGroup
 from .group_store import GroupStore
 from .pending_writes import (
     AssignmentStored,
+    ConsumerGroupChanged,
     GroupCreated,
     GroupDeleted,
     GroupEmptied,
@@ -60,7 +69,6 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from ..timers import TimerKey
-    from .classic.group import ClassicGroup
     from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
@@ -75,6 +83,8 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     DescribeGroupsRequest: group_admin.describe_groups,
     ListGroupsRequest: group_admin.list_groups,
     DeleteGroupsRequest: group_admin.delete_groups,
+    ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
+    ConsumerGroupDescribeRequest: describe.describe_groups,
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
 
@@ -87,6 +97,7 @@ COMPLETIONS: Mapping[type, Callable[..., None]] = {
     OffsetsDeleted: offset_expiry.offsets_deleted,
     GroupDeleted: group_admin.group_deleted,
     GroupEmptied: membership.group_emptied,
+    ConsumerGroupChanged: consumer_membership.changed,
 }
 """The completion of each class of writes; called with the store, the write and its error."""
 
@@ -205,7 +216,7 @@ class Coordinator:
     def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
         """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
-        group = self.store.find(now, group_id)
+        group = self.store.find_classic(now, group_id)
         if group is None:
             raise ValueError(f"there is no group {group_id!r}")
         action(self.store, group)
@@ -244,8 +255,13 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
-        """The groups by id, read-only."""
-        return self.store.groups
+        """The classic groups by id."""
+        return {group.id: group for group in self.store.groups.values() if isinstance(group, ClassicGroup)}
+
+    def group(self, group_id: str) -> ClassicGroup | None:
+        """Return a classic group, or None."""
+        group = self.store.groups.get(group_id)
+        return group if isinstance(group, ClassicGroup) else None
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
@@ -265,7 +281,10 @@ class Coordinator:
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
                 with suppress(InvalidLength):
                     # Kafka's coordinator fails and logs it
-                    self._fire(group, timer[1])
+                    if isinstance(group, ClassicGroup):
+                        self._fire(group, timer[1])
+                    elif isinstance(group, ConsumerGroup):
+                        consumer_membership.fire(store, group, timer[1])
             store.update_deadlines()
 
     def _fire(self, group: ClassicGroup, key: TimerKey) -> None:
@@ -282,7 +301,7 @@ class Coordinator:
                 rebalance.expire_pending_sync(self.store, group)
             case OffsetExpiryCheck():
                 offset_expiry.expire(self.store, group)
-            case FetchTimeout():
-                raise AssertionError("a Fetch waits on the node's clock, not on a group's")
+            case RevocationTimeout() | FetchTimeout():
+                raise AssertionError(f"a classic group has no {key}")
             case _:
                 assert_never(key)

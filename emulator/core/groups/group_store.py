@@ -6,6 +6,7 @@ Effects leave the core, and groups change state, only through the methods below.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, S
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import Cause, next_state
+from .consumer.group import ConsumerGroup
+from .consumer.records import group_tombstones
 from .pending_writes import GroupDeleted
 from .records import group_tombstone, offset_tombstone, offsets_partition
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .classic.group import Handler
+    from .group import Group, Handler
     from .pending_writes import OffsetsToVerify, PendingDeletion, Write
     from .records import CoordinatorRecord
 
@@ -64,7 +67,7 @@ class GroupStore:
         self.cluster = cluster
         self.settings = settings
         self.dialect = Dialect.of_settings(settings)
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
@@ -74,7 +77,7 @@ class GroupStore:
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []
-        self._touched: dict[ClassicGroup, int] = {}
+        self._touched: dict[Group, int] = {}
         self._token = 0
 
     def partition_of(self, group_id: str) -> int:
@@ -92,14 +95,19 @@ class GroupStore:
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         return NONE if partition in self.owned else Error.NOT_COORDINATOR
 
-    def find(self, now: int, group_id: str) -> ClassicGroup | None:
+    def find(self, now: int, group_id: str) -> Group | None:
         """Return the group with its time set to this input, or None; `now` is the node's time in ms."""
         group = self.groups.get(group_id)
         if group is not None:
             self.touch(now, group)
         return group
 
-    def touch(self, now: int, group: ClassicGroup) -> None:
+    def find_classic(self, now: int, group_id: str) -> ClassicGroup | None:
+        """Return the group as `find` does if it is a classic one, else None."""
+        group = self.find(now, group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def touch(self, now: int, group: Group) -> None:
         """Set the group's time for this input, and have its next deadline updated at the end of the input."""
         clock = group.clock
         # inlined `clock.read(now)`: this runs for every request
@@ -113,6 +121,15 @@ class GroupStore:
         self.schedule_expiry_check(group)
         self.touch(now, group)
         self._freeze_if_requested(group)
+        return group
+
+    def create_consumer_group(self, now: int, group_id: str) -> ConsumerGroup:
+        """Create an Empty consumer group."""
+        clock, first_epoch = self.cluster.clock_of(group_id, now), self.dialect.first_group_epoch
+        group = ConsumerGroup(group_id, self.partition_of(group_id), clock, now, first_epoch=first_epoch)
+        self.groups[group_id] = group
+        self.schedule_expiry_check(group)
+        self.touch(now, group)
         return group
 
     def freeze(self, group: ClassicGroup) -> None:
@@ -133,7 +150,7 @@ class GroupStore:
         group.held_requests.append((handle, call, request))
         return True
 
-    def serve_held_requests(self, group: ClassicGroup) -> None:
+    def serve_held_requests(self, group: Group) -> None:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
         for handle, call, request in held:
@@ -147,13 +164,14 @@ class GroupStore:
             response: Callable[..., Message] = APIS[call.api_key].response
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
 
-    def remove_group(self, group: ClassicGroup) -> None:
-        """Move a group to Dead and remove it, with its clock if that has no setting of its own.
+    def remove_group(self, group: Group) -> None:
+        """Remove a group, with its clock if that has no setting of its own; a classic one moves to Dead.
 
         `state_changed_at` stays as it was, because a failed write may undo the removal.
         """
-        reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
-        self.transition(group, Reason(Cause.REMOVED, reason))
+        if isinstance(group, ClassicGroup):
+            reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
+            self.transition(group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         if group.clock.is_plain:
@@ -161,39 +179,45 @@ class GroupStore:
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
-    def delete_empty_group(self, group: ClassicGroup, deletion: PendingDeletion | None = None) -> None:
+    def delete_empty_group(self, group: Group, deletion: PendingDeletion | None = None) -> None:
         """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
         records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        if group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
+        if not isinstance(group, ClassicGroup):
+            records += group_tombstones(group.id)
+        elif group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
             records.append(group_tombstone(group))
         self.remove_group(group)
         if records:
             self.append(group.id, records, GroupDeleted(group, deletion))
 
-    def unload(self, group: ClassicGroup) -> None:
+    def unload(self, group: Group) -> None:
         """Drop a group that another node coordinates now; its records stay."""
-        self.transition(group, Reason(Cause.UNLOADED, f"Unloading group metadata for generation {group.generation}."))
+        if isinstance(group, ClassicGroup):
+            reason = f"Unloading group metadata for generation {group.generation}."
+            self.transition(group, Reason(Cause.UNLOADED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
 
-    def undo_delete(self, group: ClassicGroup) -> None:
+    def undo_delete(self, group: Group) -> None:
         """Restore an Empty group whose tombstones could not be written."""
-        self.transition(group, Reason(Cause.STORE_ERROR, f"The removal of group {group.id} could not be written"))
+        if isinstance(group, ClassicGroup):
+            reason = f"The removal of group {group.id} could not be written"
+            self.transition(group, Reason(Cause.STORE_ERROR, reason))
         self.groups[group.id] = group
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
-    def discard_if_unused(self, group: ClassicGroup) -> None:
+    def discard_if_unused(self, group: Group) -> None:
         """Remove a group that was created for a commit which has failed, unless it is in use by now."""
         if not self.is_visible(group) and group.is_unused and self.groups.get(group.id) is group:
             self.remove_group(group)
 
-    def is_visible(self, group: ClassicGroup) -> bool:
+    def is_visible(self, group: Group) -> bool:
         """Return whether read-only requests see the group."""
         return group.stored or not self.dialect.waits_for_log
 
-    def schedule_expiry_check(self, group: ClassicGroup) -> None:
+    def schedule_expiry_check(self, group: Group) -> None:
         """Schedule the next offset expiry check, at a multiple of the interval since the node started."""
         interval = self.settings.offsets_retention_check_interval_ms
         checks = (group.now - self.started_at) // interval + 1
@@ -298,6 +322,10 @@ class GroupStore:
     def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
+
+    def new_consumer_member_id(self) -> str:
+        """Return a UUID as 22 characters, as Kafka makes the ids of members that bring none."""
+        return urlsafe_b64encode(self._new_uuid().bytes).decode().rstrip("=")
 
     def new_member_id(self, prefix: str) -> str:
         """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_records import ConsumerGroupMetadataKey
 from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
@@ -23,8 +24,10 @@ from koordinator.wire.messages.offsets_topic import (
 from ...config.settings import LONG_MAX
 from ..effects import MemberChanged
 from .classic import rebalance
-from .classic.group import ClassicMember, PendingOffset
+from .classic.group import ClassicGroup, ClassicMember
 from .classic.transitions import Cause
+from .consumer import membership
+from .group import PendingOffset
 from .group_store import GroupStore, Reason
 from .records import TransactionEnd
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.offsets_topic import MemberMetadata
 
-    from .classic.group import ClassicGroup
+    from .group import Group
     from .records import CoordinatorRecord
 
     TopicPartition = tuple[str, int]
@@ -53,18 +56,24 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
         replay.take(position, record)
     store.loading.discard(partition)
     undecided = {group_id for offsets in replay.pending.values() for group_id, _ in offsets}
-    for group_id in dict.fromkeys([*replay.groups, *replay.offsets, *sorted(undecided), *replay.named]):
+    named = replay.named if store.dialect.loads_groups_without_offsets else {}
+    known = [*replay.groups, *replay.consumer_groups, *replay.offsets, *sorted(undecided), *named]
+    for group_id in dict.fromkeys(known):
         offsets = replay.offsets.get(group_id, {})
-        is_named = store.dialect.loads_groups_without_offsets and group_id in replay.named
-        if not (group_id in replay.groups or offsets or group_id in undecided or is_named):
+        group: Group
+        if group_id in replay.consumer_groups:
+            group = consumer_group = store.create_consumer_group(now, group_id)
+            membership.load(store, consumer_group, replay.consumer_groups[group_id])
+        elif group_id in replay.groups or offsets or group_id in undecided or group_id in named:
+            group = classic_group = store.create(now, group_id)
+            group.stored = True
+            if group_id in replay.groups:
+                _restore(store, classic_group, replay.groups[group_id])
+        else:
             continue
-        group = store.create(now, group_id)
-        group.stored = True
         group.offsets = {at: each.value for at, each in offsets.items()}
         group.offset_positions = {at: each.position for at, each in offsets.items()}
         group.pending_offsets = replay.pending_of(group_id)
-        if group_id in replay.groups:
-            _restore(store, group, replay.groups[group_id])
 
 
 class _Replay:
@@ -74,6 +83,7 @@ class _Replay:
         self.groups: dict[str, GroupMetadataValue] = {}
         self.named: dict[str, None] = {}
         """The groups of which an offset has been read, whatever became of it, unless they were deleted since."""
+        self.consumer_groups: defaultdict[str, list[CoordinatorRecord]] = defaultdict(list)
         self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
         self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingOffset]] = defaultdict(dict)
 
@@ -93,6 +103,11 @@ class _Replay:
                 self.groups[key.group] = value
         elif isinstance(key, OffsetCommitKey):
             self._take_offset(position, record, key)
+        elif isinstance(key, ConsumerGroupMetadataKey) and value is None:
+            self.consumer_groups.pop(key.group, None)
+            self.named.pop(key.group, None)
+        elif value is not None or key.group in self.consumer_groups:
+            self.consumer_groups[key.group].append(record)
 
     def _take_offset(self, position: int, record: CoordinatorRecord, key: OffsetCommitKey) -> None:
         at = (key.topic, key.partition)
@@ -122,10 +137,11 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
     store.loading.discard(partition)
     for group in [each for each in store.groups.values() if each.partition == partition]:
         store.touch(now, group)
-        for member in group.members.values():
-            store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
-            call, member.parked_sync = member.parked_sync, None
-            store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
+        if isinstance(group, ClassicGroup):
+            for member in group.members.values():
+                store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
+                call, member.parked_sync = member.parked_sync, None
+                store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
         store.unload(group)
 
 

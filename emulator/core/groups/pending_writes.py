@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from koordinator.wire.errors import Error
+    from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
     from koordinator.wire.messages.leave_group import LeaveGroupResponse
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from ..effects import Call
     from .classic.group import ClassicGroup, ClassicMember, Protocols
+    from .consumer.group import ConsumerGroup, SavedState
+    from .group import Group
 
     Refused = dict[tuple[str, int], Error]
     """The errors of partitions that are refused while others are not."""
@@ -63,7 +66,7 @@ class StaticMemberReplaced:
 class OffsetsCommitted:
     """The offsets of one OffsetCommit; `refused` maps (topic index, partition index) of the request to an error."""
 
-    group: ClassicGroup
+    group: Group
     call: Call
     request: OffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -84,7 +87,7 @@ class OffsetsToVerify:
 class TransactionalOffsetsWritten:
     """The offsets of one TxnOffsetCommit; `refused` maps partitions to errors, `position` orders the records."""
 
-    group: ClassicGroup
+    group: Group
     call: Call
     request: TxnOffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -96,7 +99,7 @@ class TransactionalOffsetsWritten:
 class OffsetsDeleted:
     """Tombstones of offsets that are removed already, and the offsets for an undo."""
 
-    group: ClassicGroup
+    group: Group
     offsets: dict[tuple[str, int], OffsetCommitValue]
     call: Call | None = None
     response: OffsetDeleteResponse | None = None
@@ -106,8 +109,17 @@ class OffsetsDeleted:
 class GroupDeleted:
     """Tombstones of a group that is removed already; `deletion` collects the rows of the DeleteGroups response."""
 
-    group: ClassicGroup
+    group: Group
     deletion: PendingDeletion | None = None
+
+
+@dataclass(slots=True)
+class ConsumerGroupChanged:
+    """Records of a consumer group; the responses wait for them, and `undo` is the state before."""
+
+    group: ConsumerGroup
+    responses: list[tuple[Call | None, ConsumerGroupHeartbeatResponse | None]]
+    undo: SavedState
 
 
 @dataclass(slots=True)
@@ -128,4 +140,5 @@ Write = (
     | TransactionalOffsetsWritten
     | OffsetsDeleted
     | GroupDeleted
+    | ConsumerGroupChanged
 )

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import Key, Value
 
     from .classic.group import ClassicGroup
+    from .group import Group
 
 
 @value
@@ -98,11 +99,11 @@ def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group.id), None)
 
 
-def offset_record(group: ClassicGroup, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
+def offset_record(group: Group, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
     """Return the record of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), committed)
 
 
-def offset_tombstone(group: ClassicGroup, topic: str, partition: int) -> CoordinatorRecord:
+def offset_tombstone(group: Group, topic: str, partition: int) -> CoordinatorRecord:
     """Return the tombstone of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), None)

@@ -27,8 +27,9 @@ from koordinator.wire.messages.txn_offset_commit import (
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
-from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
+from .classic.group import ClassicGroup, ClassicGroupState
 from .classic.membership import validate_member
+from .group import PendingOffset
 from .offsets import utf16_length
 from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record

@@ -13,6 +13,7 @@ from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
+from ..consumer.group import ConsumerGroup
 from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
@@ -47,7 +48,9 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
         member_id = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
         return store.reply(call, join_error(status, member_id))
     group = store.find(now, request.group_id)
-    if group is not None:
+    if isinstance(group, ConsumerGroup):
+        return store.reply(call, join_error(Error.INCONSISTENT_GROUP_PROTOCOL, ""))
+    if isinstance(group, ClassicGroup):
         # a join phase parks the request anyway
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
         if may_end_state and store.hold_if_frozen(group, join_group, call, request):

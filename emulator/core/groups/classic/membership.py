@@ -49,7 +49,7 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
     if status is not NONE:
         # no member loses its membership because the coordinator is still loading
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
-    group = store.find(now, request.group_id)
+    group = store.find_classic(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = validate_member(store, group, request.member_id, request.group_instance_id)
@@ -83,7 +83,7 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
     status = store.status(request.group_id)
     if status is not Error.NONE:
         return store.reply(call, LeaveGroupResponse(error_code=status))
-    group = store.find(now, request.group_id)
+    group = store.find_classic(now, request.group_id)
     if group is None:
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
         return store.reply(call, LeaveGroupResponse(members=rows))

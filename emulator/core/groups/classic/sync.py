@@ -62,7 +62,7 @@ def _validate(store: GroupStore, now: int, call: Call, request: SyncGroupRequest
         return store.dialect.sync_error_while_loading, None
     if status is not Error.NONE:
         return status, None
-    group = store.find(now, request.group_id)
+    group = store.find_classic(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID, None
     error = validate_member(store, group, request.member_id, request.group_instance_id)

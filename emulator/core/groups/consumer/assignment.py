@@ -20,6 +20,11 @@ Target = dict[UUID, tuple[int, ...]]
 """The partitions that a member is to have, by topic id."""
 
 
+def in_table_order(target: Target) -> Target:
+    """Return a target as its tables list it, once they are made of its record."""
+    return {topic: tuple(HashTable.copy_of(target[topic])) for topic in HashTable(target)}
+
+
 @value
 class MemberSpec:
     """A member of an assignment.
@@ -62,7 +67,7 @@ class TargetDraft:
     def add(self, topic: UUID, partition: int, capacity: int) -> None:
         """Add a partition; `capacity` is that of the set of a new topic."""
         self._copy()
-        self._topics.add(topic)
+        self._topics.compute_if_absent(topic)
         self._partitions.setdefault(topic, HashTable(capacity=capacity)).add(partition)
 
     def remove(self, topic: UUID, partition: int) -> None:

@@ -38,11 +38,13 @@ def java_hash(key: str | int | UUID) -> int:
 class HashTable(Generic[K]):
     """A `java.util.HashSet`, or the keys of a `java.util.HashMap`, with this initial capacity.
 
-    A bucket iterates in the order of insertion. Java makes a tree of a bucket with eight colliding keys; this does not.
+    `put` and `HashSet.add` append a key to its bucket, `computeIfAbsent` puts it first. Java makes a tree of a bucket
+    with eight colliding keys; this does not.
     """
 
     def __init__(self, keys: Iterable[K] = (), capacity: int = BUCKETS_MIN) -> None:
-        self._keys: dict[K, None] = {}
+        self._ranks: dict[K, int] = {}
+        self._first = self._last = 0
         self._buckets = 1 << max(capacity - 1, 0).bit_length()
         for key in keys:
             self.add(key)
@@ -56,26 +58,38 @@ class HashTable(Generic[K]):
 
     def add(self, key: K) -> None:
         """Add a key; one that is in the table keeps its place."""
-        self._keys[key] = None
-        if len(self._keys) > self._buckets * LOAD_FACTOR:
-            self._buckets *= 2
+        if key not in self._ranks:
+            self._last += 1
+            self._ranks[key] = self._last
+            self._grow()
+
+    def compute_if_absent(self, key: K) -> None:
+        """Put a key first in its bucket; the table may grow before, even if it has the key."""
+        self._grow()
+        if key not in self._ranks:
+            self._first -= 1
+            self._ranks[key] = self._first
 
     def discard(self, key: K) -> None:
         """Remove a key, if it is in the table."""
-        self._keys.pop(key, None)
+        self._ranks.pop(key, None)
 
     def __iter__(self) -> Iterator[K]:
-        return iter(sorted(self._keys, key=self._bucket))
+        return iter(sorted(self._ranks, key=self._place))
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._ranks)
 
     def __contains__(self, key: K) -> bool:
-        return key in self._keys
+        return key in self._ranks
 
-    def _bucket(self, key: K) -> int:
+    def _grow(self) -> None:
+        if len(self._ranks) > self._buckets * LOAD_FACTOR:
+            self._buckets *= 2
+
+    def _place(self, key: K) -> tuple[int, int]:
         code = java_hash(key)
-        return (code ^ code >> 16) & (self._buckets - 1)
+        return (code ^ code >> 16) & (self._buckets - 1), self._ranks[key]
 
 
 class TimelineTable:
@@ -91,12 +105,20 @@ class TimelineTable:
             self._slots *= 2
         self._keys[key] = None
 
+    def copy(self) -> TimelineTable:
+        """Return a copy that changes on its own."""
+        table = TimelineTable()
+        table._keys, table._slots = dict(self._keys), self._slots
+        return table
+
     def remove(self, key: str) -> None:
         """Remove a key, if it is in the table."""
         self._keys.pop(key, None)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(reversed(self._keys), key=self._slot))
+        last_first = list(reversed(self._keys))
+        last_first.sort(key=self._slot)
+        return iter(last_first)
 
     def _slot(self, key: str) -> int:
         product = java_string_hash(key) * TIMELINE_FACTOR & UINT64

@@ -1,10 +1,13 @@
-"""The assignor `range`: consecutive partitions of each topic, by the order of the members' ids. Kafka: `RangeAssignor`."""
+"""The assignor `range`: consecutive partitions of each topic, in the order of the members' ids.
+
+Kafka: `RangeAssignor`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .hash_tables import HashTable
+from .hash_tables import LOAD_FACTOR, HashTable
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -32,6 +35,9 @@ def assign_ranges(group: GroupSpec) -> dict[str, Target]:
             if end > start:
                 ranges[member_id][topic] = tuple(range(start, end))
             start = end
-    return {
-        member_id: {topic: assigned[topic] for topic in HashTable(assigned)} for member_id, assigned in ranges.items()
-    }
+    return {member_id: _listed(assigned, group.members[member_id].names) for member_id, assigned in ranges.items()}
+
+
+def _listed(assigned: Target, names: int) -> Target:
+    """Return a target in the order of a table that is made for as many topics as the member has names."""
+    return {topic: assigned[topic] for topic in HashTable(assigned, int(names / LOAD_FACTOR) + 1)}

@@ -1,0 +1,244 @@
+"""A consumer group: the state that its records describe. Every change is a record that is replayed.
+
+Kafka: `ModernGroup`, `ConsumerGroup`, and the `replay` methods of `GroupMetadataManager`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from koordinator.wire.messages import consumer_group_records as wire
+
+from ..group import CONSUMER, Group
+from .hash_tables import TimelineTable
+from .member import ConsumerMember, MemberState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from ...clock import GroupClock
+    from ..records import CoordinatorRecord
+    from .assignment import Target
+
+HASH_OF_NOTHING = 0
+"""The metadata hash of a group without existing topics."""
+
+
+class ConsumerGroupState(Enum):
+    """The states of Kafka's `ConsumerGroup.ConsumerGroupState`."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class SavedState(NamedTuple):
+    """What records can change of a group; see `ConsumerGroup`."""
+
+    epoch: int
+    metadata_hash: int
+    topics_seen: int
+    target_epoch: int
+    target_time: int
+    targets: dict[str, Target]
+    members: dict[str, ConsumerMember]
+    static_members: dict[str, str]
+    held: set[tuple[UUID, int]]
+    order: TimelineTable
+
+
+class ConsumerGroup(Group):
+    """A group of the consumer protocol (KIP-848).
+
+    `epoch` rises whenever the target has to be computed anew; `target_epoch` is that of the latest target, and
+    `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is the version of the cluster's
+    topics that `metadata_hash` covers, -1 for none.
+    """
+
+    kind = CONSUMER
+
+    def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, *, first_epoch: int) -> None:
+        super().__init__(group_id, partition, clock, now)
+        self.epoch = first_epoch
+        self.metadata_hash = HASH_OF_NOTHING
+        self.topics_seen = -1
+        self.target_epoch = first_epoch
+        self.target_time = 0
+        self.targets: dict[str, Target] = {}
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.held: set[tuple[UUID, int]] = set()
+        """The partitions that some member has, assigned or pending revocation."""
+        self.replaced: Group | None = None
+        self._order = TimelineTable()
+
+    def __repr__(self) -> str:
+        return f"<ConsumerGroup {self.id!r} {self.state.value} epoch={self.epoch} members={len(self.members)}>"
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """The state, which follows from the epochs (`ConsumerGroup.maybeUpdateGroupState`)."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.target_epoch:
+            return ConsumerGroupState.ASSIGNING
+        settled = (MemberState.STABLE, self.target_epoch)
+        if any((member.state, member.epoch) != settled for member in self.members.values()):
+            return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
+
+    @property
+    def state_name(self) -> str:
+        """The state, as ListGroups shows it."""
+        return self.state.value
+
+    @property
+    def listed_protocol_type(self) -> str:
+        """The protocol type, as ListGroups shows it."""
+        return CONSUMER
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return not self.members
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether the group has no members, no offsets and no commits in flight or in a transaction."""
+        return not (self.members or self.offsets or self.unwritten_commits or self.pending_offsets)
+
+    def ordered_members(self) -> list[ConsumerMember]:
+        """Return the members in the order of Kafka's table."""
+        return [self.members[member_id] for member_id in self._order]
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Return whether a member subscribes to a topic."""
+        return any(topic in member.names for member in self.members.values())
+
+    def succeed(self, classic: Group) -> None:
+        """Take over the offsets of an Empty classic group; `replaced` is set until its tombstone is written."""
+        self.offsets, self.unwritten_commits = classic.offsets, classic.unwritten_commits
+        self.pending_offsets, self.offset_positions = classic.pending_offsets, classic.offset_positions
+        self.replaced = classic
+
+    def copy_state(self) -> SavedState:
+        """Return a copy of what records can change."""
+        return SavedState(
+            *(self.epoch, self.metadata_hash, self.topics_seen, self.target_epoch, self.target_time),
+            *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), self._order.copy()),
+        )
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go back to an earlier state."""
+        (self.epoch, self.metadata_hash, self.topics_seen, self.target_epoch, self.target_time) = saved[:5]
+        (self.targets, self.members, self.static_members, self.held, self._order) = saved[5:]
+
+    def replay(self, records: Iterable[CoordinatorRecord]) -> None:
+        """Apply records, in order; those of a group or a member that does not exist create it."""
+        for record in records:
+            self._replay(record)
+
+    def _replay(self, record: CoordinatorRecord) -> None:
+        match record.key, record.value:
+            case wire.ConsumerGroupMetadataKey(), wire.ConsumerGroupMetadataValue() as value:
+                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+            case (
+                wire.ConsumerGroupTargetAssignmentMetadataKey(),
+                wire.ConsumerGroupTargetAssignmentMetadataValue() as v,
+            ):
+                self.target_epoch, self.target_time = v.assignment_epoch, v.assignment_timestamp
+            case wire.ConsumerGroupMemberMetadataKey() as key, wire.ConsumerGroupMemberMetadataValue() as value:
+                self._put_member(_subscribed(self._member(key.member_id), value))
+            case wire.ConsumerGroupMemberMetadataKey() as key, None:
+                self._remove_member(key.member_id)
+            case (
+                wire.ConsumerGroupTargetAssignmentMemberKey() as key,
+                wire.ConsumerGroupTargetAssignmentMemberValue() as v,
+            ):
+                self.targets[key.member_id] = {row.topic_id: tuple(row.partitions) for row in v.topic_partitions}
+            case wire.ConsumerGroupTargetAssignmentMemberKey() as key, None:
+                self.targets.pop(key.member_id, None)
+            case (
+                wire.ConsumerGroupCurrentMemberAssignmentKey() as key,
+                wire.ConsumerGroupCurrentMemberAssignmentValue() as v,
+            ):
+                self._put_member(_reconciled(self._member(key.member_id), v))
+            case wire.ConsumerGroupCurrentMemberAssignmentKey() as key, None:
+                if key.member_id in self.members:
+                    self._put_member(_reset(self.members[key.member_id]))
+            case _:
+                pass
+
+    def _member(self, member_id: str) -> ConsumerMember:
+        return self.members.get(member_id) or ConsumerMember(member_id)
+
+    def _put_member(self, member: ConsumerMember) -> None:
+        before = self.members.get(member.id)
+        if before is not None:
+            self.held.difference_update(before.held())
+        self.held.update(member.held())
+        self.members[member.id] = member
+        self._order.put(member.id)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.id
+
+    def _remove_member(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self.held.difference_update(member.held())
+        self._order.remove(member_id)
+        if self.static_members.get(member.instance_id or "") == member_id:
+            del self.static_members[member.instance_id or ""]
+
+
+def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        names=tuple(value.subscribed_topic_names),
+        regex=value.subscribed_topic_regex or "",
+        assignor=value.server_assignor,
+        classic=value.classic_member_metadata,
+    )
+
+
+def _reconciled(member: ConsumerMember, value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+    def epochs(rows: Iterable[wire.CurrentPartitions]) -> dict[UUID, dict[int, int]]:
+        # an older log lacks the epochs
+        unknown = max(value.member_epoch, 0)
+        return {
+            row.topic_id: dict(
+                zip(row.partitions, row.assignment_epochs or (unknown,) * len(row.partitions), strict=True)
+            )
+            for row in rows
+        }
+
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=epochs(value.assigned_partitions),
+        pending=epochs(value.partitions_pending_revocation),
+    )
+
+
+def _reset(member: ConsumerMember) -> ConsumerMember:
+    blank = ConsumerMember(member.id)
+    return replace(
+        member,
+        epoch=-1,
+        previous_epoch=-1,
+        state=blank.state,
+        assigned=blank.assigned,
+        pending=blank.pending,
+    )

@@ -1,0 +1,80 @@
+"""A member of a consumer group, as its records describe it: an immutable value. Kafka: `ConsumerGroupMember`."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import IntEnum
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from koordinator.wire.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata
+
+JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH = 0, -1, -2
+"""The epochs of a heartbeat that are no epochs of a member; a static member that will return has the last one."""
+
+NO_EPOCH = -1
+
+Partitions = dict[UUID, dict[int, int]]
+"""By topic id and partition, the epoch at which the member got it (KIP-1251)."""
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to its target; the value is that of its record."""
+
+    STABLE = 0
+    """It has all that the target of its epoch gives it."""
+
+    UNREVOKED_PARTITIONS = 1
+    """It has to give partitions up, and keeps its epoch until it has done so."""
+
+    UNRELEASED_PARTITIONS = 2
+    """It has the target's epoch, but others still hold some of its partitions."""
+
+    UNKNOWN = 127
+    """A state of a newer broker."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> MemberState:
+        del value
+        return cls.UNKNOWN
+
+
+@value
+class ConsumerMember:
+    """A member with its subscription, epochs and partitions.
+
+    `names` is sorted; `regex` is "" for none. `classic` is set while the member uses the classic protocol. `pending`
+    are the partitions that it has to give up.
+    """
+
+    id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    names: tuple[str, ...] = ()
+    regex: str = ""
+    assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None
+    epoch: int = 0
+    previous_epoch: int = NO_EPOCH
+    state: MemberState = MemberState.STABLE
+    assigned: Partitions = field(default_factory=dict)
+    pending: Partitions = field(default_factory=dict)
+
+    def held(self) -> Iterator[tuple[UUID, int]]:
+        """Yield the partitions that no other member may have: assigned, and pending revocation."""
+        for partitions in (self.assigned, self.pending):
+            for topic, epochs in partitions.items():
+                for partition in epochs:
+                    yield topic, partition
+
+    def has_left(self) -> bool:
+        """Whether the member is static and has left for a while."""
+        return self.epoch == STATIC_LEAVING_EPOCH

@@ -1,0 +1,231 @@
+"""Who is a member of a consumer group: identification, static takeovers, leaves, expiries.
+
+Kafka: `GroupMetadataManager.getOrMaybeSubscribe…Member`, `consumerGroupLeave`, `consumerGroupFenceMembers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import consumer_group_heartbeat as wire
+
+from ...refusal import Refusal, RefusedError
+from ...timers import RevocationTimeout, SessionExpiry
+from ..pending_writes import ConsumerGroupChanged
+from .group import HASH_OF_NOTHING, ConsumerGroup
+from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
+from .records import current_record, group_record, member_tombstones
+from .topics import metadata_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from ...effects import Call
+    from ...timers import TimerKey
+    from ..group_store import GroupStore
+    from ..records import CoordinatorRecord
+    from .member import Partitions
+
+
+def refused(error: Error, message: str) -> RefusedError:
+    """Return the exception for an error with Kafka's message."""
+    return RefusedError(Refusal(error, message))
+
+
+def group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+    """Return the group of a heartbeat; a join creates it. Raises RefusedError with 69 if there is none."""
+    group = store.find(now, request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return group
+    if group is not None and request.member_epoch == JOINING_EPOCH and not group.is_empty:
+        text = f"Cannot upgrade classic group {group.id} to consumer group because online upgrade is disabled."
+        raise refused(Error.GROUP_ID_NOT_FOUND, text)
+    if group is not None and request.member_epoch != JOINING_EPOCH:
+        raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
+    if request.member_epoch != JOINING_EPOCH:
+        kind = "Group" if request.member_epoch < 0 else "Consumer group"
+        raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
+    consumer_group = store.create_consumer_group(now, request.group_id)
+    if group is not None:
+        consumer_group.succeed(group)
+    return consumer_group
+
+
+def check_capacity(store: GroupStore, group: ConsumerGroup, member_id: str) -> None:
+    """Raise RefusedError with 81 if the group is full and the member is not in it."""
+    limit = store.settings.group_consumer_max_size
+    if len(group.members) >= limit and member_id not in group.members:
+        text = f"The consumer group has reached its maximum capacity of {limit} members."
+        raise refused(Error.GROUP_MAX_SIZE_REACHED, text)
+
+
+def identify(
+    store: GroupStore, group: ConsumerGroup, member_id: str, request: wire.ConsumerGroupHeartbeatRequest
+) -> tuple[ConsumerMember, ConsumerMember | None]:
+    """Return the member of a heartbeat, and the static member that it replaces, if any.
+
+    Raises RefusedError: 25, 82, 110 or 111.
+    """
+    joins, instance_id = request.member_epoch == JOINING_EPOCH, request.instance_id
+    if instance_id is None:
+        member = group.members.get(member_id)
+        if member is None and not joins:
+            raise unknown_member(group, member_id)
+    else:
+        owner_id = group.static_members.get(instance_id)
+        if joins and owner_id is not None:
+            owner = group.members[owner_id]
+            if not owner.has_left():
+                text = (
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
+                    f"instance id is owned by {owner_id} member."
+                )
+                raise refused(Error.UNRELEASED_INSTANCE_ID, text)
+            return _successor(owner, member_id), owner
+        if not joins:
+            check_instance(group, member_id, instance_id)
+        member = group.members.get(member_id)
+    if member is None:
+        return ConsumerMember(member_id, instance_id), None
+    if not joins or not store.dialect.members_may_rejoin:
+        check_epoch(member, request)
+    return member, None
+
+
+def unknown_member(group: ConsumerGroup, member_id: str) -> RefusedError:
+    """Return the refusal of a member that is not in the group."""
+    return refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.id}.")
+
+
+def check_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
+    """Raise RefusedError: 25 for an unknown instance id, 82 if another member has it."""
+    owner_id = group.static_members.get(instance_id)
+    if owner_id is None:
+        raise refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if owner_id != member_id:
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner_id}."
+        raise refused(Error.FENCED_INSTANCE_ID, text)
+
+
+def check_epoch(member: ConsumerMember, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Raise RefusedError with 110 unless the epoch is the member's.
+
+    The previous epoch passes as well if the member owns nothing beyond its assignment: the answer was lost.
+    """
+    epoch = request.member_epoch
+    if epoch == member.epoch:
+        return
+    if epoch == member.previous_epoch and epoch < member.epoch and request.topic_partitions is not None:
+        owned = ((row.topic_id, partition) for row in request.topic_partitions for partition in row.partitions)
+        if all(partition in member.assigned.get(topic, {}) for topic, partition in owned):
+            return
+    relation = "greater" if epoch > member.epoch else "smaller"
+    text = (
+        f"The consumer group member has a {relation} member epoch ({epoch}) than the one known by the group "
+        f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+    )
+    raise refused(Error.FENCED_MEMBER_EPOCH, text)
+
+
+def _successor(owner: ConsumerMember, member_id: str) -> ConsumerMember:
+    """Return the member that takes a static member's place, with its partitions and its subscription."""
+    return replace(owner, id=member_id, epoch=0, previous_epoch=0, assigned=_without_epochs(owner), pending={})
+
+
+def _without_epochs(member: ConsumerMember) -> Partitions:
+    return {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
+
+
+def leave(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Remove a member, or let a static one leave for a while. Raises RefusedError: 25, 69 or 82."""
+    group, member_id = group_of(store, now, request), request.member_id
+    if request.instance_id is not None:
+        check_instance(group, member_id, request.instance_id)
+    elif member_id not in group.members:
+        raise unknown_member(group, member_id)
+    response = wire.ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
+    if request.member_epoch == LEAVING_EPOCH:
+        return remove(store, group, [member_id], call, response)
+    member = group.members[member_id]
+    away = replace(member, epoch=STATIC_LEAVING_EPOCH, assigned=_without_epochs(member), pending={})
+    record = current_record(group.id, away, with_epochs=store.dialect.partitions_have_epochs)
+    return write(store, group, [record], call, response)
+
+
+def remove(
+    store: GroupStore,
+    group: ConsumerGroup,
+    member_ids: Collection[str],
+    call: Call | None = None,
+    response: wire.ConsumerGroupHeartbeatResponse | None = None,
+) -> None:
+    """Remove members and raise the group epoch; the next heartbeat of any member computes the target."""
+    for member_id in member_ids:
+        group.timers.cancel(SessionExpiry(member_id))
+        group.timers.cancel(RevocationTimeout(member_id))
+    names = [name for member in group.members.values() if member.id not in member_ids for name in member.names]
+    code = metadata_hash(store.cluster, names) if names else HASH_OF_NOTHING
+    records = [*member_tombstones(group.id, member_ids), group_record(group.id, group.epoch + 1, code)]
+    write(store, group, records, call, response)
+
+
+def load(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord]) -> None:
+    """Restore a group from its records; every member gets a full session and, if it revokes, a full timeout."""
+    group.replay(records)
+    group.stored = True
+    for member in group.members.values():
+        group.timers.set(SessionExpiry(member.id), group.now + store.settings.group_consumer_session_timeout_ms)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
+
+
+def fire(store: GroupStore, group: ConsumerGroup, key: TimerKey) -> None:
+    """Act on a timer of a member: remove it if it is silent, or has not revoked in time."""
+    match key:
+        case SessionExpiry(member_id) if member_id in group.members:
+            remove(store, group, [member_id])
+        case RevocationTimeout(member_id) if member_id in group.members:
+            member = group.members[member_id]
+            if member.state is MemberState.UNREVOKED_PARTITIONS and not member.has_left():
+                remove(store, group, [member_id])
+        case _:
+            pass
+
+
+def write(
+    store: GroupStore,
+    group: ConsumerGroup,
+    records: list[CoordinatorRecord],
+    call: Call | None,
+    response: wire.ConsumerGroupHeartbeatResponse | None,
+) -> None:
+    """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
+    if records:
+        undo = group.copy_state()
+        group.replay(records)
+        store.append(group.id, records, ConsumerGroupChanged(group, [(call, response)], undo))
+        return
+    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
+    if isinstance(newest, ConsumerGroupChanged):
+        newest.responses.append((call, response))
+    else:
+        store.reply(call, response)
+
+
+def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> None:
+    """Send the responses that waited for a write; undo what a failed one has changed."""
+    group = write.group
+    if error is Error.NONE:
+        group.replaced = None
+    else:
+        group.restore_state(write.undo)
+        if group.replaced is not None:
+            store.groups[group.id] = group.replaced
+        else:
+            store.discard_if_unused(group)
+        failure = wire.ConsumerGroupHeartbeatResponse(error_code=store.dialect.group_write_error(error))
+        write.responses = [(call, failure) for call, _ in write.responses]
+    for call, response in write.responses:
+        store.reply(call, response)
