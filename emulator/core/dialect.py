@@ -227,6 +227,10 @@ class Dialect:
     """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
     (`CurrentAssignmentBuilder`)."""
 
+    serves_consumer_groups: bool = True
+    """Whether the consumer protocol is on (KIP-848). In 3.9 it is a preview, off by default: 35
+    (`group.coordinator.rebalance.protocols`)."""
+
     extra_partition_stays: bool = True
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
     get it (`UniformHomogeneousAssignmentBuilder`)."""
@@ -365,6 +369,7 @@ KAFKA_4_0 = replace(
 )
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
+    serves_consumer_groups=False,
     extra_partition_stays=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,

@@ -268,3 +268,10 @@ def test_a_classic_heartbeat_does_not_know_a_member_of_the_consumer_protocol(pla
     play.subscribe("A")
     request = HeartbeatRequest(group_id="g", generation_id=2, member_id="A")
     assert play.send(request, 4).response.error_code == Error.UNKNOWN_MEMBER_ID
+
+
+def test_release_3_9_has_the_api_and_the_protocol_is_off() -> None:
+    play = ConsumerPlay(kafka_version="3.9")
+    response = play.heart("A", 0, topics=["t"], owned={}, timeout=1, version=0)
+    assert (response.error_code, response.error_message) == (Error.UNSUPPORTED_VERSION, None)
+    assert play.described(version=0).error_code == Error.UNSUPPORTED_VERSION

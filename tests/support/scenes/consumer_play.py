@@ -31,7 +31,7 @@ class ConsumerPlay(Play):
         """Send a heartbeat with the fields of `start_heart` and return the response."""
         return self.start_heart(member_id, epoch, **fields).response
 
-    def start_heart(  # noqa: PLR0913 - the fields of a heartbeat
+    def start_heart(
         self,
         member_id: str,
         epoch: int,

@@ -18,10 +18,13 @@ from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Reply
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.groups.records import CoordinatorRecord
-from koordinator.wire.apis import ApiKey
+from koordinator.wire.apis import REQUEST_KEYS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as records
-from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from koordinator.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from koordinator.wire.messages.offsets_topic import read_key, read_value
 
@@ -79,30 +82,22 @@ def _record(key_hex: str, value_hex: str | None) -> CoordinatorRecord:
     return CoordinatorRecord(key, None if value_hex is None else read_value(key, bytes.fromhex(value_hex)))
 
 
-class Player:
-    """A coordinator with the topics of a recording."""
+class Messages:
+    """Converts recorded requests into messages, and responses into the form of the recording."""
 
     def __init__(self, recording: Recording) -> None:
-        values = {"kafka.version": recording.release[:3], "group.coordinator.new.enable": "true"}
-        settings, _ = Settings.of("fast", {**values, "group.consumer.assignment.interval.ms": 0})
-        ids = iter([topic_id for _, _, topic_id in recording.topics])
-        cluster = ClusterState("recorded", settings, lambda: next(ids))
-        cluster.register(1, "127.0.0.1", 9092)
-        for name, count, _ in recording.topics:
-            cluster.create_topic(name, count)
         self._names = {topic_id: name for name, _, topic_id in recording.topics}
         self._ids = {name: topic_id for name, _, topic_id in recording.topics}
-        self._version = recording.version
-        self._coordinator = Coordinator(NOW, cluster, settings, lambda: UUID(int=0))
-        self.batches: list[list[CoordinatorRecord]] = []
 
-    def ask(self, group: str, request: JSON) -> JSON:
-        """Send a recorded request and return the answer in the form of the recording."""
-        return self._describe(group) if "describe" in request else self._heartbeat(group, request)
-
-    def _heartbeat(self, group: str, asked: JSON) -> JSON:
+    def request(self, group: str, asked: JSON) -> ConsumerGroupHeartbeatRequest | ConsumerGroupDescribeRequest:
+        """Return the message of a request."""
+        if "describe" in asked:
+            return ConsumerGroupDescribeRequest(group_ids=(group,))
         owned, names = asked.get("owned"), asked.get("names")
-        request = ConsumerGroupHeartbeatRequest(
+        rows = None
+        if owned is not None:
+            rows = tuple(TopicPartitions(topic_id=self._ids[topic], partitions=tuple(at)) for topic, at in owned)
+        return ConsumerGroupHeartbeatRequest(
             group_id=group,
             member_id=asked["m"],
             member_epoch=asked["e"],
@@ -111,19 +106,19 @@ class Player:
             rebalance_timeout_ms=asked.get("rt", -1),
             subscribed_topic_names=None if names is None else tuple(names),
             server_assignor=asked.get("a"),
-            topic_partitions=None
-            if owned is None
-            else tuple(TopicPartitions(topic_id=self._ids[t], partitions=tuple(p)) for t, p in owned),
+            topic_partitions=rows,
         )
-        response = self._send(ApiKey.CONSUMER_GROUP_HEARTBEAT, request)
+
+    def answer(self, response: Any) -> JSON:
+        """Return a response in the form of the recording."""
+        if isinstance(response, ConsumerGroupDescribeResponse):
+            return self._described(response)
         given = None if response.assignment is None else self._partitions(response.assignment.topic_partitions)
         answer = {"c": response.error_code, "e": response.member_epoch, "as_": given}
-        if response.error_message is not None:
-            answer["msg"] = response.error_message
-        return answer
+        return answer if response.error_message is None else {**answer, "msg": response.error_message}
 
-    def _describe(self, group: str) -> JSON:
-        (row,) = self._send(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest(group_ids=(group,))).groups
+    def _described(self, response: ConsumerGroupDescribeResponse) -> JSON:
+        (row,) = response.groups
         members = [
             [
                 each.member_id,
@@ -140,19 +135,37 @@ class Player:
     def _partitions(self, rows: Iterable[Any]) -> JSON:
         return [[self._names[row.topic_id], list(row.partitions)] for row in rows]
 
-    def _send(self, key: ApiKey, request: object) -> Any:
-        call = Call(1, 1, key, self._version, CLIENT_ID, CLIENT_HOST)
-        effects = self._coordinator.handle(NOW, call, request)
-        response: Any = None
+
+class Player:
+    """A coordinator with the topics of a recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        values = {"kafka.version": recording.release[:3], "group.consumer.assignment.interval.ms": 0}
+        settings, _ = Settings.of("fast", values)
+        ids = iter([topic_id for _, _, topic_id in recording.topics])
+        cluster = ClusterState("recorded", settings, lambda: next(ids))
+        cluster.register(1, "127.0.0.1", 9092)
+        for name, count, _ in recording.topics:
+            cluster.create_topic(name, count)
+        self._version = recording.version
+        self._messages = Messages(recording)
+        self._coordinator = Coordinator(NOW, cluster, settings, lambda: UUID(int=0))
+        self.batches: list[list[CoordinatorRecord]] = []
+
+    def ask(self, group: str, request: JSON) -> JSON:
+        """Send a recorded request and return the answer in the form of the recording."""
+        message = self._messages.request(group, request)
+        call = Call(1, 1, REQUEST_KEYS[type(message)], self._version, CLIENT_ID, CLIENT_HOST)
+        effects, responses = self._coordinator.handle(NOW, call, message), []
         while effects:
-            effect = effects.pop(0)
-            if isinstance(effect, Reply):
-                response = effect.response
-            elif isinstance(effect, Append):
-                self.batches.append(list(effect.records))
-                effects += self._coordinator.appended(NOW, effect.token, Error.NONE)
-        assert response is not None, request
-        return response
+            match effects.pop(0):
+                case Reply(_, response):
+                    responses.append(response)
+                case Append() as append:
+                    self.batches.append(list(append.records))
+                    effects += self._coordinator.appended(NOW, append.token, Error.NONE)
+        (response,) = responses
+        return self._messages.answer(response)
 
 
 def canonical(answer: JSON) -> JSON:
@@ -167,10 +180,10 @@ def canonical(answer: JSON) -> JSON:
     return {**answer, "as_": rows(answer["as_"])} if "as_" in answer else answer
 
 
-def comparable(record: CoordinatorRecord) -> CoordinatorRecord:
+def comparable(record: CoordinatorRecord, *, keeps_order: bool = True) -> CoordinatorRecord:
     """Return a record without the time of its target, and with the partitions that a member has in order.
 
-    The order of the partitions of a *target* stays: it decides later assignments.
+    `keeps_order`: the order of the partitions of a target stays, because it decides later assignments.
     """
 
     def rows(listed: Iterable[records.CurrentPartitions]) -> tuple[records.CurrentPartitions, ...]:
@@ -185,6 +198,9 @@ def comparable(record: CoordinatorRecord) -> CoordinatorRecord:
     match record.value:
         case records.ConsumerGroupTargetAssignmentMetadataValue() as value:
             return CoordinatorRecord(record.key, replace(value, assignment_timestamp=0))
+        case records.ConsumerGroupTargetAssignmentMemberValue() as value if not keeps_order:
+            listed = tuple(sorted(value.topic_partitions, key=lambda row: row.topic_id))
+            return CoordinatorRecord(record.key, replace(value, topic_partitions=listed))
         case records.ConsumerGroupCurrentMemberAssignmentValue() as value:
             assigned, pending = rows(value.assigned_partitions), rows(value.partitions_pending_revocation)
             same = replace(value, assigned_partitions=assigned, partitions_pending_revocation=pending)

@@ -33,6 +33,8 @@ def describe_groups(store: GroupStore, now: int, call: Call, request: wire.Consu
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wire.DescribedConsumerGroup:
     error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
+    if not store.dialect.serves_consumer_groups:
+        error = Error.UNSUPPORTED_VERSION
     group = store.find(now, group_id) if error is Error.NONE else None
     if not isinstance(group, ConsumerGroup) or not store.is_visible(group):
         message = None

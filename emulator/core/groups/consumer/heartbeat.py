@@ -44,6 +44,7 @@ CLIENT_IDS_SINCE = 1
 def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Answer a heartbeat; the response waits for the records that it has caused."""
     try:
+        _check_protocol(store)
         _check_shape(store, call, request)
         _check_status(store, request.group_id)
         if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
@@ -53,6 +54,11 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
     except RefusedError as error:
         message = error.refusal.message or None
         store.reply(call, wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message))
+
+
+def _check_protocol(store: GroupStore) -> None:
+    if not store.dialect.serves_consumer_groups:
+        raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
 
 
 def _check_status(store: GroupStore, group_id: str) -> None:
