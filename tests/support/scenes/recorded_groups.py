@@ -180,10 +180,10 @@ def canonical(answer: JSON) -> JSON:
     return {**answer, "as_": rows(answer["as_"])} if "as_" in answer else answer
 
 
-def comparable(record: CoordinatorRecord, *, keeps_order: bool = True) -> CoordinatorRecord:
+def comparable(record: CoordinatorRecord) -> CoordinatorRecord:
     """Return a record without the time of its target, and with the partitions that a member has in order.
 
-    `keeps_order`: the order of the partitions of a target stays, because it decides later assignments.
+    The order of the partitions of a target stays, because it decides later assignments.
     """
 
     def rows(listed: Iterable[records.CurrentPartitions]) -> tuple[records.CurrentPartitions, ...]:
@@ -198,9 +198,6 @@ def comparable(record: CoordinatorRecord, *, keeps_order: bool = True) -> Coordi
     match record.value:
         case records.ConsumerGroupTargetAssignmentMetadataValue() as value:
             return CoordinatorRecord(record.key, replace(value, assignment_timestamp=0))
-        case records.ConsumerGroupTargetAssignmentMemberValue() as value if not keeps_order:
-            listed = tuple(sorted(value.topic_partitions, key=lambda row: row.topic_id))
-            return CoordinatorRecord(record.key, replace(value, topic_partitions=listed))
         case records.ConsumerGroupCurrentMemberAssignmentValue() as value:
             assigned, pending = rows(value.assigned_partitions), rows(value.partitions_pending_revocation)
             same = replace(value, assigned_partitions=assigned, partitions_pending_revocation=pending)

@@ -40,11 +40,15 @@ class MemberSpec:
 
 @value
 class GroupSpec:
-    """The members in table order, the partition counts of all topics, and the partitions of previous targets."""
+    """The members in table order, the partition counts of all topics, and the partitions of previous targets.
+
+    `is_equal`: all members have the same subscription.
+    """
 
     members: Mapping[str, MemberSpec]
     partitions: Mapping[UUID, int]
     taken: Collection[tuple[UUID, int]]
+    is_equal: bool
 
 
 class TargetDraft:
@@ -71,9 +75,11 @@ class TargetDraft:
         self._partitions.setdefault(topic, HashTable(capacity=capacity)).add(partition)
 
     def remove(self, topic: UUID, partition: int) -> None:
-        """Remove a partition; a topic without partitions stays in the table."""
+        """Remove a partition, and with the last one its topic."""
         self._copy()
         self._partitions[topic].discard(partition)
+        if not self._partitions[topic]:
+            self.drop(topic)
 
     def drop(self, topic: UUID) -> None:
         """Remove a topic."""
@@ -85,7 +91,7 @@ class TargetDraft:
         """Return the target, in the order in which a record lists it."""
         if not self._is_copy:
             return self._previous
-        return {topic: tuple(partitions) for topic, partitions in self.topics() if partitions}
+        return {topic: tuple(partitions) for topic, partitions in self.topics()}
 
     def _copy(self) -> None:
         if not self._is_copy:

@@ -12,7 +12,7 @@ from .hash_tables import LOAD_FACTOR, HashTable
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from .assignment import GroupSpec, Target
+    from .assignment import GroupSpec, MemberSpec, Target
 
 
 def assign_ranges(group: GroupSpec) -> dict[str, Target]:
@@ -22,8 +22,9 @@ def assign_ranges(group: GroupSpec) -> dict[str, Target]:
         instance_id = group.members[member_id].instance_id
         return instance_id is None, (member_id if instance_id is None else instance_id).encode("utf-16-be")
 
+    in_order = sorted(group.members, key=rank)
     subscribers: dict[UUID, list[str]] = {}
-    for member_id in sorted(group.members, key=rank):
+    for member_id in in_order:
         for topic in group.members[member_id].topics:
             subscribers.setdefault(topic, []).append(member_id)
     ranges: dict[str, dict[UUID, tuple[int, ...]]] = {member_id: {} for member_id in group.members}
@@ -35,9 +36,14 @@ def assign_ranges(group: GroupSpec) -> dict[str, Target]:
             if end > start:
                 ranges[member_id][topic] = tuple(range(start, end))
             start = end
-    return {member_id: _listed(assigned, group.members[member_id].names) for member_id, assigned in ranges.items()}
+    return {
+        # if all members have the same topics, the first one's table decides
+        member_id: _listed(group.members[in_order[0] if group.is_equal else member_id], assigned)
+        for member_id, assigned in ranges.items()
+    }
 
 
-def _listed(assigned: Target, names: int) -> Target:
-    """Return a target in the order of a table that is made for as many topics as the member has names."""
-    return {topic: assigned[topic] for topic in HashTable(assigned, int(names / LOAD_FACTOR) + 1)}
+def _listed(member: MemberSpec, assigned: Target) -> Target:
+    """Return a target in the order of a table that is made for this member's topics, and filled in their order."""
+    topics = (topic for topic in member.topics if topic in assigned)
+    return {topic: assigned[topic] for topic in HashTable(topics, int(member.names / LOAD_FACTOR) + 1)}

@@ -70,10 +70,10 @@ def compute_target(
         for partition in partitions
     }
     counts = {topic.topic_id: len(topic.logs) for topic in store.cluster.topics.values()}
-    spec = GroupSpec(specs, counts, taken)
+    spec = GroupSpec(specs, counts, taken, is_equal=len({member.names for member in members.values()}) == 1)
     if assignor_of(store, members.values()) == RANGE:
         return assign_ranges(spec)
-    if len({member.names for member in members.values()}) == 1:
+    if spec.is_equal:
         return assign_equal_subscriptions(spec, extra_stays=store.dialect.extra_partition_stays)
     return assign_mixed_subscriptions(spec)
 
