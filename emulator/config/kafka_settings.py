@@ -30,10 +30,7 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     delete.records.purgatory.purge.interval.requests early.start.listeners eligible.leader.replicas.enable
     errors.deadletterqueue.topic.name.prefix fetch.purgatory.purge.interval.requests
     group.consumer.assignor.offload.enable
-    group.consumer.max.assignment.interval.ms
-    group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms
-    group.consumer.migration.policy group.consumer.min.assignment.interval.ms
-    group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
+    group.consumer.migration.policy
     group.consumer.regex.refresh.interval.ms
     group.coordinator.append.linger.ms group.coordinator.append.max.buffer.size
     group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes

@@ -133,6 +133,18 @@ class Settings:
     group_consumer_heartbeat_interval_ms: int = setting(
         5_000, "The heartbeat interval that members of a consumer group are told (KIP-848).", lowest=1
     )
+    group_consumer_min_session_timeout_ms: int = setting(
+        45_000, "The shortest session timeout of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_max_session_timeout_ms: int = setting(
+        60_000, "The longest session timeout of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_min_heartbeat_interval_ms: int = setting(
+        5_000, "The shortest heartbeat interval of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_max_heartbeat_interval_ms: int = setting(
+        15_000, "The longest heartbeat interval of a consumer group (KIP-848).", lowest=1
+    )
     group_consumer_max_size: int = setting(
         INT_MAX, "The most members of a consumer group; the next one is refused with 81 (KIP-848).", lowest=1
     )
@@ -142,7 +154,13 @@ class Settings:
         choices=("uniform,range", "range,uniform", "uniform", "range"),
     )
     group_consumer_assignment_interval_ms: int = setting(
-        1_000, "The shortest time between two targets of a consumer group, since 4.3 (KIP-1263).", highest=15_000
+        1_000, "The shortest time between two targets of a consumer group, since 4.3 (KIP-1263)."
+    )
+    group_consumer_min_assignment_interval_ms: int = setting(
+        0, "The shortest assignment interval of a consumer group (KIP-1263)."
+    )
+    group_consumer_max_assignment_interval_ms: int = setting(
+        15_000, "The longest assignment interval of a consumer group (KIP-1263)."
     )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
@@ -299,6 +317,20 @@ class Settings:
                 f"group.max.session.timeout.ms={self.group_max_session_timeout_ms}: must be at least"
                 f" group.min.session.timeout.ms={self.group_min_session_timeout_ms}, or no member could join"
             )
+        for name in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
+            lowest, value, highest = (
+                getattr(self, attribute(f"group.consumer.{each}{name}")) for each in ("min.", "", "max.")
+            )
+            if not lowest <= value <= highest:
+                raise InvalidSetting(
+                    f"group.consumer.{name}={value}: must be from group.consumer.min.{name}={lowest}"
+                    f" to group.consumer.max.{name}={highest}"
+                )
+        if self.group_consumer_session_timeout_ms <= self.group_consumer_heartbeat_interval_ms:
+            raise InvalidSetting(
+                f"group.consumer.session.timeout.ms={self.group_consumer_session_timeout_ms}: must be greater than"
+                f" group.consumer.heartbeat.interval.ms={self.group_consumer_heartbeat_interval_ms}"
+            )
 
 
 PROFILES: dict[str, dict[str, object]] = {
@@ -306,6 +338,8 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_initial_rebalance_delay_ms": 0,
         "group_min_session_timeout_ms": 1,
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
+        "group_consumer_min_session_timeout_ms": 1,
+        "group_consumer_min_heartbeat_interval_ms": 1,
     },
     "kafka-defaults": {},
 }

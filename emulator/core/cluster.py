@@ -16,6 +16,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from .clock import GroupClock
 from .data.log import PartitionLog
 from .data.metadata_changes import (
+    GroupConfigured,
     PartitionLed,
     PendingChanges,
     ProducerIdsReserved,
@@ -80,6 +81,8 @@ class ClusterState:
         """Read-only topics of the emulator, served by name but never listed."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
+        self.group_configs: dict[str, dict[str, str]] = {}
+        """The configs of groups, which need not exist (KIP-848)."""
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
@@ -206,6 +209,8 @@ class ClusterState:
             match change:
                 case ProducerIdsReserved():
                     self.producer_ids.reserved = change.end
+                case GroupConfigured():
+                    self.group_configs[change.group_id] = dict(change.configs)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():
@@ -441,10 +446,6 @@ class ClusterState:
         if replicas is None:
             replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
         self.changes.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
-
-    def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
-        """Replace the configs of a topic."""
-        self.changes.propose(TopicConfigured(topic.topic_id, configs))
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""

@@ -31,6 +31,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
             topic.logs.append(_restore_log(data_dir, stored, partition))
         cluster.restore_topic(topic, stored.epochs)
     cluster.producer_ids.resume(data_dir.topics.producer_ids_end)
+    cluster.group_configs.update(data_dir.topics.group_configs)
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

@@ -61,6 +61,14 @@ class TopicConfigured:
 
 
 @value
+class GroupConfigured:
+    """The configs of a group, replacing all earlier ones."""
+
+    group_id: str
+    configs: Mapping[str, str]
+
+
+@value
 class TopicDeleted:
     """The deletion of a topic with its records."""
 
@@ -84,7 +92,14 @@ class ProducerIdsReserved:
 
 
 Change = (
-    TopicCreated | TopicGrown | PartitionLed | TopicConfigured | TopicDeleted | RecordsDeleted | ProducerIdsReserved
+    TopicCreated
+    | TopicGrown
+    | PartitionLed
+    | TopicConfigured
+    | TopicDeleted
+    | RecordsDeleted
+    | ProducerIdsReserved
+    | GroupConfigured
 )
 
 

@@ -6,6 +6,12 @@ from scenes.consumer_play import ConsumerPlay
 
 from koordinator.wire.errors import Error
 
+
+def short_sessions(timeout_ms: int) -> ConsumerPlay:
+    """Return a coordinator of groups with this session timeout."""
+    return ConsumerPlay(group_consumer_session_timeout_ms=timeout_ms, group_consumer_heartbeat_interval_ms=100)
+
+
 HALF, OTHER_HALF, ALL = {"t": [0, 1]}, {"t": [2, 3]}, {"t": [0, 1, 2, 3]}
 
 
@@ -73,7 +79,7 @@ class TestStaticMembers:
         assert play.subscribe("Q", ["u"], inst="i1") == (3, {"u": [0, 1]})
 
     def test_g063_the_session_goes_on_after_a_temporary_leave(self) -> None:
-        play = ConsumerPlay(group_consumer_session_timeout_ms=1_000)
+        play = short_sessions(1_000)
         play.subscribe("P", inst="i1")
         play.wait(600)
         play.beat("P", -2, inst="i1")
@@ -93,15 +99,26 @@ class TestStaticMembers:
 
 class TestTimeouts:
     def test_g047_a_silent_member_is_removed_after_its_session(self) -> None:
-        play = ConsumerPlay(group_consumer_session_timeout_ms=1_000)
+        play = short_sessions(1_000)
         play.converge({"A": play.subscribe("A"), "B": play.subscribe("B")})
         play.wait(500)
         assert play.beat("A", 3) == (3, None)
         play.wait(500)
         assert play.beat("A", 3) == (4, ALL)
 
+    def test_g054_configs_of_the_group_count_from_the_next_heartbeat_on(self, play: ConsumerPlay) -> None:
+        play.subscribe("A")
+        play.cluster.group_configs["g"] = {
+            "consumer.session.timeout.ms": "1000",
+            "consumer.heartbeat.interval.ms": "200",
+        }
+        play.wait(1_500)
+        assert play.heart("A", 2).heartbeat_interval_ms == 200
+        play.wait(1_000)
+        assert play.beat("A", 2) is Error.UNKNOWN_MEMBER_ID
+
     def test_g048_a_rejected_heartbeat_does_not_prolong_the_session(self) -> None:
-        play = ConsumerPlay(group_consumer_session_timeout_ms=1_000)
+        play = short_sessions(1_000)
         play.subscribe("A")
         play.wait(900)
         assert play.beat("A", 9) is Error.FENCED_MEMBER_EPOCH
@@ -153,7 +170,7 @@ class TestRecordsAndLoading:
         assert len(play.appended) == written
 
     def test_g153_g156_a_loaded_group_goes_on_as_before_with_full_sessions(self) -> None:
-        play = ConsumerPlay(group_consumer_session_timeout_ms=2_000)
+        play = short_sessions(2_000)
         play.converge({"A": play.subscribe("A"), "B": play.subscribe("B", inst="i1")})
         before = play.described()
         records = [record for batch in play.appended for record in batch.records]

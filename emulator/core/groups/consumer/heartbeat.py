@@ -13,6 +13,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey
 
+from ...data.group_configs import ASSIGNMENT_INTERVAL, HEARTBEAT_INTERVAL, SESSION_TIMEOUT, group_value
 from ...refusal import Refusal, RefusedError
 from ...timers import RevocationTimeout, SessionExpiry
 from ..records import CoordinatorRecord
@@ -161,7 +162,7 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
             group.timers.set(timer, group.now + reconciled.rebalance_timeout_ms)
         else:
             group.timers.cancel(timer)
-    group.timers.set(SessionExpiry(member_id), group.now + store.settings.group_consumer_session_timeout_ms)
+    group.timers.set(SessionExpiry(member_id), group.now + group_value(store.cluster, group.id, SESSION_TIMEOUT))
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
@@ -171,7 +172,7 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
     response = wire.ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=reconciled.epoch,
-        heartbeat_interval_ms=store.settings.group_consumer_heartbeat_interval_ms,
+        heartbeat_interval_ms=group_value(store.cluster, group.id, HEARTBEAT_INTERVAL),
         assignment=_assignment(reconciled.assigned) if shows else None,
     )
     membership.write(store, group, records, call, response)
@@ -225,7 +226,7 @@ def _next_epoch(
 
 def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:
     """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    interval_ms = store.settings.group_consumer_assignment_interval_ms if store.dialect.spaces_assignments else 0
+    interval_ms = group_value(store.cluster, group.id, ASSIGNMENT_INTERVAL) if store.dialect.spaces_assignments else 0
     return bool(group.target_time and interval_ms) and group.now < group.target_time + interval_ms
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 
+from ...data.group_configs import SESSION_TIMEOUT, group_value
 from ...refusal import Refusal, RefusedError
 from ...timers import RevocationTimeout, SessionExpiry
 from ..pending_writes import ConsumerGroupChanged
@@ -176,7 +177,7 @@ def load(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorR
     group.replay(records)
     group.stored = True
     for member in group.members.values():
-        group.timers.set(SessionExpiry(member.id), group.now + store.settings.group_consumer_session_timeout_ms)
+        group.timers.set(SessionExpiry(member.id), group.now + group_value(store.cluster, group.id, SESSION_TIMEOUT))
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
 
