@@ -128,8 +128,8 @@ NOT_EMULATED = {
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
-    ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics, groups and brokers (42); configs of share groups "
-    "and streams groups",
+    ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics, groups and brokers (42); configs of "
+    "share groups and streams groups",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers and loggers (42)",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "regular expressions of topics (42); the upgrade of a classic group with members, "
