@@ -211,6 +211,10 @@ class Dialect:
     """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
     from that on. Since 4.3 (KIP-1251)."""
 
+    hashes_topics: bool = True
+    """Whether a consumer group remembers its topics as a hash, in the record of its epoch. Since 4.1 (KIP-1101); before
+    in a record of their own."""
+
     describes_pending_partitions: bool = True
     """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
     (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
@@ -360,6 +364,7 @@ KAFKA_4_0 = replace(
     first_group_epoch=0,
     spaces_assignments=False,
     partitions_have_epochs=False,
+    hashes_topics=False,
     describes_pending_partitions=False,
     members_may_rejoin=False,
     unsubscribing_revokes_at_once=False,

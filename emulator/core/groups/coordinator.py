@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from ..timers import TimerKey
+    from .group import Group
     from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
@@ -281,13 +282,18 @@ class Coordinator:
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
                 with suppress(InvalidLength):
                     # Kafka's coordinator fails and logs it
-                    if isinstance(group, ClassicGroup):
-                        self._fire(group, timer[1])
-                    elif isinstance(group, ConsumerGroup):
-                        consumer_membership.fire(store, group, timer[1])
+                    self._fire(group, timer[1])
             store.update_deadlines()
 
-    def _fire(self, group: ClassicGroup, key: TimerKey) -> None:
+    def _fire(self, group: Group, key: TimerKey) -> None:
+        if isinstance(key, OffsetExpiryCheck):
+            offset_expiry.expire(self.store, group)
+        elif isinstance(group, ConsumerGroup):
+            consumer_membership.fire(self.store, group, key)
+        elif isinstance(group, ClassicGroup):
+            self._fire_classic(group, key)
+
+    def _fire_classic(self, group: ClassicGroup, key: TimerKey) -> None:
         match key:
             case SessionExpiry(member_id):
                 rebalance.expire_session(self.store, group, member_id)
@@ -299,9 +305,7 @@ class Coordinator:
                 rebalance.complete_join(self.store, group, rebalance.TIMED_OUT)
             case PendingSyncExpiry():
                 rebalance.expire_pending_sync(self.store, group)
-            case OffsetExpiryCheck():
-                offset_expiry.expire(self.store, group)
-            case RevocationTimeout() | FetchTimeout():
+            case RevocationTimeout() | OffsetExpiryCheck() | FetchTimeout():
                 raise AssertionError(f"a classic group has no {key}")
             case _:
                 assert_never(key)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Refused = dict[tuple[str, int], Error]
     """The errors of partitions that are refused while others are not."""
+    Response = ConsumerGroupHeartbeatResponse | LeaveGroupResponse
+    """The response of a request that changes the members of a consumer group."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class ConsumerGroupChanged:
     """Records of a consumer group; the responses wait for them, and `undo` is the state before."""
 
     group: ConsumerGroup
-    responses: list[tuple[Call | None, ConsumerGroupHeartbeatResponse | None]]
+    responses: list[tuple[Call | None, Response | None]]
     undo: SavedState
 
 

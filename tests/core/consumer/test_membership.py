@@ -43,6 +43,18 @@ class TestLeaving:
         assert play.delete("g") == {"g": Error.NONE}
         assert play.record_types() == [-1, -6, -4, -3]
 
+    def test_g128_leave_group_removes_members_of_the_consumer_protocol(self, play: ConsumerPlay) -> None:
+        play.subscribe("A")
+        play.subscribe("B")
+        assert play.leave_errors("A", "nobody", "B") == [Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.NONE]
+        assert play.shape() == ("Empty", 4, 3)
+        assert play.record_types() == [-8, -7, -5, -8, -7, -5, 3]
+
+    def test_g140_leave_group_knows_a_member_by_its_instance_id(self, play: ConsumerPlay) -> None:
+        play.subscribe("P", inst="i1")
+        assert play.leave_errors(("X", "i1"), ("", "i9")) == [Error.FENCED_INSTANCE_ID, Error.UNKNOWN_MEMBER_ID]
+        assert play.leave_errors(("", "i1")) == [Error.NONE]
+
 
 class TestStaticMembers:
     def test_g056_g057_an_instance_id_that_is_not_released_is_refused(self, play: ConsumerPlay) -> None:
@@ -263,6 +275,26 @@ class TestOffsetsAndAdmin:
         play.subscribe("A")
         (row,) = play.list_groups().groups
         assert (row.protocol_type, row.group_state, row.group_type) == ("consumer", "Stable", "consumer")
+
+    def test_the_classic_description_of_a_consumer_group_is_dead(self, play: ConsumerPlay) -> None:
+        play.subscribe("A")
+        row = play.describe(version=6)
+        assert (row.group_state, row.error_code) == ("Dead", Error.GROUP_ID_NOT_FOUND)
+        assert row.error_message == "Group g is not a classic group."
+
+    def test_only_an_empty_group_is_deleted(self, play: ConsumerPlay) -> None:
+        play.subscribe("A")
+        assert play.delete("g") == {"g": Error.NON_EMPTY_GROUP}
+
+    def test_g152_an_empty_group_goes_with_its_last_offset(self) -> None:
+        play = ConsumerPlay(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1_000)
+        play.subscribe("A")
+        play.commit_as("A", 2, {("t", 0): 1})
+        play.beat("A", -1)
+        play.wait(2_500)
+        assert play.shape()[0] == "Empty"
+        play.wait(60_000)
+        assert play.described().error_code == Error.GROUP_ID_NOT_FOUND
 
     def test_g116_offsets_of_a_simple_group_stay(self, play: ConsumerPlay) -> None:
         assert play.commit_as("", -1, {("t", 0): 42}) == [Error.NONE]

@@ -1,7 +1,8 @@
-"""Histories of consumer groups that a broker of release 4.3.1 has recorded: answers, targets and records are equal.
+"""Histories of consumer groups that brokers have recorded: answers, targets and records are equal.
 
-The recording has random groups with equal and with mixed subscriptions, static members, both assignors, and every step
-of the handshake. `tests/kafka/test_random_groups.py` makes such histories with a running broker.
+The recordings of releases 4.0.2 and 4.3.1 have random groups with equal and with mixed subscriptions, static members,
+both assignors, and every step of the handshake. `tests/kafka/test_random_groups.py` makes such histories with a running
+broker.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scenes.recorded_groups import History, Player, canonical, comparable, load
+from scenes.recorded_groups import History, Player, Recording, canonical, comparable, load
 
-RECORDING = load(Path(__file__).with_name("recorded-4.3.json.gz"))
+RECORDINGS = [load(Path(__file__).with_name(f"recorded-{release}.json.gz")) for release in ("4.0", "4.3")]
 
 
-@pytest.mark.parametrize("history", RECORDING.histories, ids=lambda history: f"{history.group}-{history.kind}")
-def test_a_recorded_group_gets_kafkas_answers_and_writes_its_records(history: History) -> None:
-    player = Player(RECORDING)
+@pytest.mark.parametrize(
+    ("recording", "history"),
+    [
+        pytest.param(recording, history, id=f"{recording.release}-{history.group}-{history.kind}")
+        for recording in RECORDINGS
+        for history in recording.histories
+    ],
+)
+def test_a_recorded_group_gets_kafkas_answers_and_writes_its_records(recording: Recording, history: History) -> None:
+    player = Player(recording)
     for request, answer in history.steps:
         assert canonical(player.ask(history.group, request)) == canonical(answer), request
     ours = [[comparable(record) for record in batch] for batch in player.batches]

@@ -181,7 +181,7 @@ def canonical(answer: JSON) -> JSON:
 
 
 def comparable(record: CoordinatorRecord) -> CoordinatorRecord:
-    """Return a record without the time of its target, and with the partitions that a member has in order.
+    """Return a record without the time of its target, and with topics and a member's partitions in order.
 
     The order of the partitions of a target stays, because it decides later assignments.
     """
@@ -198,6 +198,9 @@ def comparable(record: CoordinatorRecord) -> CoordinatorRecord:
     match record.value:
         case records.ConsumerGroupTargetAssignmentMetadataValue() as value:
             return CoordinatorRecord(record.key, replace(value, assignment_timestamp=0))
+        case records.ConsumerGroupPartitionMetadataValue() as value:
+            topics = tuple(sorted(value.topics, key=lambda topic: topic.topic_name))
+            return CoordinatorRecord(record.key, replace(value, topics=topics))
         case records.ConsumerGroupCurrentMemberAssignmentValue() as value:
             assigned, pending = rows(value.assigned_partitions), rows(value.partitions_pending_revocation)
             same = replace(value, assigned_partitions=assigned, partitions_pending_revocation=pending)

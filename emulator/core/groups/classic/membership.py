@@ -11,6 +11,8 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
+from ..consumer import membership as consumer_membership
+from ..consumer.group import ConsumerGroup
 from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupEmptied
 from . import rebalance
@@ -83,8 +85,10 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
     status = store.status(request.group_id)
     if status is not Error.NONE:
         return store.reply(call, LeaveGroupResponse(error_code=status))
-    group = store.find_classic(now, request.group_id)
-    if group is None:
+    group = store.find(now, request.group_id)
+    if isinstance(group, ConsumerGroup) and store.dialect.serves_consumer_groups:
+        return consumer_membership.leave_group(store, group, call, request)
+    if not isinstance(group, ClassicGroup):
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
         return store.reply(call, LeaveGroupResponse(members=rows))
     if group.state is not ClassicGroupState.PREPARING_REBALANCE and store.hold_if_frozen(

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..records import CoordinatorRecord
     from .assignment import Target
 
-HASH_OF_NOTHING = 0
-"""The metadata hash of a group without existing topics."""
-
 
 class ConsumerGroupState(Enum):
     """The states of Kafka's `ConsumerGroup.ConsumerGroupState`."""
@@ -41,6 +38,7 @@ class SavedState(NamedTuple):
 
     epoch: int
     metadata_hash: int
+    topics: tuple[wire.TopicMetadata, ...]
     topics_seen: int
     target_epoch: int
     target_time: int
@@ -64,7 +62,9 @@ class ConsumerGroup(Group):
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, *, first_epoch: int) -> None:
         super().__init__(group_id, partition, clock, now)
         self.epoch = first_epoch
-        self.metadata_hash = HASH_OF_NOTHING
+        self.metadata_hash = 0
+        self.topics: tuple[wire.TopicMetadata, ...] = ()
+        """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
         self.topics_seen = -1
         self.target_epoch = first_epoch
         self.target_time = 0
@@ -128,14 +128,14 @@ class ConsumerGroup(Group):
     def copy_state(self) -> SavedState:
         """Return a copy of what records can change."""
         return SavedState(
-            *(self.epoch, self.metadata_hash, self.topics_seen, self.target_epoch, self.target_time),
+            *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
             *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), self._order.copy()),
         )
 
     def restore_state(self, saved: SavedState) -> None:
         """Go back to an earlier state."""
-        (self.epoch, self.metadata_hash, self.topics_seen, self.target_epoch, self.target_time) = saved[:5]
-        (self.targets, self.members, self.static_members, self.held, self._order) = saved[5:]
+        (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
+        (self.targets, self.members, self.static_members, self.held, self._order) = saved[6:]
 
     def replay(self, records: Iterable[CoordinatorRecord]) -> None:
         """Apply records, in order; those of a group or a member that does not exist create it."""
@@ -144,6 +144,10 @@ class ConsumerGroup(Group):
 
     def _replay(self, record: CoordinatorRecord) -> None:
         match record.key, record.value:
+            case wire.ConsumerGroupPartitionMetadataKey(), wire.ConsumerGroupPartitionMetadataValue() as value:
+                self.topics = value.topics
+            case wire.ConsumerGroupPartitionMetadataKey(), None:
+                self.topics = ()
             case wire.ConsumerGroupMetadataKey(), wire.ConsumerGroupMetadataValue() as value:
                 self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
             case (

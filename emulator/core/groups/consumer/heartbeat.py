@@ -19,12 +19,13 @@ from ...timers import RevocationTimeout, SessionExpiry
 from ..records import CoordinatorRecord
 from . import membership
 from .assignment import in_table_order
+from .epochs import raise_epoch
 from .hash_tables import HashTable
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
 from .reconciliation import Situation, reconcile
-from .records import current_record, group_record, member_record, member_tombstones, target_epoch_record, target_record
+from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
 from .target import compute_target, members_in_order
-from .topics import metadata_hash, topic_ids
+from .topics import topic_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,11 +131,13 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
         records.append(member_record(group.id, updated))
     members = members_in_order(group, updated, None if replaced is None else replaced.id)
     changed = updated.names != member.names
-    epoch = _next_epoch(store, group, members, records, changed=changed)
+    names = {name for each in members.values() for name in each.names}
+    epoch, epoch_records = raise_epoch(store, group, names, changed=changed)
+    records += epoch_records
     target_epoch = group.target_epoch
     if target_epoch < epoch and not _is_too_early(store, group):
-        names = request.subscribed_topic_names
-        targets = compute_target(store, group, members, targets, {} if names is None else {member_id: names})
+        listed = request.subscribed_topic_names
+        targets = compute_target(store, group, members, targets, {} if listed is None else {member_id: listed})
         target_epoch = epoch
         computed_at = group.now if store.dialect.spaces_assignments else 0
         records += [*_changed_targets(group, targets), target_epoch_record(group.id, epoch, computed_at)]
@@ -201,27 +204,6 @@ def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHear
 def _subscription(member: ConsumerMember) -> CoordinatorRecord:
     """Return the record of the member's subscription, for comparison."""
     return member_record("", member)
-
-
-def _next_epoch(
-    store: GroupStore,
-    group: ConsumerGroup,
-    members: Mapping[str, ConsumerMember],
-    records: list[CoordinatorRecord],
-    *,
-    changed: bool,
-) -> int:
-    """Return the group epoch, raised if a subscription or a topic has changed."""
-    version = store.cluster.topics_version
-    if not changed and group.topics_seen == version:
-        return group.epoch
-    names = [name for member in members.values() for name in member.names]
-    code = metadata_hash(store.cluster, names)
-    group.topics_seen = version
-    if not changed and code == group.metadata_hash:
-        return group.epoch
-    records.append(group_record(group.id, group.epoch + 1, code))
-    return group.epoch + 1
 
 
 def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 from ...data.group_configs import SESSION_TIMEOUT, group_value
 from ...refusal import Refusal, RefusedError
 from ...timers import RevocationTimeout, SessionExpiry
 from ..pending_writes import ConsumerGroupChanged
-from .group import HASH_OF_NOTHING, ConsumerGroup
+from .epochs import raise_epoch
+from .group import ConsumerGroup
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
-from .records import current_record, group_record, member_tombstones
-from .topics import metadata_hash
+from .records import current_record, member_tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ...timers import TimerKey
     from ..group_store import GroupStore
+    from ..pending_writes import Response
     from ..records import CoordinatorRecord
     from .member import Partitions
 
@@ -155,20 +157,44 @@ def leave(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
     return write(store, group, [record], call, response)
 
 
+def leave_group(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGroupRequest) -> None:
+    """Remove the members of a LeaveGroup in one step, whatever their protocol; each entry has its own result."""
+    rows: list[MemberResponse] = []
+    left: dict[str, None] = {}
+    for identity in request.members:
+        member_id, instance_id, error = identity.member_id, identity.group_instance_id, Error.NONE
+        try:
+            if instance_id is not None:
+                member_id = member_id or group.static_members.get(instance_id, "")
+                check_instance(group, member_id, instance_id)
+            elif member_id not in group.members:
+                raise unknown_member(group, member_id)
+            left[member_id] = None
+        except RefusedError as refusal:
+            error = refusal.error
+        row = MemberResponse(member_id=identity.member_id, group_instance_id=instance_id, error_code=error)
+        rows.append(row)
+    response = LeaveGroupResponse(members=tuple(rows))
+    if left:
+        remove(store, group, left, call, response)
+    else:
+        store.reply(call, response)
+
+
 def remove(
     store: GroupStore,
     group: ConsumerGroup,
     member_ids: Collection[str],
     call: Call | None = None,
-    response: wire.ConsumerGroupHeartbeatResponse | None = None,
+    response: Response | None = None,
 ) -> None:
     """Remove members and raise the group epoch; the next heartbeat of any member computes the target."""
     for member_id in member_ids:
         group.timers.cancel(SessionExpiry(member_id))
         group.timers.cancel(RevocationTimeout(member_id))
-    names = [name for member in group.members.values() if member.id not in member_ids for name in member.names]
-    code = metadata_hash(store.cluster, names) if names else HASH_OF_NOTHING
-    records = [*member_tombstones(group.id, member_ids), group_record(group.id, group.epoch + 1, code)]
+    names = {name for member in group.members.values() if member.id not in member_ids for name in member.names}
+    _, epoch_records = raise_epoch(store, group, names, changed=True)
+    records = [*member_tombstones(group.id, member_ids), *epoch_records]
     write(store, group, records, call, response)
 
 
@@ -200,7 +226,7 @@ def write(
     group: ConsumerGroup,
     records: list[CoordinatorRecord],
     call: Call | None,
-    response: wire.ConsumerGroupHeartbeatResponse | None,
+    response: Response | None,
 ) -> None:
     """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
     if records:
@@ -226,7 +252,7 @@ def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> Non
             store.groups[group.id] = group.replaced
         else:
             store.discard_if_unused(group)
-        failure = wire.ConsumerGroupHeartbeatResponse(error_code=store.dialect.group_write_error(error))
-        write.responses = [(call, failure) for call, _ in write.responses]
+        code = store.dialect.group_write_error(error)
+        write.responses = [(call, response and type(response)(error_code=code)) for call, response in write.responses]
     for call, response in write.responses:
         store.reply(call, response)

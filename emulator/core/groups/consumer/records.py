@@ -22,6 +22,12 @@ def group_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRe
     return CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), value)
 
 
+def topics_record(group_id: str, topics: tuple[wire.TopicMetadata, ...] | None) -> CoordinatorRecord:
+    """Return the record of the topics that a group has seen, up to 4.0; a tombstone for None."""
+    value = None if topics is None else wire.ConsumerGroupPartitionMetadataValue(topics=topics)
+    return CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), value)
+
+
 def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
     """Return the record of a member's subscription."""
     value = wire.ConsumerGroupMemberMetadataValue(

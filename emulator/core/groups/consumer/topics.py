@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from koordinator.wire.messages.consumer_group_records import TopicMetadata
+
 from .hash_tables import HashTable
 from .xxh3 import xxh3_64
 
@@ -24,6 +26,15 @@ LONG = 1 << 64
 def topic_ids(cluster: ClusterState, names: Iterable[str]) -> tuple[UUID, ...]:
     """Return the ids of the existing topics among these names, in the order of the table that Kafka makes of them."""
     return tuple(cluster.topics[name].topic_id for name in HashTable.copy_of(names) if name in cluster.topics)
+
+
+def topic_metadata(cluster: ClusterState, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
+    """Return the existing topics among these names as records up to 4.0 list them; racks are not emulated there."""
+    return tuple(
+        TopicMetadata(topic_id=topic.topic_id, topic_name=name, num_partitions=len(topic.logs))
+        for name in sorted(set(names))
+        if (topic := cluster.topics.get(name)) is not None
+    )
 
 
 def metadata_hash(cluster: ClusterState, names: Iterable[str]) -> int:
