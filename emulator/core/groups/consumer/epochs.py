@@ -23,13 +23,10 @@ def raise_epoch(
 ) -> tuple[int, list[CoordinatorRecord]]:
     """Return the group epoch, and the records of its change, if any.
 
-    `names` are the subscribed topics, with what the request in progress changes. The epoch rises if that is a
-    subscription (`changed`), or if the topics differ from those that the group has seen.
+    `names` are the subscribed topics, with the changes of the request in progress. The epoch rises with a subscription
+    (`changed`), and if the topics differ from those that the group has seen.
     """
-    version = store.cluster.topics_version
-    if not changed and group.topics_seen == version:
-        return group.epoch, []
-    group.topics_seen = version
+    group.topics_seen = store.cluster.topics_version
     is_hashed = store.dialect.hashes_topics
     code = metadata_hash(store.cluster, names) if is_hashed else 0
     topics = () if is_hashed else topic_metadata(store.cluster, names)

@@ -28,7 +28,6 @@ from .target import compute_target, members_in_order
 from .topics import topic_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from uuid import UUID
 
     from ...effects import Call
@@ -108,77 +107,106 @@ def _is_blank(text: str | None) -> bool:
 
 
 def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    member_id = request.member_id or store.new_consumer_member_id()
+    """Serve a heartbeat of a member that joins or stays: find it, update it, compute the target, take its next step."""
     group = membership.group_of(store, now, request)
+    member_id = request.member_id or store.new_consumer_member_id()
     membership.check_capacity(store, group, member_id)
     member, replaced = membership.identify(store, group, member_id, request)
-    records: list[CoordinatorRecord] = []
-    if group.replaced is not None:
-        records.append(CoordinatorRecord(GroupMetadataKey(group=group.id), None))
-    targets = dict(group.targets)
-    if replaced is not None:
-        target = in_table_order(targets.pop(replaced.id, {}))
-        targets[member_id] = target
-        records += [
-            *member_tombstones(group.id, [replaced.id]),
-            member_record(group.id, member),
-            target_record(group.id, member_id, target),
-            _current(store, group, member),
-        ]
-    is_known = replaced is not None or member_id in group.members
     updated = _updated(member, call, request)
-    if not is_known or _subscription(updated) != _subscription(member):
+    records = [] if group.replaced is None else [CoordinatorRecord(GroupMetadataKey(group=group.id), None)]
+    if replaced is not None:
+        records += _takeover(store, group, replaced, member)
+    if (replaced is None and member_id not in group.members) or _subscription(updated) != _subscription(member):
         records.append(member_record(group.id, updated))
-    members = members_in_order(group, updated, None if replaced is None else replaced.id)
     changed = updated.names != member.names
-    names = {name for each in members.values() for name in each.names}
-    epoch, epoch_records = raise_epoch(store, group, names, changed=changed)
-    records += epoch_records
-    target_epoch = group.target_epoch
+    epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
+    if changed or group.topics_seen != store.cluster.topics_version:
+        others = (each for each in group.members.values() if each is not replaced and each.id != member_id)
+        names = {name for each in (*others, updated) for name in each.names}
+        epoch, epoch_records = raise_epoch(store, group, names, changed=changed)
+    target, target_epoch = group.targets.get(member_id if replaced is None else replaced.id, {}), group.target_epoch
+    target_records: list[CoordinatorRecord] = []
     if target_epoch < epoch and not _is_too_early(store, group):
-        listed = request.subscribed_topic_names
-        targets = compute_target(store, group, members, targets, {} if listed is None else {member_id: listed})
         target_epoch = epoch
-        computed_at = group.now if store.dialect.spaces_assignments else 0
-        records += [*_changed_targets(group, targets), target_epoch_record(group.id, epoch, computed_at)]
-    subscribed = set(topic_ids(store.cluster, updated.names))
-    owned = None
-    if request.topic_partitions is not None:
-        owned = [(row.topic_id, partition) for row in request.topic_partitions for partition in row.partitions]
-    reconciled = reconcile(
-        updated,
-        Situation(
-            target=targets.get(member_id, {}),
-            target_epoch=target_epoch,
-            subscribed=subscribed,
-            is_held=lambda topic, partition: (topic, partition) in group.held,
-            owned=owned,
-            shrinks=changed and store.dialect.unsubscribing_revokes_at_once,
-            skips_unsubscribed=store.dialect.unsubscribing_revokes_at_once,
-            revoked_epoch_rises=store.dialect.revocation_raises_epoch,
-        ),
+        target, target_records = _new_target(store, group, updated, replaced, epoch, request.subscribed_topic_names)
+    owned = request.topic_partitions
+    situation = Situation(
+        target=target,
+        target_epoch=target_epoch,
+        subscribed=topic_ids(store.cluster, updated.names),
+        is_held=lambda topic, partition: (topic, partition) in group.held,
+        owned=None if owned is None else [(row.topic_id, partition) for row in owned for partition in row.partitions],
+        shrinks=changed and store.dialect.unsubscribing_revokes_at_once,
+        skips_unsubscribed=store.dialect.unsubscribing_revokes_at_once,
+        revoked_epoch_rises=store.dialect.revocation_raises_epoch,
     )
+    reconciled = reconcile(updated, situation)
+    records += [*epoch_records, *target_records]
     if reconciled is not updated:
         records.append(_current(store, group, reconciled))
-        timer = RevocationTimeout(member_id)
-        if reconciled.state is MemberState.UNREVOKED_PARTITIONS:
-            group.timers.set(timer, group.now + reconciled.rebalance_timeout_ms)
-        else:
-            group.timers.cancel(timer)
+        _set_revocation_timeout(group, reconciled)
     group.timers.set(SessionExpiry(member_id), group.now + group_value(store.cluster, group.id, SESSION_TIMEOUT))
-    is_full = (
-        request.rebalance_timeout_ms != UNCHANGED
-        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
-        and request.topic_partitions is not None
-    )
-    shows = is_full or reconciled.assigned != member.assigned
     response = wire.ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=reconciled.epoch,
         heartbeat_interval_ms=group_value(store.cluster, group.id, HEARTBEAT_INTERVAL),
-        assignment=_assignment(reconciled.assigned) if shows else None,
+        assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
     membership.write(store, group, records, call, response)
+
+
+def _takeover(
+    store: GroupStore, group: ConsumerGroup, replaced: ConsumerMember, successor: ConsumerMember
+) -> list[CoordinatorRecord]:
+    """Return the records by which a static member takes the place of another, before its heartbeat counts."""
+    target = in_table_order(group.targets.get(replaced.id, {}))
+    return [
+        *member_tombstones(group.id, [replaced.id]),
+        member_record(group.id, successor),
+        target_record(group.id, successor.id, target),
+        _current(store, group, successor),
+    ]
+
+
+def _new_target(
+    store: GroupStore,
+    group: ConsumerGroup,
+    updated: ConsumerMember,
+    replaced: ConsumerMember | None,
+    epoch: int,
+    names: tuple[str, ...] | None,
+) -> tuple[Target, list[CoordinatorRecord]]:
+    """Compute the target of an epoch; return the member's, and the records of all that differ.
+
+    `names` are those that the member has sent, in their order.
+    """
+    previous = dict(group.targets)
+    if replaced is not None:
+        previous[updated.id] = in_table_order(previous.pop(replaced.id, {}))
+    members = members_in_order(group, updated, None if replaced is None else replaced.id)
+    targets = compute_target(store, group, members, previous, {} if names is None else {updated.id: names})
+    records = [
+        target_record(group.id, member_id, target)
+        for member_id, target in targets.items()
+        if member_id not in group.targets or _as_sets(group.targets[member_id]) != _as_sets(target)
+    ]
+    computed_at = group.now if store.dialect.spaces_assignments else 0
+    return targets[updated.id], [*records, target_epoch_record(group.id, epoch, computed_at)]
+
+
+def _set_revocation_timeout(group: ConsumerGroup, member: ConsumerMember) -> None:
+    """Start the timeout of a member that has to revoke partitions, or end it."""
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
+    else:
+        group.timers.cancel(RevocationTimeout(member.id))
+
+
+def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
+    """Return whether a heartbeat repeats everything, as a client's does after an error; a join always does."""
+    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    has_timeout = request.rebalance_timeout_ms != UNCHANGED
+    return has_timeout and has_subscription and request.topic_partitions is not None
 
 
 def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerMember:
@@ -212,15 +240,6 @@ def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:
     return bool(group.target_time and interval_ms) and group.now < group.target_time + interval_ms
 
 
-def _changed_targets(group: ConsumerGroup, targets: Mapping[str, Target]) -> list[CoordinatorRecord]:
-    """Return the records of the targets that differ from those of the group."""
-    return [
-        target_record(group.id, member_id, target)
-        for member_id, target in targets.items()
-        if member_id not in group.targets or _as_sets(group.targets[member_id]) != _as_sets(target)
-    ]
-
-
 def _as_sets(target: Target) -> dict[UUID, set[int]]:
     return {topic: set(partitions) for topic, partitions in target.items()}
 
@@ -229,9 +248,9 @@ def _current(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) ->
     return current_record(group.id, member, with_epochs=store.dialect.partitions_have_epochs)
 
 
-def _assignment(assigned: Mapping[UUID, dict[int, int]]) -> wire.Assignment:
+def _assignment(member: ConsumerMember) -> wire.Assignment:
     rows = tuple(
-        wire.TopicPartitions(topic_id=topic, partitions=tuple(HashTable(assigned[topic])))
-        for topic in HashTable(assigned)
+        wire.TopicPartitions(topic_id=topic, partitions=tuple(HashTable(member.assigned[topic])))
+        for topic in HashTable(member.assigned)
     )
     return wire.Assignment(topic_partitions=rows)
