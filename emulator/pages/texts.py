@@ -25,6 +25,7 @@ TIMERS = {
     "InitialDelay": "initial rebalance delay ended",
     "RebalanceTimeout": "rebalance timeout expired",
     "PendingSyncExpiry": "SyncGroup timeout expired",
+    "RevocationTimeout": "{} did not revoke its partitions in time",
     "OffsetExpiryCheck": "check for expired offsets",
 }
 """The texts of timers that fired, with a place for the member's name."""

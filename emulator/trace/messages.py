@@ -114,10 +114,13 @@ def error_of(response: Message) -> int:
 def sender_columns(request: Message) -> Line:
     """Return the member, instance and generation that a request names."""
     member_id = getattr(request, "member_id", None)
-    instance_id = getattr(request, "group_instance_id", None)
+    instance_id = getattr(request, "group_instance_id", getattr(request, "instance_id", None))
     if isinstance(request, LeaveGroupRequest) and len(request.members) == 1:
         member_id, instance_id = request.members[0].member_id, request.members[0].group_instance_id
-    generation = getattr(request, "generation_id", getattr(request, "generation_id_or_member_epoch", None))
+    epochs = (
+        getattr(request, name, None) for name in ("generation_id", "generation_id_or_member_epoch", "member_epoch")
+    )
+    generation = next((epoch for epoch in epochs if epoch is not None), None)
     return {
         "member_id": member_id or None,
         "instance_id": instance_id,

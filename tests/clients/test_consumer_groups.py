@@ -101,3 +101,12 @@ def test_a_static_consumer_returns_to_its_partitions(members: Members) -> None:
     back = members.join("i1")
     members.wait_until(lambda: bool(assigned(back)))
     assert (assigned(back), assigned(other)) == (before, others)
+
+
+def test_the_clock_of_a_consumer_group_can_be_advanced(koordinator: Cluster, members: Members) -> None:
+    first = members.join()
+    members.wait_until(lambda: len(assigned(first)) == 4)
+    group = koordinator.group("g")
+    (fired,) = group.advance(60, keep_alive="none")
+    assert fired.kind == "session"
+    assert (group.state, group.members) == ("Dead", [])

@@ -74,7 +74,7 @@ class ClassicProtocol:
 
 @entity
 class ClassicMemberMetadata:
-    """What a member that uses the classic protocol has sent in its JoinGroup; the timeout is in ms."""
+    """The JoinGroup of a member that uses the classic protocol; the timeout is in ms."""
 
     session_timeout_ms: int = int32()
     supported_protocols: tuple[ClassicProtocol, ...] = array(ClassicProtocol)

@@ -20,6 +20,7 @@ from ...core.timers import (
     PendingMemberExpiry,
     PendingSyncExpiry,
     RebalanceTimeout,
+    RevocationTimeout,
     SessionExpiry,
 )
 from ...trace.events import ClockMoved
@@ -50,6 +51,7 @@ KINDS: Mapping[type, str] = {
     InitialDelay: "initial_delay",
     RebalanceTimeout: "join",
     PendingSyncExpiry: "sync",
+    RevocationTimeout: "revocation",
     OffsetExpiryCheck: "offsets",
 }
 """The name of each kind of timer in results."""

@@ -1,4 +1,4 @@
-"""What every kind of group has: an id, a clock with timers, and committed offsets."""
+"""The part that all kinds of groups share: an id, a clock with timers, and committed offsets."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ConsumerPlay(Play):
         return {member.member_id: self.named(member.target_assignment.topic_partitions) for member in members}
 
     def converge(self, members: dict[str, tuple[int, Given]], group: str = "g") -> dict[str, tuple[int, Given]]:
-        """Let members heartbeat in turn with what they have, until a round changes nothing."""
+        """Let members heartbeat in turn with their partitions, until a round changes nothing."""
         changed = True
         while changed:
             changed = False

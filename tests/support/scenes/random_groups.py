@@ -39,7 +39,7 @@ UNKNOWN_MEMBER_ID = 25
 
 @dataclass
 class Client:
-    """What a member knows of itself."""
+    """A member as its client knows it."""
 
     instance_id: str | None
     names: list[str]

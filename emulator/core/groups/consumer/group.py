@@ -34,7 +34,7 @@ class ConsumerGroupState(Enum):
 
 
 class SavedState(NamedTuple):
-    """What records can change of a group; see `ConsumerGroup`."""
+    """The part of a group that records change; see `ConsumerGroup`."""
 
     epoch: int
     metadata_hash: int
@@ -52,7 +52,7 @@ class SavedState(NamedTuple):
 class ConsumerGroup(Group):
     """A group of the consumer protocol (KIP-848).
 
-    `epoch` rises whenever the target has to be computed anew; `target_epoch` is that of the latest target, and
+    `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
     `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is the version of the cluster's
     topics that `metadata_hash` covers, -1 for none.
     """
@@ -126,7 +126,7 @@ class ConsumerGroup(Group):
         self.replaced = classic
 
     def copy_state(self) -> SavedState:
-        """Return a copy of what records can change."""
+        """Return a copy of the part that records change."""
         return SavedState(
             *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
             *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), self._order.copy()),

@@ -1,4 +1,4 @@
-"""Who is a member of a consumer group: identification, static takeovers, leaves, expiries.
+"""Membership of consumer groups: identification, static takeovers, leaves, expiries.
 
 Kafka: `GroupMetadataManager.getOrMaybeSubscribe…Member`, `consumerGroupLeave`, `consumerGroupFenceMembers`.
 """
@@ -242,7 +242,7 @@ def write(
 
 
 def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> None:
-    """Send the responses that waited for a write; undo what a failed one has changed."""
+    """Send the responses that waited for a write; undo the changes of a failed one."""
     group = write.group
     if error is Error.NONE:
         group.replaced = None

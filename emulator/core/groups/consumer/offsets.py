@@ -28,8 +28,8 @@ MEMBER_EPOCHS_SINCE = 9
 def refuse_commit(store: GroupStore, group: ConsumerGroup, call: Call, request: OffsetCommitRequest) -> Error:
     """Return why a commit is refused, or NONE.
 
-    The current epoch may commit any partition. An older one may commit what the member got in it or earlier (KIP-1251);
-    one partition that it did not get fails the whole request.
+    The current epoch may commit any partition. An older one may commit the partitions that the member got in it or
+    earlier (KIP-1251); one partition that it did not get fails the whole request.
     """
     epoch = request.generation_id_or_member_epoch
     if not group.members and epoch < 0:

@@ -1,4 +1,4 @@
-"""A member's walk to its target: revoke, wait for the acknowledgement, then take what nobody else holds.
+"""A member's walk to its target: revoke, wait for the acknowledgement, then take the partitions that are free.
 
 Kafka: `CurrentAssignmentBuilder`. Pure functions of values.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Step(Enum):
-    """What moves a member from one state to another."""
+    """The cause of a change of a member's state."""
 
     REVOKE = "revoke"
     """Partitions have to be given up."""

@@ -1,4 +1,4 @@
-"""The assignor `uniform`: sizes differ by one at most, and members keep what they had.
+"""The assignor `uniform`: sizes differ by one at most, and members keep their partitions.
 
 One algorithm serves groups whose members all have the same subscription, another the others. Kafka: `UniformAssignor`,
 `UniformHomogeneousAssignmentBuilder`.
