@@ -252,6 +252,67 @@ class TestRevocation:
         assert {epoch for epoch, _ in members.values()} == {play.shape()[1]}
 
 
+class TestAssignors:
+    def test_g093_range_gives_consecutive_partitions(self, play: ConsumerPlay) -> None:
+        both = ["t", "u"]
+        members = {name: play.subscribe(name, both, assignor="range") for name in "AB"}
+        assert play.described().assignor_name == "range"
+        settled = play.converge(members)
+        assert [owned for _, owned in settled.values()] == [{"t": [0, 1], "u": [0]}, {"t": [2, 3], "u": [1]}]
+
+    def test_g095_range_begins_with_static_members_by_instance_id(self, play: ConsumerPlay) -> None:
+        play.subscribe("a", assignor="range")
+        play.subscribe("z1", inst="i2", assignor="range")
+        play.subscribe("z2", inst="i1", assignor="range")
+        assert play.targets() == {"z2": {"t": [0, 1]}, "z1": {"t": [2]}, "a": {"t": [3]}}
+
+    def test_g098_the_assignor_with_the_most_votes_is_used(self, play: ConsumerPlay) -> None:
+        for member_id, assignor, used in (("A", "range", "range"), ("B", "uniform", None), ("C", "uniform", "uniform")):
+            play.subscribe(member_id, assignor=assignor)
+            assert used in {None, play.described().assignor_name}
+
+    def test_g099_uniform_takes_the_last_partitions_of_the_most_loaded(self, play: ConsumerPlay) -> None:
+        play.subscribe("A", ["t", "u"])
+        play.subscribe("B")
+        assert play.targets() == {"A": {"t": [0], "u": [0, 1]}, "B": {"t": [1, 2, 3]}}
+
+    def test_g150_the_first_configured_assignor_is_the_default(self) -> None:
+        play = ConsumerPlay(group_consumer_assignors="range,uniform")
+        play.subscribe("A", ["t", "u"])
+        assert play.described().assignor_name == "range"
+
+    @pytest.mark.parametrize(
+        ("partitions", "joined", "before", "leaving", "after"),
+        [
+            (
+                *(7, ("delta", "alpha", "charlie", "bravo")),
+                {"delta": [0, 1], "alpha": [4, 5], "charlie": [2, 3], "bravo": [6]},
+                *("charlie", {"delta": [0, 1, 3], "alpha": [4, 5], "bravo": [2, 6]}),
+            ),
+            (
+                *(11, ("c6", "c10", "c21", "c32", "c43")),
+                {"c6": [0, 1, 2], "c10": [6, 7], "c21": [4, 5], "c32": [3, 9], "c43": [8, 10]},
+                *("c10", {"c6": [0, 1, 2], "c21": [4, 5, 6], "c32": [3, 9], "c43": [7, 8, 10]}),
+            ),
+        ],
+    )
+    def test_g164_g165_ties_are_decided_by_hashes_and_insertion(
+        self,
+        play: ConsumerPlay,
+        partitions: int,
+        joined: tuple[str, ...],
+        before: dict[str, list[int]],
+        leaving: str,
+        after: dict[str, list[int]],
+    ) -> None:
+        play.names[play.cluster.create_topic("n", partitions).topic_id] = "n"
+        epochs = {member_id: play.subscribe(member_id, ["n"])[0] for member_id in joined}
+        assert play.targets() == {member_id: {"n": listed} for member_id, listed in before.items()}
+        play.beat(leaving, -1)
+        play.beat(joined[0], epochs[joined[0]])
+        assert play.targets() == {member_id: {"n": listed} for member_id, listed in after.items()}
+
+
 class TestAssignmentInterval:
     def test_g045_a_join_within_the_interval_is_taken_to_the_old_target(self) -> None:
         play = ConsumerPlay(group_consumer_assignment_interval_ms=3_000)

@@ -65,6 +65,14 @@ TRANSITIONS: Mapping[tuple[MemberState, Step], MemberState] = {
 """The next state by state and step."""
 
 
+def next_state(state: MemberState, step: Step) -> MemberState:
+    """Return the state that a step leads to. Raises ReconciliationError if the table has no such row."""
+    try:
+        return TRANSITIONS[state, step]
+    except KeyError:
+        raise ReconciliationError(f"no transition from {state.name} for {step.value}") from None
+
+
 class Situation(NamedTuple):
     """All that decides a member's next step.
 
@@ -147,10 +155,7 @@ def _shrink(member: ConsumerMember, now: Situation) -> ConsumerMember:
 def _stepped(
     member: ConsumerMember, step: Step, epoch: int, assigned: Partitions, pending: Partitions
 ) -> ConsumerMember:
-    try:
-        state = TRANSITIONS[member.state, step]
-    except KeyError:
-        raise ReconciliationError(f"no transition from {member.state.name} for {step.value}") from None
+    state = next_state(member.state, step)
     stepped = replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending=pending)
     return member if stepped == member else stepped
 
