@@ -271,6 +271,11 @@ class TestAssignors:
             play.subscribe(member_id, assignor=assignor)
             assert used in {None, play.described().assignor_name}
 
+    def test_of_assignors_with_equal_votes_uniform_is_used(self, play: ConsumerPlay) -> None:
+        play.subscribe("A", assignor="range")
+        play.subscribe("B", assignor="uniform")
+        assert play.described().assignor_name == "uniform"
+
     def test_g099_uniform_takes_the_last_partitions_of_the_most_loaded(self, play: ConsumerPlay) -> None:
         play.subscribe("A", ["t", "u"])
         play.subscribe("B")

@@ -79,6 +79,8 @@ def compute_target(
 
 
 def assignor_of(store: GroupStore, members: Iterable[ConsumerMember]) -> str:
-    """Return the assignor that most members ask for, or the first of the settings."""
+    """Return the assignor that most members ask for, the first in table order of several; else that of the settings."""
     votes = Counter(member.assignor for member in members if member.assignor is not None)
-    return max(votes, key=votes.__getitem__) if votes else store.settings.group_consumer_assignors.split(",")[0]
+    return (
+        max(HashTable(votes), key=votes.__getitem__) if votes else store.settings.group_consumer_assignors.split(",")[0]
+    )
