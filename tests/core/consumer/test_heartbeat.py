@@ -271,10 +271,13 @@ class TestAssignors:
             play.subscribe(member_id, assignor=assignor)
             assert used in {None, play.described().assignor_name}
 
-    def test_of_assignors_with_equal_votes_uniform_is_used(self, play: ConsumerPlay) -> None:
-        play.subscribe("A", assignor="range")
-        play.subscribe("B", assignor="uniform")
+    def test_of_assignors_with_equal_votes_the_last_voter_decides_and_uniform_is_shown(
+        self, play: ConsumerPlay
+    ) -> None:
+        play.subscribe("A", assignor="uniform")
+        play.subscribe("B", ["t", "u"], assignor="range")
         assert play.described().assignor_name == "uniform"
+        assert play.targets() == {"A": {"t": [0, 1]}, "B": {"t": [2, 3], "u": [0, 1]}}
 
     def test_g099_uniform_takes_the_last_partitions_of_the_most_loaded(self, play: ConsumerPlay) -> None:
         play.subscribe("A", ["t", "u"])

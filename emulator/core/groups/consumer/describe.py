@@ -47,7 +47,7 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wi
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
-        assignor_name=assignor_of(store, group.members.values()),
+        assignor_name=assignor_of(store, group),
         members=tuple(_member(store, group, member) for member in group.ordered_members()),
         authorized_operations=operations,
     )

@@ -95,9 +95,11 @@ class HashTable(Generic[K]):
 class TimelineTable:
     """The keys of an `org.apache.kafka.timeline.TimelineHashMap`; a slot iterates from its last key to its first."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys: dict[str, None] = {}
         self._slots = TIMELINE_SLOTS_MIN
+        for key in keys:
+            self.put(key)
 
     def put(self, key: str) -> None:
         """Put a key; the table may grow even if it has the key already."""

@@ -24,7 +24,7 @@ from .hash_tables import HashTable
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
 from .reconciliation import Situation, reconcile
 from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
-from .target import compute_target, members_in_order
+from .target import compute_target, members_in_order, next_assignor
 from .topics import topic_ids
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def _new_target(
     if replaced is not None:
         previous[updated.id] = in_table_order(previous.pop(replaced.id, {}))
     members = members_in_order(group, updated, None if replaced is None else replaced.id)
-    targets = compute_target(store, group, members, previous, {} if names is None else {updated.id: names})
+    assignor = next_assignor(store, group, updated, replaced)
+    targets = compute_target(store, group, members, previous, assignor, {} if names is None else {updated.id: names})
     records = [
         target_record(group.id, member_id, target)
         for member_id, target in targets.items()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .assignment import GroupSpec, MemberSpec
-from .hash_tables import HashTable
+from .hash_tables import HashTable, TimelineTable
 from .range_assignor import assign_ranges
 from .topics import topic_ids
 from .uniform import assign_equal_subscriptions
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 RANGE = "range"
 """The assignor beside `uniform`."""
+
+VOTES_CAPACITY = 4
+"""The capacity of a copy of the votes, of which there are two at most."""
 
 
 def members_in_order(
@@ -48,6 +51,7 @@ def compute_target(
     group: ConsumerGroup,
     members: Mapping[str, ConsumerMember],
     targets: Mapping[str, Target],
+    assignor: str,
     listed_names: Mapping[str, tuple[str, ...]],
 ) -> dict[str, Target]:
     """Return the target of each member, from the previous `targets`.
@@ -71,16 +75,42 @@ def compute_target(
     }
     counts = {topic.topic_id: len(topic.logs) for topic in store.cluster.topics.values()}
     spec = GroupSpec(specs, counts, taken, is_equal=len({member.names for member in members.values()}) == 1)
-    if assignor_of(store, members.values()) == RANGE:
+    if assignor == RANGE:
         return assign_ranges(spec)
     if spec.is_equal:
         return assign_equal_subscriptions(spec, extra_stays=store.dialect.extra_partition_stays)
     return assign_mixed_subscriptions(spec)
 
 
-def assignor_of(store: GroupStore, members: Iterable[ConsumerMember]) -> str:
+def assignor_of(store: GroupStore, group: ConsumerGroup) -> str:
     """Return the assignor that most members ask for, the first in table order of several; else that of the settings."""
-    votes = Counter(member.assignor for member in members if member.assignor is not None)
-    return (
-        max(HashTable(votes), key=votes.__getitem__) if votes else store.settings.group_consumer_assignors.split(",")[0]
-    )
+    return _first_with_most_votes(store, _votes(group), TimelineTable(_votes(group)))
+
+
+def next_assignor(
+    store: GroupStore, group: ConsumerGroup, updated: ConsumerMember, replaced: ConsumerMember | None
+) -> str:
+    """Return the assignor of the next target, with the vote of the heartbeat's member.
+
+    Kafka takes the member's earlier vote out of a copy of the table and puts the new one in: the only vote for an
+    assignor comes first then (`ConsumerGroup.computePreferredServerAssignor`).
+    """
+    votes = _votes(group)
+    table = HashTable(TimelineTable(votes), VOTES_CAPACITY)
+    before = replaced or group.members.get(updated.id)
+    if before is not None and before.assignor is not None:
+        votes[before.assignor] -= 1
+        if not votes[before.assignor]:
+            table.discard(before.assignor)
+    if updated.assignor is not None:
+        votes[updated.assignor] += 1
+        table.compute_if_absent(updated.assignor)
+    return _first_with_most_votes(store, votes, table)
+
+
+def _votes(group: ConsumerGroup) -> Counter[str]:
+    return Counter(member.assignor for member in group.members.values() if member.assignor is not None)
+
+
+def _first_with_most_votes(store: GroupStore, votes: Counter[str], order: Iterable[str]) -> str:
+    return max(order, key=votes.__getitem__, default=store.settings.group_consumer_assignors.split(",")[0])
