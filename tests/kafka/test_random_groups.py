@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,7 +35,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKafka]:
 @pytest.fixture(scope="module")
 def recording(broker: RealKafka) -> Recording:
     """Return the topics of the broker, without histories."""
-    with closing(Admin((broker.address,), ADMIN_S, "1")) as admin:
+    with Admin((broker.address,), ADMIN_S, "1") as admin:
         rows = {row.name: row.topic_id for row in admin.topics(list(TOPICS)).topics}
     return Recording(NEWEST.line, 1, [(name, count, rows[name]) for name, count in TOPICS.items()], [])
 

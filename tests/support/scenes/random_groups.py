@@ -148,7 +148,8 @@ class RandomHistory:
             del self._members[old_id]
 
     def _heartbeat(self, member_id: str) -> None:
-        member, fields = self._members[member_id], dict[str, JSON]()
+        member = self._members[member_id]
+        fields: dict[str, JSON] = {}
         acknowledges = {"equal": 0.0, "range": 0.3}.get(self.kind, 0.6)
         chance = self._rng.random()
         if chance < acknowledges:
