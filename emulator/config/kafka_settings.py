@@ -30,8 +30,6 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     delete.records.purgatory.purge.interval.requests early.start.listeners eligible.leader.replicas.enable
     errors.deadletterqueue.topic.name.prefix fetch.purgatory.purge.interval.requests
     group.consumer.assignor.offload.enable
-    group.consumer.migration.policy
-    group.consumer.regex.refresh.interval.ms
     group.coordinator.append.linger.ms group.coordinator.append.max.buffer.size
     group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
     group.coordinator.rebalance.protocols group.coordinator.threads

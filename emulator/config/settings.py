@@ -162,6 +162,14 @@ class Settings:
     group_consumer_max_assignment_interval_ms: int = setting(
         15_000, "The longest assignment interval of a consumer group (KIP-1263)."
     )
+    group_consumer_regex_refresh_interval_ms: int = setting(
+        600_000, "The longest time until patterns of a consumer group are resolved again (KIP-848).", lowest=10_000
+    )
+    group_consumer_migration_policy: str = setting(
+        "bidirectional",
+        "Which conversions between classic and consumer groups are allowed (KIP-848).",
+        choices=("bidirectional", "upgrade", "downgrade", "disabled"),
+    )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
         50,

@@ -91,7 +91,7 @@ class ClusterState:
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.marker_faults: dict[tuple[str, int], str] = {}
         """A test's faults in transaction markers, by partition; see `transactions.markers`."""
-        self.topics_version = 0
+        self.topics_version = self.newest_topic_version = 0
         """Counts changes of topics and their partitions, so that consumer groups notice them."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
@@ -232,6 +232,7 @@ class ClusterState:
 
     def _add_topic(self, topic: Topic) -> None:
         self.topics_version += 1
+        self.newest_topic_version = self.topics_version
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         self._by_metric_name[_metric_name(topic.name)] = topic.name
         if topic.name in INTERNAL_TOPICS:

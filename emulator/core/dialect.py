@@ -235,6 +235,10 @@ class Dialect:
     """Whether the consumer protocol is on (KIP-848). In 3.9 it is a preview, off by default: 35
     (`group.coordinator.rebalance.protocols`)."""
 
+    new_patterns_keep_epoch: bool = True
+    """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
+    it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
+
     extra_partition_stays: bool = True
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
     get it (`UniformHomogeneousAssignmentBuilder`)."""
@@ -369,6 +373,7 @@ KAFKA_4_0 = replace(
     members_may_rejoin=False,
     unsubscribing_revokes_at_once=False,
     revocation_raises_epoch=True,
+    new_patterns_keep_epoch=False,
     commits_remember_topic_ids=False,
     write_txn_markers_version=1,
 )

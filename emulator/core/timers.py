@@ -58,6 +58,25 @@ class RevocationTimeout:
 
 
 @value
+class ClassicJoinTimeout:
+    """A classic member of a consumer group did not rejoin within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
+class ClassicSyncTimeout:
+    """A classic member of a consumer group did not send SyncGroup within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
+class PatternResolution:
+    """The topics that match the regular expressions of a consumer group are looked up, after the request (KIP-848)."""
+
+
+@value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
 
@@ -103,6 +122,9 @@ TimerKey = (
     | RebalanceTimeout
     | PendingSyncExpiry
     | RevocationTimeout
+    | ClassicJoinTimeout
+    | ClassicSyncTimeout
+    | PatternResolution
     | OffsetExpiryCheck
     | FetchTimeout
 )

@@ -32,6 +32,8 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.consumer.assignment.interval.ms": 1000,
         "group.consumer.min.assignment.interval.ms": 0,
         "group.consumer.max.assignment.interval.ms": 15000,
+        "group.consumer.regex.refresh.interval.ms": 600000,
+        "group.consumer.migration.policy": "bidirectional",
         "offset.metadata.max.bytes": 4096,
         "offsets.topic.num.partitions": 50,
         "offsets.topic.replication.factor": 3,
@@ -187,7 +189,7 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["log.dirs", "zookeeper.connect", "group.consumer.migration.policy", "listener.name.internal.ssl.key.password"],
+    ["log.dirs", "zookeeper.connect", "group.share.max.size", "listener.name.internal.ssl.key.password"],
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})

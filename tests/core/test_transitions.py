@@ -11,9 +11,9 @@ from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import StateChanged
+from koordinator.emulator.core.groups.causes import Cause, Reason
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, Cause, TransitionError, next_state
-from koordinator.emulator.core.groups.group_store import Reason
+from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, TransitionError, next_state
 from koordinator.emulator.trace.vocabulary import OTHER_CAUSES, REBALANCE_CAUSES
 from koordinator.wire.errors import Error
 

@@ -8,7 +8,7 @@ and leave the others alone.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -29,19 +29,17 @@ from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from .. import overrides
 from ..effects import TimerFired
 from ..timers import (
-    FetchTimeout,
     InitialDelay,
     OffsetExpiryCheck,
     PendingMemberExpiry,
     PendingSyncExpiry,
     RebalanceTimeout,
-    RevocationTimeout,
     SessionExpiry,
 )
 from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
 from .classic.group import ClassicGroup
-from .consumer import describe
+from .consumer import changes, describe
 from .consumer import heartbeat as consumer_heartbeat
 from .consumer import membership as consumer_membership
 from .consumer.group import ConsumerGroup
@@ -98,7 +96,7 @@ COMPLETIONS: Mapping[type, Callable[..., None]] = {
     OffsetsDeleted: offset_expiry.offsets_deleted,
     GroupDeleted: group_admin.group_deleted,
     GroupEmptied: membership.group_emptied,
-    ConsumerGroupChanged: consumer_membership.changed,
+    ConsumerGroupChanged: changes.changed,
 }
 """The completion of each class of writes; called with the store, the write and its error."""
 
@@ -214,10 +212,10 @@ class Coordinator:
         overrides.set_offsets(self.store, group, positions)
         return self.store.drain()
 
-    def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
+    def override(self, now: int, group_id: str, action: Callable[[GroupStore, Group], None]) -> list[Effect]:
         """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
-        group = self.store.find_classic(now, group_id)
+        group = self.store.find(now, group_id)
         if group is None:
             raise ValueError(f"there is no group {group_id!r}")
         action(self.store, group)
@@ -255,14 +253,13 @@ class Coordinator:
             self._fire_due(now)
 
     @property
-    def groups(self) -> Mapping[str, ClassicGroup]:
-        """The classic groups by id."""
-        return {group.id: group for group in self.store.groups.values() if isinstance(group, ClassicGroup)}
+    def groups(self) -> Mapping[str, Group]:
+        """The groups by id."""
+        return self.store.groups
 
-    def group(self, group_id: str) -> ClassicGroup | None:
-        """Return a classic group, or None."""
-        group = self.store.groups.get(group_id)
-        return group if isinstance(group, ClassicGroup) else None
+    def group(self, group_id: str) -> Group | None:
+        """Return a group, or None."""
+        return self.store.groups.get(group_id)
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
@@ -305,7 +302,5 @@ class Coordinator:
                 rebalance.complete_join(self.store, group, rebalance.TIMED_OUT)
             case PendingSyncExpiry():
                 rebalance.expire_pending_sync(self.store, group)
-            case RevocationTimeout() | OffsetExpiryCheck() | FetchTimeout():
-                raise AssertionError(f"a classic group has no {key}")
             case _:
-                assert_never(key)
+                raise AssertionError(f"a classic group has no {key}")

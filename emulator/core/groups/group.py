@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ..timers import StoppedTimers, Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..clock import GroupClock
     from ..effects import Call
-    from ..timers import TimerKey
+    from ..timers import SessionExpiry, TimerKey
 
     Handler = Callable[..., None]
     """A request handler, called with the store, the node's time, the call and the request."""
@@ -33,6 +33,33 @@ class PendingOffset:
     position: int
 
 
+class Member(Protocol):
+    """The part that members of all kinds of groups share; see `ClassicMember` and `ConsumerMember`."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102 - described by the class
+    @property
+    def instance_id(self) -> str | None: ...  # noqa: D102
+    @property
+    def client_id(self) -> str: ...  # noqa: D102
+    @property
+    def client_host(self) -> str: ...  # noqa: D102
+    @property
+    def rebalance_timeout_ms(self) -> int: ...  # noqa: D102
+    @property
+    def is_static(self) -> bool: ...  # noqa: D102
+    @property
+    def is_parked(self) -> bool: ...  # noqa: D102
+    @property
+    def last_call(self) -> Call | None: ...  # noqa: D102
+    @property
+    def session(self) -> SessionExpiry: ...  # noqa: D102
+    @property
+    def session_began_ms(self) -> int: ...  # noqa: D102
+    @property
+    def session_timeout_ms(self) -> int: ...  # noqa: D102
+
+
 class Group(ABC):
     """The coordinator's state of one `group.id`, whatever its protocol. `kind` is its type in ListGroups (KIP-848).
 
@@ -41,6 +68,20 @@ class Group(ABC):
     """
 
     kind: ClassVar[str]
+
+    if TYPE_CHECKING:
+
+        @property
+        def members(self) -> Mapping[str, Member]:
+            """The members by id."""
+
+        @property
+        def static_members(self) -> Mapping[str, str]:
+            """The member ids of static members by `group.instance.id`."""
+
+        @property
+        def generation(self) -> int:
+            """The generation of a classic group; the epoch of a consumer group's target."""
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int) -> None:
         self.id = group_id
@@ -87,6 +128,11 @@ class Group(ABC):
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
         """Return whether the group uses a topic, by the subscriptions of its members."""
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The limit of a join phase in ms: the longest of the members' rebalance timeouts (KIP-62)."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
     def is_frozen(self) -> bool:

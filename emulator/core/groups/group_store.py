@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import InvalidLength
-from koordinator.wire.values import value
 
 from ..dialect import Dialect
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
+from .causes import Cause, Reason
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
-from .classic.transitions import Cause, next_state
+from .classic.transitions import next_state
 from .consumer.group import ConsumerGroup
 from .consumer.records import group_tombstones
-from .pending_writes import GroupDeleted
+from .pending_writes import GroupDeleted, OffsetsCommitted, OffsetsDeleted, TransactionalOffsetsWritten
 from .records import group_tombstone, offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -42,16 +42,6 @@ if TYPE_CHECKING:
 
 NONE = Error.NONE
 """Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
-
-
-@value
-class Reason:
-    """Why a group rebalances or a member leaves: the kind, Kafka's wording, and the client's own reason (KIP-800)."""
-
-    cause: Cause
-    text: str
-    member_id: str | None = None
-    client_reason: str | None = None
 
 
 class GroupStore:
@@ -150,6 +140,24 @@ class GroupStore:
         group.held_requests.append((handle, call, request))
         return True
 
+    def replace_group(self, old: Group, new: Group) -> None:
+        """Put a group of another kind in a group's place: it goes on with its offsets and the commits in flight."""
+        new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits
+        new.pending_offsets, new.offset_positions = old.pending_offsets, old.offset_positions
+        new.clock, new.now = old.clock, old.now
+        self.groups[new.id] = new
+        self.schedule_expiry_check(new)
+        for write in self.writes.values():
+            if write.group is old and isinstance(
+                write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
+            ):
+                write.group = new
+        self._touched[new] = self._touched[old]
+
+    def node_time(self, group: Group) -> int:
+        """Return the node's time of the current input, which concerns this group."""
+        return self._touched[group]
+
     def serve_held_requests(self, group: Group) -> None:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
@@ -165,13 +173,12 @@ class GroupStore:
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
 
     def remove_group(self, group: Group) -> None:
-        """Remove a group, with its clock if that has no setting of its own; a classic one moves to Dead.
+        """Move a group to Dead and remove it, with its clock if that has no setting of its own.
 
         `state_changed_at` stays as it was, because a failed write may undo the removal.
         """
-        if isinstance(group, ClassicGroup):
-            reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
-            self.transition(group, Reason(Cause.REMOVED, reason))
+        reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
+        self._note_end(group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         if group.clock.is_plain:
@@ -182,9 +189,11 @@ class GroupStore:
     def delete_empty_group(self, group: Group, deletion: PendingDeletion | None = None) -> None:
         """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
         records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        if not isinstance(group, ClassicGroup):
-            records += group_tombstones(group.id)
-        elif group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
+        if isinstance(group, ConsumerGroup):
+            records += group_tombstones(group.id, group.patterns)
+        elif isinstance(group, ClassicGroup) and (
+            group.generation > 0 or self.dialect.writes_tombstone_at_generation_0
+        ):
             records.append(group_tombstone(group))
         self.remove_group(group)
         if records:
@@ -192,12 +201,19 @@ class GroupStore:
 
     def unload(self, group: Group) -> None:
         """Drop a group that another node coordinates now; its records stay."""
-        if isinstance(group, ClassicGroup):
-            reason = f"Unloading group metadata for generation {group.generation}."
-            self.transition(group, Reason(Cause.UNLOADED, reason))
+        reason = f"Unloading group metadata for generation {group.generation}."
+        self._note_end(group, Reason(Cause.UNLOADED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
+
+    def _note_end(self, group: Group, why: Reason) -> None:
+        """Move a group to Dead; the state of a consumer group follows from its records."""
+        if isinstance(group, ClassicGroup):
+            self.transition(group, why)
+        elif group.stored:
+            states = (group.state_name, ClassicGroupState.DEAD.value)
+            self.emit(StateChanged(group.id, group.now, *states, group.generation, why.cause.value, why.text))
 
     def undo_delete(self, group: Group) -> None:
         """Restore an Empty group whose tombstones could not be written."""

@@ -23,12 +23,11 @@ from koordinator.wire.messages.offsets_topic import (
 
 from ...config.settings import LONG_MAX
 from ..effects import MemberChanged
+from .causes import Cause, Reason
 from .classic import rebalance
 from .classic.group import ClassicGroup, ClassicMember
-from .classic.transitions import Cause
 from .consumer import membership
 from .group import PendingOffset
-from .group_store import GroupStore, Reason
 from .records import TransactionEnd
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import MemberMetadata
 
     from .group import Group
+    from .group_store import GroupStore
     from .records import CoordinatorRecord
 
     TopicPartition = tuple[str, int]

@@ -71,10 +71,6 @@ class TestShape:
             assert response.error_message == text
         assert play.beat("A", 2) == (2, None)
 
-    def test_a_regular_expression_is_refused_because_it_is_not_emulated(self, play: ConsumerPlay) -> None:
-        assert play.subscribe("A", topics=None, regex="t.*") is Error.INVALID_REQUEST
-        assert play.subscribe("A", regex="") == (2, ALL)
-
 
 class TestJoining:
     def test_g009_an_empty_subscription_is_a_member_and_raises_no_epoch(self, play: ConsumerPlay) -> None:

@@ -74,6 +74,11 @@ class ClassicMember:
         """Whether the member has a `group.instance.id` (KIP-345)."""
         return self.instance_id is not None
 
+    @property
+    def is_parked(self) -> bool:
+        """Whether a JoinGroup or SyncGroup of the member is parked."""
+        return self.parked_join is not None or self.parked_sync is not None
+
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for a protocol, or b"" if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
@@ -87,6 +92,8 @@ class ClassicGroup(Group):
     """A group of the classic protocol."""
 
     kind = "classic"
+    generation: int
+    static_members: dict[str, str]
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int) -> None:
         super().__init__(group_id, partition, clock, now)
@@ -216,11 +223,6 @@ class ClassicGroup(Group):
     def all_joined(self) -> bool:
         """Whether every member has a JoinGroup parked and no id handed out with MEMBER_ID_REQUIRED is pending."""
         return self.awaiting_join == len(self.members) and not self.pending_members
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        """The limit of a join phase in ms: the longest of the members' rebalance timeouts (KIP-62)."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).

@@ -13,19 +13,19 @@ from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
+from ..causes import Cause, Reason
 from ..consumer.group import ConsumerGroup
-from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .rebalance import join_error
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest
 
     from ...effects import Call
+    from ..group_store import GroupStore
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""

@@ -11,16 +11,16 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
+from ..causes import Cause, Reason
 from ..consumer import membership as consumer_membership
 from ..consumer.group import ConsumerGroup
-from ..group_store import GroupStore, Reason
 from ..pending_writes import GroupEmptied
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
+    from ..group_store import GroupStore
 
 
 NONE = Error.NONE

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-from ..group_store import GroupStore, Reason
+from ..causes import Cause, Reason
 from ..pending_writes import AssignmentStored
 from ..records import group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .membership import validate_member
 from .rebalance import sync_error
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
+    from ..group_store import GroupStore
 
 
 def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:

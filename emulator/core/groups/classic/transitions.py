@@ -7,35 +7,9 @@ directly into Stable, and it never makes a deletion visible before it is durable
 
 from __future__ import annotations
 
-from enum import Enum
-
 from ...refusal import TransitionError
+from ..causes import Cause
 from .group import ClassicGroupState
-
-
-class Cause(Enum):
-    """Why a group changes its state or its membership; the value is the `cause` of the trace."""
-
-    MEMBER_JOIN = "member_join"
-    MEMBER_REJOIN = "member_rejoin"
-    LEADER_REJOIN = "leader_rejoin"
-    METADATA_CHANGE = "metadata_change"
-    PROTOCOL_CHANGE = "protocol_change"
-    MEMBER_LEAVE = "member_leave"
-    SESSION_EXPIRED = "session_expired"
-    JOIN_TIMEOUT = "join_timeout"
-    SYNC_TIMEOUT = "sync_timeout"
-    OVER_CAPACITY = "over_capacity"
-    FENCED = "fenced"
-    FORCED = "forced"
-    STORE_ERROR = "store_error"
-    JOINED = "joined"
-    EMPTIED = "emptied"
-    ASSIGNED = "assigned"
-    LOADED = "loaded"
-    UNLOADED = "unloaded"
-    REMOVED = "removed"
-
 
 _EMPTY, _PREPARING, _COMPLETING, _STABLE, _DEAD = ClassicGroupState
 

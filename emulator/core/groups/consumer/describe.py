@@ -8,7 +8,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_describe as wire
 
 from .group import ConsumerGroup
-from .target import assignor_of
+from .target import preferred_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wi
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
-        assignor_name=assignor_of(store, group),
+        assignor_name=preferred_assignor(store.settings, group),
         members=tuple(_member(store, group, member) for member in group.ordered_members()),
         authorized_operations=operations,
     )

@@ -16,10 +16,11 @@ from .hash_tables import TimelineTable
 from .member import ConsumerMember, MemberState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from uuid import UUID
 
     from ...clock import GroupClock
+    from ...effects import Call
     from ..records import CoordinatorRecord
     from .assignment import Target
 
@@ -46,6 +47,7 @@ class SavedState(NamedTuple):
     members: dict[str, ConsumerMember]
     static_members: dict[str, str]
     held: set[tuple[UUID, int]]
+    patterns: dict[str, wire.ConsumerGroupRegularExpressionValue]
     order: TimelineTable
 
 
@@ -73,7 +75,10 @@ class ConsumerGroup(Group):
         self.static_members: dict[str, str] = {}
         self.held: set[tuple[UUID, int]] = set()
         """The partitions that some member has, assigned or pending revocation."""
+        self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
+        """The topics of each resolved regular expression."""
         self.replaced: Group | None = None
+        """The classic group in whose place this one is, until that is written."""
         self._order = TimelineTable()
 
     def __repr__(self) -> str:
@@ -86,10 +91,18 @@ class ConsumerGroup(Group):
             return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
             return ConsumerGroupState.ASSIGNING
-        settled = (MemberState.STABLE, self.target_epoch)
-        if any((member.state, member.epoch) != settled for member in self.members.values()):
+        if not all(map(self.is_settled, self.members.values())):
             return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
+
+    def is_settled(self, member: ConsumerMember) -> bool:
+        """Return whether a member has its target."""
+        return member.state is MemberState.STABLE and member.epoch == self.target_epoch
+
+    @property
+    def generation(self) -> int:
+        """The epoch of the target."""
+        return self.target_epoch
 
     @property
     def state_name(self) -> str:
@@ -117,32 +130,50 @@ class ConsumerGroup(Group):
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
-        return any(topic in member.names for member in self.members.values())
+        return any(topic in self.topics_of(member) for member in self.members.values())
 
-    def succeed(self, classic: Group) -> None:
-        """Take over the offsets of an Empty classic group; `replaced` is set until its tombstone is written."""
-        self.offsets, self.unwritten_commits = classic.offsets, classic.unwritten_commits
-        self.pending_offsets, self.offset_positions = classic.pending_offsets, classic.offset_positions
-        self.replaced = classic
+    def topics_of(self, member: ConsumerMember) -> Collection[str]:
+        """Return the topics that a member subscribes to, by name or by a resolved pattern."""
+        found = self.matches(member.regex)
+        return {*member.names, *found} if found else member.names
+
+    def matches(self, pattern: str) -> tuple[str, ...]:
+        """Return the topics of a resolved pattern, sorted; none if it is not resolved."""
+        resolved = self.patterns.get(pattern)
+        return () if resolved is None else resolved.topics
+
+    def subscribers(self, pattern: str) -> int:
+        """Return the number of members with a pattern."""
+        return sum(member.regex == pattern for member in self.members.values())
+
+    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
+        """Note the latest request of a member, and the node time and length of the session that begins with it."""
+        member = self.members[member_id]
+        self.members[member_id] = replace(
+            member, last_call=call or member.last_call, session_began_ms=began_ms, session_timeout_ms=timeout_ms
+        )
 
     def copy_state(self) -> SavedState:
         """Return a copy of the part that records change."""
         return SavedState(
             *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
-            *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), self._order.copy()),
+            *(
+                dict(self.targets),
+                dict(self.members),
+                dict(self.static_members),
+                set(self.held),
+                dict(self.patterns),
+                self._order.copy(),
+            ),
         )
 
     def restore_state(self, saved: SavedState) -> None:
         """Go back to an earlier state."""
         (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
-        (self.targets, self.members, self.static_members, self.held, self._order) = saved[6:]
+        (self.targets, self.members, self.static_members, self.held, self.patterns, self._order) = saved[6:]
 
-    def replay(self, records: Iterable[CoordinatorRecord]) -> None:
-        """Apply records, in order; those of a group or a member that does not exist create it."""
-        for record in records:
-            self._replay(record)
-
-    def _replay(self, record: CoordinatorRecord) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
+        """Apply a record; one of a member that does not exist creates it."""
         match record.key, record.value:
             case wire.ConsumerGroupPartitionMetadataKey(), wire.ConsumerGroupPartitionMetadataValue() as value:
                 self.topics = value.topics
@@ -174,6 +205,10 @@ class ConsumerGroup(Group):
             case wire.ConsumerGroupCurrentMemberAssignmentKey() as key, None:
                 if key.member_id in self.members:
                     self._put_member(_reset(self.members[key.member_id]))
+            case wire.ConsumerGroupRegularExpressionKey() as key, wire.ConsumerGroupRegularExpressionValue() as value:
+                self.patterns[key.regular_expression] = value
+            case wire.ConsumerGroupRegularExpressionKey() as key, None:
+                self.patterns.pop(key.regular_expression, None)
             case _:
                 pass
 

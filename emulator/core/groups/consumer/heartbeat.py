@@ -11,29 +11,19 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
-from koordinator.wire.messages.offsets_topic import GroupMetadataKey
 
-from ...data.group_configs import ASSIGNMENT_INTERVAL, HEARTBEAT_INTERVAL, SESSION_TIMEOUT, group_value
+from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...refusal import Refusal, RefusedError
-from ...timers import RevocationTimeout, SessionExpiry
-from ..records import CoordinatorRecord
 from . import membership
-from .assignment import in_table_order
-from .epochs import raise_epoch
+from .changes import restart_session, write
 from .hash_tables import HashTable
-from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
-from .reconciliation import Situation, reconcile
-from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
-from .target import compute_target, members_in_order, next_assignor
-from .topics import topic_ids
+from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
+from .patterns import schedule_resolution
+from .progress import Update, advance
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from ...effects import Call
     from ..group_store import GroupStore
-    from .assignment import Target
-    from .group import ConsumerGroup
 
 UNCHANGED = -1
 """The rebalance timeout of a heartbeat that does not repeat it."""
@@ -87,7 +77,6 @@ def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeart
             joins and names is None and regex is None,
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
         ),
-        (bool(regex), "SubscribedTopicRegex is not emulated."),
         (epoch == STATIC_LEAVING_EPOCH and request.instance_id is None, "InstanceId can't be null."),
         (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
     )
@@ -107,100 +96,33 @@ def _is_blank(text: str | None) -> bool:
 
 
 def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    """Serve a heartbeat of a member that joins or stays: find it, update it, compute the target, take its next step."""
-    group = membership.group_of(store, now, request)
+    """Serve a heartbeat of a member that joins or stays."""
     member_id = request.member_id or store.new_consumer_member_id()
-    membership.check_capacity(store, group, member_id)
-    member, replaced = membership.identify(store, group, member_id, request)
-    updated = _updated(member, call, request)
-    records = [] if group.replaced is None else [CoordinatorRecord(GroupMetadataKey(group=group.id), None)]
-    if replaced is not None:
-        records += _takeover(store, group, replaced, member)
-    if (replaced is None and member_id not in group.members) or _subscription(updated) != _subscription(member):
-        records.append(member_record(group.id, updated))
-    changed = updated.names != member.names
-    epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
-    if changed or group.topics_seen != store.cluster.topics_version:
-        others = (each for each in group.members.values() if each is not replaced and each.id != member_id)
-        names = {name for each in (*others, updated) for name in each.names}
-        epoch, epoch_records = raise_epoch(store, group, names, changed=changed)
-    target, target_epoch = group.targets.get(member_id if replaced is None else replaced.id, {}), group.target_epoch
-    target_records: list[CoordinatorRecord] = []
-    if target_epoch < epoch and not _is_too_early(store, group):
-        target_epoch = epoch
-        target, target_records = _new_target(store, group, updated, replaced, epoch, request.subscribed_topic_names)
-    owned = request.topic_partitions
-    situation = Situation(
-        target=target,
-        target_epoch=target_epoch,
-        subscribed=topic_ids(store.cluster, updated.names),
-        is_held=lambda topic, partition: (topic, partition) in group.held,
-        owned=None if owned is None else [(row.topic_id, partition) for row in owned for partition in row.partitions],
-        shrinks=changed and store.dialect.unsubscribing_revokes_at_once,
-        skips_unsubscribed=store.dialect.unsubscribing_revokes_at_once,
-        revoked_epoch_rises=store.dialect.revocation_raises_epoch,
-    )
-    reconciled = reconcile(updated, situation)
-    records += [*epoch_records, *target_records]
-    if reconciled is not updated:
-        records.append(_current(store, group, reconciled))
-        _set_revocation_timeout(group, reconciled)
-    group.timers.set(SessionExpiry(member_id), group.now + group_value(store.cluster, group.id, SESSION_TIMEOUT))
+    group = membership.group_of(store, now, request)
+    try:
+        membership.check_capacity(store, group, member_id)
+        member, replaced = membership.identify(store, group, member_id, request)
+        owned = request.topic_partitions
+        update = Update(
+            before=member,
+            after=_updated(member, call, request),
+            replaced=replaced,
+            listed=request.subscribed_topic_names,
+            owned=owned and [(row.topic_id, partition) for row in owned for partition in row.partitions],
+        )
+        reconciled, records, why = advance(store, group, update)
+    except RefusedError:
+        membership.forget_new_group(store, group)
+        raise
     response = wire.ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=reconciled.epoch,
         heartbeat_interval_ms=group_value(store.cluster, group.id, HEARTBEAT_INTERVAL),
         assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
-    membership.write(store, group, records, call, response)
-
-
-def _takeover(
-    store: GroupStore, group: ConsumerGroup, replaced: ConsumerMember, successor: ConsumerMember
-) -> list[CoordinatorRecord]:
-    """Return the records by which a static member takes the place of another, before its heartbeat counts."""
-    target = in_table_order(group.targets.get(replaced.id, {}))
-    return [
-        *member_tombstones(group.id, [replaced.id]),
-        member_record(group.id, successor),
-        target_record(group.id, successor.id, target),
-        _current(store, group, successor),
-    ]
-
-
-def _new_target(
-    store: GroupStore,
-    group: ConsumerGroup,
-    updated: ConsumerMember,
-    replaced: ConsumerMember | None,
-    epoch: int,
-    names: tuple[str, ...] | None,
-) -> tuple[Target, list[CoordinatorRecord]]:
-    """Compute the target of an epoch; return the member's, and the records of all that differ.
-
-    `names` are those that the member has sent, in their order.
-    """
-    previous = dict(group.targets)
-    if replaced is not None:
-        previous[updated.id] = in_table_order(previous.pop(replaced.id, {}))
-    members = members_in_order(group, updated, None if replaced is None else replaced.id)
-    assignor = next_assignor(store, group, updated, replaced)
-    targets = compute_target(store, group, members, previous, assignor, {} if names is None else {updated.id: names})
-    records = [
-        target_record(group.id, member_id, target)
-        for member_id, target in targets.items()
-        if member_id not in group.targets or _as_sets(group.targets[member_id]) != _as_sets(target)
-    ]
-    computed_at = group.now if store.dialect.spaces_assignments else 0
-    return targets[updated.id], [*records, target_epoch_record(group.id, epoch, computed_at)]
-
-
-def _set_revocation_timeout(group: ConsumerGroup, member: ConsumerMember) -> None:
-    """Start the timeout of a member that has to revoke partitions, or end it."""
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
-    else:
-        group.timers.cancel(RevocationTimeout(member.id))
+    write(store, group, records, why, call, response)
+    restart_session(store, group, member_id, call)
+    schedule_resolution(store, group)
 
 
 def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
@@ -225,28 +147,10 @@ def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHear
         client_host=call.client_host,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
         names=member.names if names is None else tuple(sorted(set(names), key=lambda name: name.encode("utf-16-be"))),
+        regex=given(request.subscribed_topic_regex, member.regex) or "",
         assignor=given(request.server_assignor, member.assignor),
         classic=None,
     )
-
-
-def _subscription(member: ConsumerMember) -> CoordinatorRecord:
-    """Return the record of the member's subscription, for comparison."""
-    return member_record("", member)
-
-
-def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:
-    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    interval_ms = group_value(store.cluster, group.id, ASSIGNMENT_INTERVAL) if store.dialect.spaces_assignments else 0
-    return bool(group.target_time and interval_ms) and group.now < group.target_time + interval_ms
-
-
-def _as_sets(target: Target) -> dict[UUID, set[int]]:
-    return {topic: set(partitions) for topic, partitions in target.items()}
-
-
-def _current(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> CoordinatorRecord:
-    return current_record(group.id, member, with_epochs=store.dialect.partitions_have_epochs)
 
 
 def _assignment(member: ConsumerMember) -> wire.Assignment:

@@ -9,10 +9,14 @@ from uuid import UUID
 
 from koordinator.wire.values import value
 
+from ...timers import SessionExpiry
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata
+
+    from ...effects import Call
 
 JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH = 0, -1, -2
 """The epochs of a heartbeat that are no epochs of a member; a static member that will return has the last one."""
@@ -49,7 +53,8 @@ class ConsumerMember:
     """A member with its subscription, epochs and partitions.
 
     `names` is sorted; `regex` is "" for none. `classic` is set while the member uses the classic protocol. `pending`
-    are the partitions that it has to give up.
+    are the partitions that it has to give up. The latest request, and the node time and length of the session that it
+    began, are in no record: clock advances use them to find live members.
     """
 
     id: str
@@ -67,6 +72,24 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = field(default_factory=dict)
     pending: Partitions = field(default_factory=dict)
+    last_call: Call | None = field(default=None, compare=False)
+    session_began_ms: int = field(default=0, compare=False)
+    session_timeout_ms: int = field(default=0, compare=False)
+
+    @property
+    def session(self) -> SessionExpiry:
+        """The key of the member's session timer."""
+        return SessionExpiry(self.id)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the member has a `group.instance.id`."""
+        return self.instance_id is not None
+
+    @property
+    def is_parked(self) -> bool:
+        """False: no request of a consumer group waits for other members."""
+        return False
 
     def held(self) -> Iterator[tuple[UUID, int]]:
         """Yield the partitions that no other member may have: assigned, and pending revocation."""

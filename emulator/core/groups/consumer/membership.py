@@ -12,17 +12,18 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
-from ...data.group_configs import SESSION_TIMEOUT, group_value
 from ...refusal import Refusal, RefusedError
-from ...timers import RevocationTimeout, SessionExpiry
-from ..pending_writes import ConsumerGroupChanged
+from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, PatternResolution, RevocationTimeout, SessionExpiry
+from ..causes import Cause, Reason
+from .changes import note_loaded, restart_session, write
 from .epochs import raise_epoch
 from .group import ConsumerGroup
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
+from .patterns import orphaned, resolve
 from .records import current_record, member_tombstones
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from ...effects import Call
     from ...timers import TimerKey
@@ -52,8 +53,17 @@ def group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRe
         raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
     consumer_group = store.create_consumer_group(now, request.group_id)
     if group is not None:
-        consumer_group.succeed(group)
+        store.replace_group(group, consumer_group)
+        consumer_group.replaced = group
     return consumer_group
+
+
+def forget_new_group(store: GroupStore, group: ConsumerGroup) -> None:
+    """Undo the creation of a group whose first join is refused."""
+    if group.replaced is not None:
+        store.replace_group(group, group.replaced)
+    else:
+        store.discard_if_unused(group)
 
 
 def check_capacity(store: GroupStore, group: ConsumerGroup, member_id: str) -> None:
@@ -80,7 +90,7 @@ def identify(
         owner_id = group.static_members.get(instance_id)
         if joins and owner_id is not None:
             owner = group.members[owner_id]
-            if not owner.has_left():
+            if owner.classic is None and not owner.has_left():
                 text = (
                     f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
                     f"instance id is owned by {owner_id} member."
@@ -150,11 +160,13 @@ def leave(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
         raise unknown_member(group, member_id)
     response = wire.ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
     if request.member_epoch == LEAVING_EPOCH:
-        return remove(store, group, [member_id], call, response)
+        why = Reason(Cause.MEMBER_LEAVE, f"Member {member_id} left the consumer group.", member_id)
+        return remove(store, group, [member_id], why, call, response)
     member = group.members[member_id]
     away = replace(member, epoch=STATIC_LEAVING_EPOCH, assigned=_without_epochs(member), pending={})
     record = current_record(group.id, away, with_epochs=store.dialect.partitions_have_epochs)
-    return write(store, group, [record], call, response)
+    why = Reason(Cause.MEMBER_LEAVE, f"Static member {member_id} temporarily left the consumer group.", member_id)
+    return write(store, group, [record], why, call, response)
 
 
 def leave_group(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGroupRequest) -> None:
@@ -176,7 +188,8 @@ def leave_group(store: GroupStore, group: ConsumerGroup, call: Call, request: Le
         rows.append(row)
     response = LeaveGroupResponse(members=tuple(rows))
     if left:
-        remove(store, group, left, call, response)
+        reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
+        remove(store, group, left, Reason(Cause.MEMBER_LEAVE, reason, next(iter(left))), call, response)
     else:
         store.reply(call, response)
 
@@ -185,74 +198,60 @@ def remove(
     store: GroupStore,
     group: ConsumerGroup,
     member_ids: Collection[str],
+    why: Reason,
     call: Call | None = None,
     response: Response | None = None,
 ) -> None:
     """Remove members and raise the group epoch; the next heartbeat of any member computes the target."""
     for member_id in member_ids:
-        group.timers.cancel(SessionExpiry(member_id))
-        group.timers.cancel(RevocationTimeout(member_id))
-    names = {name for member in group.members.values() if member.id not in member_ids for name in member.names}
+        for key in (SessionExpiry, RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout):
+            group.timers.cancel(key(member_id))
+    names = {name for each in group.members.values() if each.id not in member_ids for name in group.topics_of(each)}
     _, epoch_records = raise_epoch(store, group, names, changed=True)
-    records = [*member_tombstones(group.id, member_ids), *epoch_records]
-    write(store, group, records, call, response)
+    records = [*member_tombstones(group.id, member_ids), *orphaned(group, member_ids), *epoch_records]
+    write(store, group, records, why, call, response)
 
 
 def load(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord]) -> None:
     """Restore a group from its records; every member gets a full session and, if it revokes, a full timeout."""
-    group.replay(records)
+    for record in records:
+        group.replay(record)
     group.stored = True
-    for member in group.members.values():
-        group.timers.set(SessionExpiry(member.id), group.now + group_value(store.cluster, group.id, SESSION_TIMEOUT))
+    note_loaded(store, group)
+    for member in list(group.members.values()):
+        restart_session(store, group, member.id, None)
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
 
 
 def fire(store: GroupStore, group: ConsumerGroup, key: TimerKey) -> None:
-    """Act on a timer of a member: remove it if it is silent, or has not revoked in time."""
-    match key:
-        case SessionExpiry(member_id) if member_id in group.members:
-            remove(store, group, [member_id])
-        case RevocationTimeout(member_id) if member_id in group.members:
-            member = group.members[member_id]
-            if member.state is MemberState.UNREVOKED_PARTITIONS and not member.has_left():
-                remove(store, group, [member_id])
-        case _:
-            pass
+    """Act on a timer: resolve patterns, or remove a member that is silent or late."""
+    if isinstance(key, PatternResolution):
+        return resolve(store, group)
+    member_id = getattr(key, "member_id", "")
+    member = group.members.get(member_id)
+    cause, text = EXPIRIES[type(key)]
+    is_over = isinstance(key, RevocationTimeout) and (
+        member is None or member.state is not MemberState.UNREVOKED_PARTITIONS or member.has_left()
+    )
+    if member is not None and not is_over:
+        remove(store, group, [member_id], Reason(cause, text.format(member_id), member_id))
+    return None
 
 
-def write(
-    store: GroupStore,
-    group: ConsumerGroup,
-    records: list[CoordinatorRecord],
-    call: Call | None,
-    response: Response | None,
-) -> None:
-    """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
-    if records:
-        undo = group.copy_state()
-        group.replay(records)
-        store.append(group.id, records, ConsumerGroupChanged(group, [(call, response)], undo))
-        return
-    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
-    if isinstance(newest, ConsumerGroupChanged):
-        newest.responses.append((call, response))
-    else:
-        store.reply(call, response)
-
-
-def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> None:
-    """Send the responses that waited for a write; undo the changes of a failed one."""
-    group = write.group
-    if error is Error.NONE:
-        group.replaced = None
-    else:
-        group.restore_state(write.undo)
-        if group.replaced is not None:
-            store.groups[group.id] = group.replaced
-        else:
-            store.discard_if_unused(group)
-        code = store.dialect.group_write_error(error)
-        write.responses = [(call, response and type(response)(error_code=code)) for call, response in write.responses]
-    for call, response in write.responses:
-        store.reply(call, response)
+EXPIRIES: Mapping[type, tuple[Cause, str]] = {
+    SessionExpiry: (Cause.SESSION_EXPIRED, "Member {} fenced from the group because its session expired."),
+    RevocationTimeout: (
+        Cause.REVOCATION_TIMEOUT,
+        "Member {} fenced from the group because it failed to transition to the next epoch in time.",
+    ),
+    ClassicJoinTimeout: (
+        Cause.JOIN_TIMEOUT,
+        "Member {} fenced from the group because it did not rejoin within its rebalance timeout.",
+    ),
+    ClassicSyncTimeout: (
+        Cause.SYNC_TIMEOUT,
+        "Member {} fenced from the group because it did not sync within its rebalance timeout.",
+    ),
+}
+"""Why a timer removes its member."""

@@ -80,6 +80,14 @@ def current_record(group_id: str, member: ConsumerMember, *, with_epochs: bool) 
     return CoordinatorRecord(wire.ConsumerGroupCurrentMemberAssignmentKey(group=group_id, member_id=member.id), value)
 
 
+def pattern_record(
+    group_id: str, pattern: str, resolved: wire.ConsumerGroupRegularExpressionValue | None
+) -> CoordinatorRecord:
+    """Return the record of a regular expression; a tombstone for None."""
+    key = wire.ConsumerGroupRegularExpressionKey(group=group_id, regular_expression=pattern)
+    return CoordinatorRecord(key, resolved)
+
+
 def member_tombstones(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
     """Return the tombstones of members: current assignment, target, subscription."""
     keys = (
@@ -92,11 +100,11 @@ def member_tombstones(group_id: str, member_ids: Iterable[str]) -> list[Coordina
     ]
 
 
-def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
+def group_tombstones(group_id: str, patterns: Iterable[str]) -> list[CoordinatorRecord]:
     """Return the tombstones of an empty group; older logs may have the record of its topics."""
-    keys = (
-        wire.ConsumerGroupTargetAssignmentMetadataKey,
-        wire.ConsumerGroupPartitionMetadataKey,
-        wire.ConsumerGroupMetadataKey,
-    )
-    return [CoordinatorRecord(key(group=group_id), None) for key in keys]
+    return [
+        CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group=group_id), None),
+        *(pattern_record(group_id, pattern, None) for pattern in patterns),
+        CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), None),
+        CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), None),
+    ]

@@ -15,6 +15,7 @@ from .uniform_mixed import assign_mixed_subscriptions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ....config.settings import Settings
     from ..group_store import GroupStore
     from .assignment import Target
     from .group import ConsumerGroup
@@ -60,8 +61,8 @@ def compute_target(
     """
     specs = {
         member_id: MemberSpec(
-            topics=topic_ids(store.cluster, listed_names.get(member_id, member.names)),
-            names=len(member.names),
+            topics=topic_ids(store.cluster, listed_names.get(member_id, member.names), group.matches(member.regex)),
+            names=len(group.topics_of(member)),
             previous=targets.get(member_id, {}),
             instance_id=member.instance_id,
         )
@@ -74,7 +75,7 @@ def compute_target(
         for partition in partitions
     }
     counts = {topic.topic_id: len(topic.logs) for topic in store.cluster.topics.values()}
-    spec = GroupSpec(specs, counts, taken, is_equal=len({member.names for member in members.values()}) == 1)
+    spec = GroupSpec(specs, counts, taken, is_equal=_are_equal(members.values()))
     if assignor == RANGE:
         return assign_ranges(spec)
     if spec.is_equal:
@@ -82,9 +83,15 @@ def compute_target(
     return assign_mixed_subscriptions(spec)
 
 
-def assignor_of(store: GroupStore, group: ConsumerGroup) -> str:
+def _are_equal(members: Iterable[ConsumerMember]) -> bool:
+    """Return whether all members have the same names, or the same pattern and no names."""
+    subscriptions = {(member.names, member.regex) for member in members}
+    return len(subscriptions) == 1 and not all(next(iter(subscriptions)))
+
+
+def preferred_assignor(settings: Settings, group: ConsumerGroup) -> str:
     """Return the assignor that most members ask for, the first in table order of several; else that of the settings."""
-    return _first_with_most_votes(store, _votes(group), TimelineTable(_votes(group)))
+    return _first_with_most_votes(settings, _votes(group), TimelineTable(_votes(group)))
 
 
 def next_assignor(
@@ -105,12 +112,12 @@ def next_assignor(
     if updated.assignor is not None:
         votes[updated.assignor] += 1
         table.compute_if_absent(updated.assignor)
-    return _first_with_most_votes(store, votes, table)
+    return _first_with_most_votes(store.settings, votes, table)
 
 
 def _votes(group: ConsumerGroup) -> Counter[str]:
     return Counter(member.assignor for member in group.members.values() if member.assignor is not None)
 
 
-def _first_with_most_votes(store: GroupStore, votes: Counter[str], order: Iterable[str]) -> str:
-    return max(order, key=votes.__getitem__, default=store.settings.group_consumer_assignors.split(",")[0])
+def _first_with_most_votes(settings: Settings, votes: Counter[str], order: Iterable[str]) -> str:
+    return max(order, key=votes.__getitem__, default=settings.group_consumer_assignors.split(",")[0])

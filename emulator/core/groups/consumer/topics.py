@@ -14,7 +14,7 @@ from .hash_tables import HashTable
 from .xxh3 import xxh3_64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from uuid import UUID
 
     from ...cluster import ClusterState
@@ -23,9 +23,16 @@ if TYPE_CHECKING:
 LONG = 1 << 64
 
 
-def topic_ids(cluster: ClusterState, names: Iterable[str]) -> tuple[UUID, ...]:
-    """Return the ids of the existing topics among these names, in the order of the table that Kafka makes of them."""
-    return tuple(cluster.topics[name].topic_id for name in HashTable.copy_of(names) if name in cluster.topics)
+def topic_ids(cluster: ClusterState, names: Iterable[str], matches: Collection[str] = ()) -> tuple[UUID, ...]:
+    """Return the ids of the existing topics among names and `matches` of a pattern, in the order of Kafka's tables.
+
+    The larger table comes first (`UnionSet`).
+    """
+    ordered = list(HashTable.copy_of(names))
+    if matches:
+        found = list(HashTable.copy_of(matches))
+        ordered = list(dict.fromkeys([*ordered, *found] if len(ordered) > len(found) else [*found, *ordered]))
+    return tuple(cluster.topics[name].topic_id for name in ordered if name in cluster.topics)
 
 
 def topic_metadata(cluster: ClusterState, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
