@@ -39,7 +39,7 @@ from ..timers import (
 from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
 from .classic.group import ClassicGroup
-from .consumer import changes, describe
+from .consumer import changes, describe, migration
 from .consumer import heartbeat as consumer_heartbeat
 from .consumer import membership as consumer_membership
 from .consumer.group import ConsumerGroup
@@ -49,6 +49,7 @@ from .pending_writes import (
     ConsumerGroupChanged,
     GroupCreated,
     GroupDeleted,
+    GroupDowngraded,
     GroupEmptied,
     OffsetsCommitted,
     OffsetsDeleted,
@@ -97,6 +98,7 @@ COMPLETIONS: Mapping[type, Callable[..., None]] = {
     GroupDeleted: group_admin.group_deleted,
     GroupEmptied: membership.group_emptied,
     ConsumerGroupChanged: changes.changed,
+    GroupDowngraded: migration.downgraded,
 }
 """The completion of each class of writes; called with the store, the write and its error."""
 

@@ -22,7 +22,14 @@ from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import next_state
 from .consumer.group import ConsumerGroup
 from .consumer.records import group_tombstones
-from .pending_writes import GroupDeleted, OffsetsCommitted, OffsetsDeleted, TransactionalOffsetsWritten
+from .pending_writes import (
+    AssignmentStored,
+    GroupDeleted,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    StaticMemberReplaced,
+    TransactionalOffsetsWritten,
+)
 from .records import group_tombstone, offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .group import Group, Handler
+    from .group import Group, Handler, Member
     from .pending_writes import OffsetsToVerify, PendingDeletion, Write
     from .records import CoordinatorRecord
 
@@ -152,6 +159,11 @@ class GroupStore:
                 write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
             ):
                 write.group = new
+        self.writes = {
+            token: write
+            for token, write in self.writes.items()
+            if write.group is not old or not isinstance(write, AssignmentStored | StaticMemberReplaced)
+        }
         self._touched[new] = self._touched[old]
 
     def node_time(self, group: Group) -> int:
@@ -335,7 +347,7 @@ class GroupStore:
         if self.cluster.frozen_states.get(group.id) is group.state:
             self.freeze(group)
 
-    def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
+    def member_changed(self, group: Group, member: Member, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
 

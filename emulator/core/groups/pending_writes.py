@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from koordinator.wire.errors import Error
     from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+    from koordinator.wire.messages.join_group import JoinGroupResponse
     from koordinator.wire.messages.leave_group import LeaveGroupResponse
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     Refused = dict[tuple[str, int], Error]
     """The errors of partitions that are refused while others are not."""
-    Response = ConsumerGroupHeartbeatResponse | LeaveGroupResponse
+    Response = ConsumerGroupHeartbeatResponse | JoinGroupResponse | LeaveGroupResponse
     """The response of a request that changes the members of a consumer group."""
 
 
@@ -125,6 +126,15 @@ class ConsumerGroupChanged:
 
 
 @dataclass(slots=True)
+class GroupDowngraded:
+    """Records of a consumer group that has become a classic one; the responses wait for them."""
+
+    group: ClassicGroup
+    consumer_group: ConsumerGroup
+    responses: list[tuple[Call | None, Response | None]]
+
+
+@dataclass(slots=True)
 class PendingDeletion:
     """The rows of one DeleteGroups response, and the number of writes it waits for."""
 
@@ -143,4 +153,5 @@ Write = (
     | OffsetsDeleted
     | GroupDeleted
     | ConsumerGroupChanged
+    | GroupDowngraded
 )

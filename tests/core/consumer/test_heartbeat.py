@@ -145,13 +145,6 @@ class TestJoining:
         assert play.beat("B", 7) is Error.GROUP_MAX_SIZE_REACHED
         assert play.beat("A", 2) == (2, None)
 
-    def test_g147_a_classic_group_with_members_is_not_upgraded(self, play: ConsumerPlay) -> None:
-        play.stable_member()
-        answer = play.heart("A", 0, topics=["t"], owned={}, timeout=1)
-        assert answer.error_code == Error.GROUP_ID_NOT_FOUND
-        reason = "Cannot upgrade classic group g to consumer group because online upgrade is disabled."
-        assert answer.error_message == reason
-
 
 class TestRevocation:
     def test_g018_a_stable_member_is_told_its_assignment_once(self, play: ConsumerPlay) -> None:

@@ -14,6 +14,7 @@ from koordinator.wire.errors import Error
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
+from ..consumer import classic_members, migration
 from ..consumer.group import ConsumerGroup
 from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
@@ -48,8 +49,10 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
         member_id = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
         return store.reply(call, join_error(status, member_id))
     group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup):
-        return store.reply(call, join_error(Error.INCONSISTENT_GROUP_PROTOCOL, ""))
+    if isinstance(group, ConsumerGroup) and group.members:
+        return classic_members.join(store, group, call, request)
+    if isinstance(group, ConsumerGroup) and not request.member_id:
+        group = migration.make_way(store, now, group)
     if isinstance(group, ClassicGroup):
         # a join phase parks the request anyway
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE

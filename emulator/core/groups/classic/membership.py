@@ -12,6 +12,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 from ..causes import Cause, Reason
+from ..consumer import classic_members
 from ..consumer import membership as consumer_membership
 from ..consumer.group import ConsumerGroup
 from ..pending_writes import GroupEmptied
@@ -51,8 +52,10 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
     if status is not NONE:
         # no member loses its membership because the coordinator is still loading
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
-    group = store.find_classic(now, request.group_id)
-    if group is None:
+    group = store.find(now, request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return classic_members.heartbeat(store, group, call, request)
+    if not isinstance(group, ClassicGroup):
         return Error.UNKNOWN_MEMBER_ID
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not NONE:

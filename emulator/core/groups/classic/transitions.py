@@ -1,8 +1,9 @@
 """The transitions of a classic group: every cause that changes its state, and the state it leads to.
 
 `GroupStore.transition` looks up each change of state here; a change that is not in the table raises TransitionError.
-The pairs of states are those of Kafka's `ClassicGroupState`. Two rows are additions: Kafka's coordinator loads a group
-directly into Stable, and it never makes a deletion visible before it is durable, so that it has none to undo.
+The pairs of states are those of Kafka's `ClassicGroupState`. Some rows are additions: Kafka's coordinator loads a
+group, or converts a consumer group, directly into Stable, and it never makes a deletion visible before it is durable,
+so that it has none to undo.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _EMPTY, _PREPARING, _COMPLETING, _STABLE, _DEAD = ClassicGroupState
 TRANSITIONS: dict[tuple[ClassicGroupState, Cause], ClassicGroupState] = {
     (_EMPTY, Cause.MEMBER_JOIN): _PREPARING,
     (_EMPTY, Cause.LOADED): _STABLE,
+    (_EMPTY, Cause.GROUP_DOWNGRADE): _STABLE,
     (_EMPTY, Cause.REMOVED): _DEAD,
     (_EMPTY, Cause.UNLOADED): _DEAD,
     (_PREPARING, Cause.JOINED): _COMPLETING,
@@ -41,6 +43,7 @@ TRANSITIONS: dict[tuple[ClassicGroupState, Cause], ClassicGroupState] = {
     (_STABLE, Cause.SYNC_TIMEOUT): _PREPARING,
     (_STABLE, Cause.OVER_CAPACITY): _PREPARING,
     (_STABLE, Cause.FORCED): _PREPARING,
+    (_STABLE, Cause.GROUP_DOWNGRADE): _PREPARING,
     (_STABLE, Cause.UNLOADED): _DEAD,
     (_DEAD, Cause.STORE_ERROR): _EMPTY,
 }

@@ -11,7 +11,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as wire
 
 from ...data.group_configs import SESSION_TIMEOUT, group_value
-from ...effects import MemberChanged, MemberReconciled, StateChanged, TargetComputed
+from ...effects import MemberReconciled, StateChanged, TargetComputed
 from ..causes import Cause, Reason
 from ..pending_writes import ConsumerGroupChanged
 from .group import ConsumerGroupState
@@ -44,7 +44,8 @@ def write(
     if records:
         undo = group.copy_state()
         apply(store, group, records, why)
-        store.append(group.id, records, ConsumerGroupChanged(group, [(call, response)], undo))
+        born, group.birth = group.birth, ()
+        store.append(group.id, [*born, *records], ConsumerGroupChanged(group, [(call, response)], undo))
         return
     newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
     if isinstance(newest, ConsumerGroupChanged):
@@ -61,7 +62,8 @@ def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> Non
     else:
         before = group.state
         group.restore_state(write.undo)
-        _note_state(store, group, before, Reason(Cause.STORE_ERROR, "The records could not be written"))
+        if store.groups.get(group.id) is group:
+            _note_state(store, group, before, Reason(Cause.STORE_ERROR, "The records could not be written"))
         if group.replaced is not None:
             store.replace_group(group, group.replaced)
         else:
@@ -82,9 +84,9 @@ def apply(store: GroupStore, group: ConsumerGroup, records: Iterable[Coordinator
             case wire.ConsumerGroupMemberMetadataKey(), None if member is not None:
                 is_replaced = why.cause not in _REMOVALS
                 change, cause = ("replaced", Cause.FENCED) if is_replaced else ("removed", why.cause)
-                _note_member(store, group, member, change, Reason(cause, why.text))
+                store.member_changed(group, member, change, Reason(cause, why.text))
             case wire.ConsumerGroupMemberMetadataKey(member_id=member_id), value if member is None and value:
-                _note_member(store, group, group.members[member_id], "added", why)
+                store.member_changed(group, group.members[member_id], "added", why)
             case wire.ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value if value:
                 _note_step(store, group, group.members[member_id])
             case wire.ConsumerGroupTargetAssignmentMetadataKey(), value if value:
@@ -127,7 +129,7 @@ def note_loaded(store: GroupStore, group: ConsumerGroup) -> None:
     loaded = Reason(Cause.LOADED, f"Loaded consumer group {group.id} with {len(group.members)} members.")
     _note_state(store, group, ConsumerGroupState.EMPTY, loaded)
     for member in group.members.values():
-        _note_member(store, group, member, "loaded", loaded)
+        store.member_changed(group, member, "loaded", loaded)
         _note_step(store, group, member)
 
 
@@ -154,10 +156,6 @@ def _note_state(store: GroupStore, group: ConsumerGroup, before: ConsumerGroupSt
         )
     )
     return after
-
-
-def _note_member(store: GroupStore, group: ConsumerGroup, member: ConsumerMember, change: str, why: Reason) -> None:
-    store.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
 
 
 def _note_target(store: GroupStore, group: ConsumerGroup) -> None:

@@ -79,6 +79,8 @@ class ConsumerGroup(Group):
         """The topics of each resolved regular expression."""
         self.replaced: Group | None = None
         """The classic group in whose place this one is, until that is written."""
+        self.birth: tuple[CoordinatorRecord, ...] = ()
+        """The records of the conversion, which are written before those of the first request."""
         self._order = TimelineTable()
 
     def __repr__(self) -> str:

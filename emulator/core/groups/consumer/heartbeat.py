@@ -17,7 +17,7 @@ from ...refusal import Refusal, RefusedError
 from . import membership
 from .changes import restart_session, write
 from .hash_tables import HashTable
-from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
+from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, sorted_names
 from .patterns import schedule_resolution
 from .progress import Update, advance
 
@@ -108,7 +108,7 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
             after=_updated(member, call, request),
             replaced=replaced,
             listed=request.subscribed_topic_names,
-            owned=owned and [(row.topic_id, partition) for row in owned for partition in row.partitions],
+            owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
         )
         reconciled, records, why = advance(store, group, update)
     except RefusedError:
@@ -146,7 +146,7 @@ def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHear
         client_id=call.client_id,
         client_host=call.client_host,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
-        names=member.names if names is None else tuple(sorted(set(names), key=lambda name: name.encode("utf-16-be"))),
+        names=member.names if names is None else sorted_names(names),
         regex=given(request.subscribed_topic_regex, member.regex) or "",
         assignor=given(request.server_assignor, member.assignor),
         classic=None,

@@ -12,7 +12,7 @@ from koordinator.wire.values import value
 from ...timers import SessionExpiry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata
 
@@ -25,6 +25,11 @@ NO_EPOCH = -1
 
 Partitions = dict[UUID, dict[int, int]]
 """By topic id and partition, the epoch at which the member got it (KIP-1251)."""
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return topic names as a member keeps them: each once, in Java's order of strings."""
+    return tuple(sorted(set(names), key=lambda name: name.encode("utf-16-be")))
 
 
 class MemberState(IntEnum):

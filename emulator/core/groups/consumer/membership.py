@@ -15,6 +15,9 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from ...refusal import Refusal, RefusedError
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, PatternResolution, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
+from ..classic.group import ClassicGroup
+from ..records import group_tombstone
+from . import migration
 from .changes import note_loaded, restart_session, write
 from .epochs import raise_epoch
 from .group import ConsumerGroup
@@ -43,18 +46,17 @@ def group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRe
     group = store.find(now, request.group_id)
     if isinstance(group, ConsumerGroup):
         return group
-    if group is not None and request.member_epoch == JOINING_EPOCH and not group.is_empty:
-        text = f"Cannot upgrade classic group {group.id} to consumer group because online upgrade is disabled."
-        raise refused(Error.GROUP_ID_NOT_FOUND, text)
+    if isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH and not group.is_empty:
+        return migration.upgrade(store, now, group)
     if group is not None and request.member_epoch != JOINING_EPOCH:
         raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
     if request.member_epoch != JOINING_EPOCH:
         kind = "Group" if request.member_epoch < 0 else "Consumer group"
         raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
     consumer_group = store.create_consumer_group(now, request.group_id)
-    if group is not None:
+    if isinstance(group, ClassicGroup):
         store.replace_group(group, consumer_group)
-        consumer_group.replaced = group
+        consumer_group.replaced, consumer_group.birth = group, (group_tombstone(group),)
     return consumer_group
 
 
@@ -96,7 +98,7 @@ def identify(
                     f"instance id is owned by {owner_id} member."
                 )
                 raise refused(Error.UNRELEASED_INSTANCE_ID, text)
-            return _successor(owner, member_id), owner
+            return successor(owner, member_id), owner
         if not joins:
             check_instance(group, member_id, instance_id)
         member = group.members.get(member_id)
@@ -142,7 +144,7 @@ def check_epoch(member: ConsumerMember, request: wire.ConsumerGroupHeartbeatRequ
     raise refused(Error.FENCED_MEMBER_EPOCH, text)
 
 
-def _successor(owner: ConsumerMember, member_id: str) -> ConsumerMember:
+def successor(owner: ConsumerMember, member_id: str) -> ConsumerMember:
     """Return the member that takes a static member's place, with its partitions and its subscription."""
     return replace(owner, id=member_id, epoch=0, previous_epoch=0, assigned=_without_epochs(owner), pending={})
 
@@ -206,10 +208,12 @@ def remove(
     for member_id in member_ids:
         for key in (SessionExpiry, RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout):
             group.timers.cancel(key(member_id))
+    if migration.may_downgrade(store, group, member_ids):
+        return migration.downgrade(store, group, member_ids, why, (call, response))
     names = {name for each in group.members.values() if each.id not in member_ids for name in group.topics_of(each)}
     _, epoch_records = raise_epoch(store, group, names, changed=True)
     records = [*member_tombstones(group.id, member_ids), *orphaned(group, member_ids), *epoch_records]
-    write(store, group, records, why, call, response)
+    return write(store, group, records, why, call, response)
 
 
 def load(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord]) -> None:

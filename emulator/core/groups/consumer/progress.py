@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from koordinator.wire.messages.offsets_topic import GroupMetadataKey
-
 from ...data.group_configs import ASSIGNMENT_INTERVAL, group_value
 from ...timers import RevocationTimeout
 from ..causes import Cause, Reason
@@ -92,8 +90,6 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     if reconciled is not after:
         records.append(current(store, group, reconciled))
         _set_revocation_timeout(group, reconciled)
-    if group.replaced is not None and group.replaced.is_empty:
-        records.insert(0, CoordinatorRecord(GroupMetadataKey(group=group.id), None))
     return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed))
 
 
