@@ -132,9 +132,8 @@ NOT_EMULATED = {
     "share groups and streams groups",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers and loggers (42)",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "regular expressions of topics (42); the upgrade of a classic group with members, "
-    "and classic members in a consumer group, as with `group.consumer.migration.policy=disabled` (69 and 23); "
-    "the preview of release 3.9 (35)",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128); the assignor `uniform` of "
+    "release 3.9 for members with different subscriptions (that of 4.0 is used)",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "eligible leader replicas, which are always empty",
 }
 """The features of each served API that are missing here."""

@@ -32,7 +32,7 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     group.consumer.assignor.offload.enable
     group.coordinator.append.linger.ms group.coordinator.append.max.buffer.size
     group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
-    group.coordinator.rebalance.protocols group.coordinator.threads
+    group.coordinator.threads
     group.share.assignment.interval.ms group.share.assignors group.share.assignor.offload.enable
     group.share.delivery.count.limit group.share.enable group.share.heartbeat.interval.ms
     group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms

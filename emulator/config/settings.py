@@ -166,9 +166,14 @@ class Settings:
         600_000, "The longest time until patterns of a consumer group are resolved again (KIP-848).", lowest=10_000
     )
     group_consumer_migration_policy: str = setting(
-        "bidirectional",
-        "Which conversions between classic and consumer groups are allowed (KIP-848).",
-        choices=("bidirectional", "upgrade", "downgrade", "disabled"),
+        "",
+        "The conversions allowed between classic and consumer groups (KIP-848). Empty: both ways, in 3.9 none.",
+        choices=("", "bidirectional", "upgrade", "downgrade", "disabled"),
+    )
+    group_coordinator_rebalance_protocols: str = setting(
+        "",
+        "The protocols of groups; without consumer, KIP-848 is off. Empty: classic and consumer, in 3.9 classic.",
+        choices=("", "classic", "classic,consumer", "classic,consumer,share", "classic,consumer,streams"),
     )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(

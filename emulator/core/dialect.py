@@ -231,13 +231,28 @@ class Dialect:
     """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
     (`CurrentAssignmentBuilder`)."""
 
-    serves_consumer_groups: bool = True
-    """Whether the consumer protocol is on (KIP-848). In 3.9 it is a preview, off by default: 35
-    (`group.coordinator.rebalance.protocols`)."""
+    consumer_groups_are_a_preview: bool = False
+    """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
+    groups have no configs. Before 4.0 (KIP-848)."""
+
+    consumer_members_leave_by_leave_group: bool = True
+    """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before: 25
+    (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
+
+    consumer_joins_may_lack_topics: bool = True
+    """Whether a member may join a consumer group without topics. Since 4.0; before: 42, and an empty member id is
+    noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
+
+    describes_missing_groups: bool = True
+    """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
 
     new_patterns_keep_epoch: bool = True
     """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
     it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
+
+    pending_partitions_may_stay: bool = True
+    """Whether a member whose next target has partitions that it was to give up takes them back at once. Before 4.0 with
+    the next heartbeat (`CurrentAssignmentBuilder`)."""
 
     extra_partition_stays: bool = True
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
@@ -379,8 +394,12 @@ KAFKA_4_0 = replace(
 )
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
-    serves_consumer_groups=False,
+    consumer_groups_are_a_preview=True,
+    consumer_members_leave_by_leave_group=False,
+    consumer_joins_may_lack_topics=False,
+    describes_missing_groups=False,
     extra_partition_stays=False,
+    pending_partitions_may_stay=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
     failed_fetch_has_null_records=True,

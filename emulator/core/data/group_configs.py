@@ -35,7 +35,7 @@ def group_keys(settings: Settings) -> dict[str, ConfigKey]:
         ConfigKey(name, ConfigType.INT, str(getattr(defaults, attribute(f"group.{name}"))), f"group.{name}")
         for name in names
     )
-    return {key.name: key for key in keys} if dialect.serves_consumer_groups else {}
+    return {} if dialect.consumer_groups_are_a_preview else {key.name: key for key in keys}
 
 
 def group_value(cluster: ClusterState, group_id: str, name: str) -> int:

@@ -22,6 +22,7 @@ from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import next_state
 from .consumer.group import ConsumerGroup
 from .consumer.records import group_tombstones
+from .group import CONSUMER
 from .pending_writes import (
     AssignmentStored,
     GroupDeleted,
@@ -76,6 +77,18 @@ class GroupStore:
         self._out: list[Effect] = []
         self._touched: dict[Group, int] = {}
         self._token = 0
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Whether the consumer protocol is on (KIP-848)."""
+        named = self.settings.group_coordinator_rebalance_protocols
+        return CONSUMER in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
+
+    @property
+    def migration_policy(self) -> str:
+        """The value of `group.consumer.migration.policy`, or the release's default."""
+        default = "disabled" if self.dialect.consumer_groups_are_a_preview else "bidirectional"
+        return self.settings.group_consumer_migration_policy or default
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""

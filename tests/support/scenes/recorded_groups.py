@@ -16,6 +16,7 @@ from uuid import UUID
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Reply
+from koordinator.emulator.core.groups.consumer.member import LEAVING_EPOCH
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.wire.apis import REQUEST_KEYS
@@ -47,6 +48,21 @@ class History:
     kind: str
     steps: list[tuple[JSON, JSON]]
     batches: list[list[CoordinatorRecord]]
+
+    @property
+    def has_mixed_subscriptions(self) -> bool:
+        """Whether two members subscribe to different topics at one time."""
+        names: dict[str, frozenset[str]] = {}
+        for request, answer in self.steps:
+            if "describe" in request or answer["c"]:
+                continue
+            if request["e"] == LEAVING_EPOCH:
+                names.pop(request["m"], None)
+            elif request.get("names") is not None:
+                names[request["m"]] = frozenset(request["names"])
+            if len(set(names.values())) > 1:
+                return True
+        return False
 
 
 @dataclass(frozen=True)
@@ -140,7 +156,12 @@ class Player:
     """A coordinator with the topics of a recording."""
 
     def __init__(self, recording: Recording) -> None:
-        values = {"kafka.version": recording.release[:3], "group.consumer.assignment.interval.ms": 0}
+        values = {
+            "kafka.version": recording.release[:3],
+            "group.coordinator.new.enable": True,
+            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.consumer.assignment.interval.ms": 0,
+        }
         settings, _ = Settings.of("fast", values)
         ids = iter([topic_id for _, _, topic_id in recording.topics])
         cluster = ClusterState("recorded", settings, lambda: next(ids))

@@ -89,7 +89,7 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
     if status is not Error.NONE:
         return store.reply(call, LeaveGroupResponse(error_code=status))
     group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup) and store.dialect.serves_consumer_groups:
+    if isinstance(group, ConsumerGroup):
         return consumer_membership.leave_group(store, group, call, request)
     if not isinstance(group, ClassicGroup):
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)

@@ -50,7 +50,7 @@ def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroup
 
 
 def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
-    if store.settings.group_consumer_migration_policy == migration.DISABLED:
+    if store.migration_policy == migration.DISABLED:
         raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     member_id = request.member_id or store.new_consumer_member_id()
     membership.check_capacity(store, group, member_id)

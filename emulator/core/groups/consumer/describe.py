@@ -33,14 +33,16 @@ def describe_groups(store: GroupStore, now: int, call: Call, request: wire.Consu
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wire.DescribedConsumerGroup:
     error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
-    if not store.dialect.serves_consumer_groups:
+    if not store.serves_consumer_groups:
         error = Error.UNSUPPORTED_VERSION
     group = store.find(now, group_id) if error is Error.NONE else None
     if not isinstance(group, ConsumerGroup) or not store.is_visible(group):
         message = None
         if error is Error.NONE:
             error = Error.GROUP_ID_NOT_FOUND
-            message = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
+            if store.dialect.describes_missing_groups:
+                kind = "not found" if group is None else "is not a consumer group"
+                message = f"Group {group_id} {kind}."
         return wire.DescribedConsumerGroup(error_code=error, error_message=message, group_id=group_id)
     return wire.DescribedConsumerGroup(
         group_id=group_id,

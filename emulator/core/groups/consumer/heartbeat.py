@@ -48,7 +48,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
 
 
 def _check_protocol(store: GroupStore) -> None:
-    if not store.dialect.serves_consumer_groups:
+    if not store.serves_consumer_groups:
         raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
 
 
@@ -60,11 +60,13 @@ def _check_status(store: GroupStore, group_id: str) -> None:
 
 def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a combination of fields that is never valid; the order of the checks is visible."""
-    epoch, joins = request.member_epoch, request.member_epoch == JOINING_EPOCH
+    epoch, joins, dialect = request.member_epoch, request.member_epoch == JOINING_EPOCH, store.dialect
     needs_id = call.api_version >= CLIENT_IDS_SINCE or epoch > 0 or epoch == LEAVING_EPOCH
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    no_member_id, late = not request.member_id.strip(), not dialect.consumer_joins_may_lack_topics
+    no_topics = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
     problems = (
-        (needs_id and not request.member_id.strip(), "MemberId can't be empty."),
+        (needs_id and no_member_id and not late, "MemberId can't be empty."),
         (not request.group_id.strip(), "GroupId can't be empty."),
         (_is_blank(request.instance_id), "InstanceId can't be empty."),
         (_is_blank(request.rack_id), "RackId can't be empty."),
@@ -73,10 +75,9 @@ def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeart
             joins and (request.topic_partitions is None or len(request.topic_partitions) > 0),
             "TopicPartitions must be empty when (re-)joining.",
         ),
-        (
-            joins and names is None and regex is None,
-            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
-        ),
+        (joins and late and not names, "SubscribedTopicNames must be set in first request."),
+        (joins and names is None and regex is None, no_topics),
+        (late and no_member_id and not joins, "MemberId can't be empty."),
         (epoch == STATIC_LEAVING_EPOCH and request.instance_id is None, "InstanceId can't be null."),
         (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
     )

@@ -183,6 +183,8 @@ def leave_group(store: GroupStore, group: ConsumerGroup, call: Call, request: Le
                 check_instance(group, member_id, instance_id)
             elif member_id not in group.members:
                 raise unknown_member(group, member_id)
+            if group.members[member_id].classic is None and not store.dialect.consumer_members_leave_by_leave_group:
+                raise unknown_member(group, member_id)
             left[member_id] = None
         except RefusedError as refusal:
             error = refusal.error

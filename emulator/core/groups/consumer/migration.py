@@ -100,7 +100,7 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
 
 def _check_upgrade(store: GroupStore, classic: ClassicGroup) -> None:
     settings = store.settings
-    if settings.group_consumer_migration_policy not in (UPGRADE, BIDIRECTIONAL):
+    if store.migration_policy not in (UPGRADE, BIDIRECTIONAL):
         raise _cannot_upgrade(classic, "online upgrade is disabled.")
     if classic.protocol_type != CONSUMER:
         raise _cannot_upgrade(classic, "the group does not use the consumer embedded protocol.")
@@ -163,7 +163,7 @@ def may_downgrade(store: GroupStore, group: ConsumerGroup, leaving: Collection[s
         is_last
         and len(staying) + joining > 0
         and all(member.classic is not None for member in staying)
-        and store.settings.group_consumer_migration_policy in (DOWNGRADE, BIDIRECTIONAL)
+        and store.migration_policy in (DOWNGRADE, BIDIRECTIONAL)
         and len(staying) + joining <= store.settings.group_max_size
     )
 

@@ -84,6 +84,7 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         shrinks=changed and at_once,
         skips_unsubscribed=at_once,
         revoked_epoch_rises=store.dialect.revocation_raises_epoch,
+        keeps_pending=store.dialect.pending_partitions_may_stay,
     )
     reconciled = reconcile(after, situation)
     records += [*epoch_records, *target_records]

@@ -88,6 +88,7 @@ class Situation(NamedTuple):
     shrinks: bool
     skips_unsubscribed: bool = True
     revoked_epoch_rises: bool = False
+    keeps_pending: bool = True
 
 
 def reconcile(member: ConsumerMember, now: Situation) -> ConsumerMember:
@@ -125,7 +126,8 @@ def _advance(member: ConsumerMember, now: Situation, epoch: int | None = None) -
     for topic in dict.fromkeys([*now.target, *member.assigned]):
         is_subscribed = topic in now.subscribed or not now.skips_unsubscribed
         target = now.target.get(topic, ()) if is_subscribed else ()
-        assigned, own = member.assigned.get(topic, {}), member.pending.get(topic, {})
+        assigned = member.assigned.get(topic, {})
+        own = member.pending.get(topic, {}) if now.keeps_pending else {}
         kept = {partition: at for partition, at in assigned.items() if partition in target}
         _put(keep, topic, kept)
         _put(revoke, topic, {partition: at for partition, at in assigned.items() if partition not in kept})
