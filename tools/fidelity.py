@@ -132,8 +132,8 @@ NOT_EMULATED = {
     "share groups and streams groups",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers and loggers (42)",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128); the assignor `uniform` of "
-    "release 3.9 for members with different subscriptions (that of 4.0 is used)",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128); the assignor `uniform` "
+    "of release 3.9 for members with different subscriptions (that of 4.0 is used)",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "eligible leader replicas, which are always empty",
 }
 """The features of each served API that are missing here."""

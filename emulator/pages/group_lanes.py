@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import REMOVAL_CAUSES
 from ..verify.rebalances import PREPARING
-from .lane import Barrier, Lane, Span
+from .lane import NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (
     action_text,
@@ -36,6 +36,7 @@ from .texts import (
     subject_of,
     summary,
     timer_text,
+    why,
 )
 
 if TYPE_CHECKING:
@@ -45,13 +46,10 @@ if TYPE_CHECKING:
 
     Row = list[Any]
 
-MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"})
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "ConsumerGroupHeartbeat", "OffsetCommit", "LeaveGroup"})
 
 UUID_OF_MEMBER = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """The end of a member id, after the client id or instance id."""
-
-NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
-"""Errors after which a client gives up its partitions."""
 
 
 class GroupLanes:
@@ -106,6 +104,8 @@ class GroupLanes:
             case "state":
                 self._state(at, line)
                 return None
+            case "reconciliation":
+                return self._reconciliation(at, line)
             case "avoided_static":
                 return self._avoided_rebalance(at, line)
             case "timer":
@@ -266,6 +266,8 @@ class GroupLanes:
                 self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
             case "SyncGroup" if error == "REBALANCE_IN_PROGRESS" and lane.state == "syncing":
                 self._become(lane, at, "unjoined")
+            case "ConsumerGroupHeartbeat" if error is None:
+                self._rows.append(["heartbeat", at, lane.index])
             case "Heartbeat" if error is None:
                 self._rows.append(["heartbeat", at, lane.index])
                 if lane.state in {None, "away"}:
@@ -315,11 +317,21 @@ class GroupLanes:
                 self._replaced(lane, at, line)
         return lane
 
+    def _reconciliation(self, at: int, line: Line) -> Lane | None:
+        """Take a step of a member of a consumer group; it keeps partitions until it has given them up."""
+        lane = self._lane_of(line)
+        if lane is not None:
+            body = line["body"]
+            lane.member_id, lane.is_member = line["member_id"], True
+            self._become(lane, at, STEP_STATES.get(line.get("change", ""), "stable"))
+            self._own(lane, [*partition_names(body["assigned"]), *partition_names(body["revoking"])], at, line)
+        return lane
+
     def _removed(self, lane: Lane, at: int, line: Line) -> None:
         is_former = line.get("member_id") in lane.former
         if is_former:
             lane.former.discard(line.get("member_id", ""))
-            self._mark(at, lane, "removed", f"the former process is removed: {_why(line)}")
+            self._mark(at, lane, "removed", f"the former process is removed: {why(line)}")
             self.story.removed(at, line, lane)
         elif lane.member_id in {None, line.get("member_id")}:
             self._leaves(lane, at, line, is_removal=line.get("cause") in REMOVAL_CAUSES)
@@ -341,7 +353,7 @@ class GroupLanes:
     def _leaves(self, lane: Lane, at: int, line: Line, *, is_removal: bool) -> None:
         lane.is_member = False
         lane.actions.append((at, line.get("cause") or ""))
-        self._mark(at, lane, "removed" if is_removal else "left", _why(line))
+        self._mark(at, lane, "removed" if is_removal else "left", why(line))
         if is_removal:
             self.story.removed(at, line, lane)
         self._become(lane, at, "removed" if is_removal else None)
@@ -433,17 +445,3 @@ class GroupLanes:
         """Revoke the partitions of an eager consumer before its join; a cooperative one keeps them."""
         if not lane.is_cooperative:
             self._own(lane, (), at, line)
-
-
-def call_of(line: Line) -> tuple[Any, ...]:
-    """Return the key of a call, equal for its request and response."""
-    return line.get("node"), line.get("conn_id"), line.get("correlation_id")
-
-
-def connection_of(line: Line) -> tuple[Any, ...]:
-    """Return the node and the number of a line's connection."""
-    return line.get("node"), line.get("conn_id")
-
-
-def _why(line: Line) -> str:
-    return line.get("reason") or line.get("cause") or ""

@@ -30,18 +30,19 @@ class Members:
         self._cluster = cluster
         self.all: list[Consumer] = []
 
-    def join(self, instance_id: str | None = None) -> Consumer:
-        """Start a consumer of topic t."""
+    def join(self, instance_id: str | None = None, *, protocol: str = "consumer", topics: str = "t") -> Consumer:
+        """Start a consumer of topic t, or of a pattern, with one of the two protocols."""
         settings = {
             "bootstrap.servers": self._cluster.bootstrap_servers,
             "group.id": "g",
-            "group.protocol": "consumer",
+            "group.protocol": protocol,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
         }
-        consumer = Consumer({**settings, **({"group.instance.id": instance_id} if instance_id else {})})
+        classic = {"heartbeat.interval.ms": 100, "session.timeout.ms": 6_000} if protocol == "classic" else {}
+        consumer = Consumer({**settings, **classic, **({"group.instance.id": instance_id} if instance_id else {})})
         self.all.append(consumer)
-        consumer.subscribe(["t"])
+        consumer.subscribe([topics])
         return consumer
 
     def leave(self, consumer: Consumer) -> None:
@@ -109,4 +110,61 @@ def test_the_clock_of_a_consumer_group_can_be_advanced(koordinator: Cluster, mem
     group = koordinator.group("g")
     (fired,) = group.advance(60, keep_alive="none")
     assert fired.kind == "session"
-    assert (group.state, group.members) == ("Dead", [])
+    assert (group.state, group.members) == ("Empty", [])
+
+
+def test_the_handle_shows_epochs_targets_and_owners(koordinator: Cluster, members: Members) -> None:
+    first = members.join()
+    members.wait_until(lambda: len(assigned(first)) == 4)
+    group = koordinator.group("g").wait_stable(members=1, owned="all")
+    assert (group.type, group.epoch, group.generation, group.protocol) == ("consumer", 2, 2, "uniform")
+    (member,) = group.members
+    assert (member.type, member.epoch) == ("consumer", 2)
+    assert member.assignment == member.target == {"t": [0, 1, 2, 3]}
+    group.assert_owned_exactly_once()
+    with group.expect_rebalance("member_join") as expected:
+        second = members.join()
+        members.wait_until(lambda: len(assigned(first)) == len(assigned(second)) == 2)
+    assert (expected.rebalance.generation_before, expected.rebalance.generation) == (2, 3)
+    group.wait_stable(members=2, after_generation=2).evict(group.members[0].member_id)
+    members.wait_until(lambda: group.generation > 4 and len(assigned(first)) == len(assigned(second)) == 2)
+    group.wait_stable(members=2)
+
+
+def test_a_fenced_static_consumer_is_replaced(koordinator: Cluster, members: Members) -> None:
+    first = members.join("i1")
+    members.wait_until(lambda: len(assigned(first)) == 4)
+    group = koordinator.group("g")
+    group.fence("i1")
+    (successor,) = group.members
+    assert successor.member_id.endswith("-successor")
+    assert successor.assignment == {"t": [0, 1, 2, 3]}
+
+
+def test_a_pattern_is_resolved_and_sees_new_topics(koordinator: Cluster, members: Members) -> None:
+    pytest.importorskip("re2", reason="google-re2 is not installed: koordinator[patterns]")
+    koordinator.create_topic("x-a", 2)
+    consumer = members.join(topics="^x-.*")
+    members.wait_until(lambda: len(assigned(consumer)) == 2)
+    koordinator.create_topic("x-b", 1)
+    koordinator.group("g").advance(11)
+    members.wait_until(lambda: len(consumer.assignment()) == 3)
+
+
+@pytest.mark.parametrize("there", ["consumer", "classic"])
+def test_a_rolling_change_of_the_protocol_keeps_every_partition_owned(
+    koordinator: Cluster, members: Members, there: str
+) -> None:
+    here = "classic" if there == "consumer" else "consumer"
+    group = koordinator.group("g")
+    olds = [members.join(protocol=here) for _ in range(2)]
+    members.wait_until(lambda: all(len(assigned(each)) == 2 for each in olds))
+    assert group.type == here
+    for old in olds:
+        members.join(protocol=there)
+        members.wait_until(lambda: [len(assigned(each)) > 0 for each in members.all].count(True) == 3)
+        members.leave(old)
+        members.wait_until(lambda: sum(len(assigned(each)) for each in members.all) == 4)
+    members.wait_until(lambda: sorted(len(assigned(each)) for each in members.all) == [2, 2])
+    group.wait_stable(members=2, owned="all")
+    assert group.type == there
