@@ -211,9 +211,8 @@ def summary(line: Line) -> str:
             return f"{spaced(str(get('change')))}{generation} · {_step_text(line)}"
         case "transaction":
             partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
-            return f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}".rstrip(
-                " ·"
-            )
+            text = f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}"
+            return text.rstrip(" ·")
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
         case "avoided_static":
