@@ -62,7 +62,6 @@ REBALANCE_CAUSES = {
     "pending_expired": "a new member did not return with its id within its session timeout",
     "topic_change": "a subscribed topic was created, deleted or extended (KIP-848)",
     "revocation_timeout": "a member did not give partitions up within its rebalance timeout (KIP-848)",
-    "group_upgrade": "a classic group became a consumer group (KIP-848)",
     "sync_timeout": "a member did not send SyncGroup within the rebalance timeout",
     "protocol_change": "a static member's return changes the selected protocol",
     "over_capacity": "a loaded group has more members than group.max.size",
