@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from koordinator.client.connection import Deadline
+from koordinator.client.admin import Admin
+from koordinator.client.connection import Address, Deadline
+from koordinator.client.groups import describe_groups
+from koordinator.client.members import remove_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,3 +171,16 @@ def test_a_rolling_change_of_the_protocol_keeps_every_partition_owned(
     members.wait_until(lambda: sorted(len(assigned(each)) for each in members.all) == [2, 2])
     group.wait_stable(members=2, owned="all")
     assert group.type == there
+
+
+def test_the_command_line_describes_the_group_and_removes_its_members(koordinator: Cluster, members: Members) -> None:
+    first = members.join()
+    members.wait_until(lambda: len(assigned(first)) == 4)
+    host, _, port = koordinator.bootstrap_servers.rpartition(":")
+    with Admin((Address(host, int(port)),), WAIT_S, "1") as admin:
+        (group,) = describe_groups(admin, ["g"]).successes
+        assert (group.state, group.protocol, group.protocol_type) == ("Stable", "uniform", "consumer")
+        (member,) = group.members
+        assert member.assignment == {"t": (0, 1, 2, 3)}
+        remove_members(admin, "g", None)
+    assert koordinator.group("g").members == []
