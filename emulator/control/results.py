@@ -349,8 +349,9 @@ class LockstepRound:
 class PuppetInfo:
     """A puppet at one moment.
 
-    `state` is out, joining, joined (SyncGroup is still to be sent), syncing, stable, leaving or failed. `assignment`
-    are its partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself.
+    `state` is out, joining, joined (SyncGroup is still to be sent), syncing, reconciling (the assignment is still to be
+    acknowledged, KIP-848), stable, leaving or failed. `generation` is also the epoch of a member. `assignment` are its
+    partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself.
     `waits_for` is the API of its pending request, `error` the error of the last response; both may be None.
     """
 
@@ -359,6 +360,7 @@ class PuppetInfo:
     client_id: str
     instance_id: str | None
     protocol_type: str
+    group_protocol: str
     behaviour: dict[str, object]
     state: str
     member_id: str

@@ -6,7 +6,6 @@ Effects leave the core, and groups change state, only through the methods below.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from .causes import Cause, Reason
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import next_state
 from .consumer.group import ConsumerGroup
+from .consumer.member import member_id_of
 from .consumer.records import group_tombstones
 from .group import CONSUMER
 from .pending_writes import (
@@ -365,8 +365,8 @@ class GroupStore:
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
 
     def new_consumer_member_id(self) -> str:
-        """Return a UUID as 22 characters, as Kafka makes the ids of members that bring none."""
-        return urlsafe_b64encode(self._new_uuid().bytes).decode().rstrip("=")
+        """Return the id of a member that brings none."""
+        return member_id_of(self._new_uuid())
 
     def new_member_id(self, prefix: str) -> str:
         """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -25,6 +26,11 @@ NO_EPOCH = -1
 
 Partitions = dict[UUID, dict[int, int]]
 """By topic id and partition, the epoch at which the member got it (KIP-1251)."""
+
+
+def member_id_of(uuid: UUID) -> str:
+    """Return a UUID as 22 characters, as Kafka and its clients make member ids (KIP-1082)."""
+    return urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
