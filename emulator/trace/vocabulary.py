@@ -145,6 +145,8 @@ CHECKS = {
     "C08": "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
     "C09": "fatal errors are not asked for again and again without a pause",
     "C10": "what was consumed is committed before it is revoked, if the member commits automatically",
+    "C11": "consumer group: an error is followed by everything again, a lost membership by a join",
+    "C12": "consumer group: a heartbeat has the epoch of the latest response",
 }
 """The client checks, with their titles."""
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from scenes.puppet_scene import PuppetScene
 
+from koordinator.emulator.verify.conformance import SERVER_CHECKS, conformance
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
 INTERVAL_MS, SESSION_MS, REVOKE_MS = 5_000, 45_000, 30_000
@@ -205,6 +207,37 @@ def test_a_puppet_follows_a_coordinator_that_moves_with_a_full_heartbeat() -> No
     told = scene.describe("one")
     assert (told.state, told.member_id, told.generation) == ("stable", member_id, 2)
     assert scene.coordinator(3 - coordinator)[1] == 3 - coordinator
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "failed"),
+    [
+        ("healthy", set()),
+        ({"kind": "straggler", "delay_s": 8}, set()),
+        ("never_revokes", set()),
+        ({"kind": "flapping", "every_s": 20}, set()),
+        ({"kind": "duplicate_instance_id", "restart_s": 5}, set()),
+        ("silent", {"C04"}),
+    ],
+)
+def test_only_silent_puppets_fail_a_check(behaviour: str | dict[str, object], failed: set[str]) -> None:
+    scene = ConsumerScene(nodes=2)
+    scene.member("one", instance_id="i1")
+    scene.member("two", behaviour=behaviour, instance_id="i1" if "duplicate" in str(behaviour) else None)
+    scene.member("three")
+    for _ in range(60):
+        # the wall clock moves once per call
+        scene.wait(1_000)
+    scene.do(scene.runtime.move_coordinator, "g", 3 - scene.coordinator(1)[1])
+    scene.perform("one", "leave", temporarily=True)
+    scene.wait(60_000)
+    trace = GroupTrace(scene.trace.events(), "g")
+    clients = {each.id: each.status for each in conformance(trace)}
+    servers = {check: judge(trace).status for check, (_, judge) in SERVER_CHECKS.items()}
+    assert {check for check, status in {**clients, **servers}.items() if status == "fail"} == failed
+    assert {
+        check for check in ("C04", "C06", "C11", "C12", "S11", "S12") if {**clients, **servers}[check] != "pass"
+    } == (failed)
 
 
 @pytest.mark.parametrize(
