@@ -218,7 +218,7 @@ class ClockAdvance:
         runtime = self._runtime
         if runtime.heartbeat_sender is None or runtime.interceptor is not None or self._keeps_session is no_member:
             return set()
-        if not isinstance(group, ClassicGroup) or group.state is not ClassicGroupState.STABLE:
+        if not _has_quiet_heartbeats(group, runtime.cluster.topics_version):
             return set()
         return runtime.heartbeat_sender.heartbeating_members(
             self._group_id, group.generation
@@ -238,6 +238,15 @@ class ClockAdvance:
             return False
         overrides.extend_phases(group, expired, to)
         return True
+
+
+def _has_quiet_heartbeats(group: Group, topics_version: int) -> bool:
+    """Return whether heartbeats change nothing but sessions: in a consumer group they also notice changed topics."""
+    is_stable = group.state_name == ClassicGroupState.STABLE.value
+    if isinstance(group, ConsumerGroup):
+        has_patterns = any(member.regex for member in group.members.values())
+        return is_stable and group.topics_seen == topics_version and not has_patterns
+    return is_stable
 
 
 def is_awaited(group: Group, member: Member) -> bool:
