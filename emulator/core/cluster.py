@@ -29,7 +29,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
-from .data.topic_rules import refuse_assignment, refuse_shape
+from .data.topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
@@ -304,18 +304,13 @@ class ClusterState:
         found = self.topic(topic)
         return found.log(partition) if found else None
 
-    @staticmethod
-    def refuse_hidden_topic(name: str) -> Refusal:
-        """Return the refusal of any change to a hidden topic: 17."""
-        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
-
     def refuse_topic(self, name: str) -> Refusal | None:
         """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
         problem = illegal_name(name)
         if problem is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
-            return self.refuse_hidden_topic(name)
+            return refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         staged = {_metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
@@ -324,11 +319,6 @@ class ClusterState:
             problem = f"Topic '{name}' collides with existing topic: {other}"
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         return None
-
-    def batch_bytes_max(self, topic: Topic) -> int:
-        """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
-        own = topic.configs.get("max.message.bytes")
-        return self.settings.message_max_bytes if own is None else int(own)
 
     def partitions_or_default(self, partitions: int) -> int:
         """Return `partitions`, or `num.partitions` for -1."""
