@@ -173,6 +173,37 @@ def test_a_rolling_change_of_the_protocol_keeps_every_partition_owned(
     assert group.type == there
 
 
+def test_nobody_gets_a_partition_before_a_slow_member_has_given_it_up(koordinator: Cluster, members: Members) -> None:
+    slow = members.join()
+    members.wait_until(lambda: len(assigned(slow)) == 4)
+    members.all.remove(slow)
+    other, group = members.join(), koordinator.group("g")
+    # the callback of a revocation runs in poll, and `slow` is not polled
+    members.wait_until(lambda: any(member.pending_revocation for member in group.members))
+    assert group.state == "Reconciling"
+    assert (len(assigned(slow)), len(assigned(other))) == (4, 0)
+    members.all.append(slow)
+    members.wait_until(lambda: len(assigned(slow)) == len(assigned(other)) == 2)
+    group.wait_stable(members=2, owned="all").assert_owned_exactly_once()
+
+
+@pytest.mark.koordinator(topics={"t": 4}, config=SETTINGS, brokers=2)
+def test_nobody_rejoins_when_the_coordinator_moves(koordinator: Cluster, members: Members) -> None:
+    both = [members.join() for _ in range(2)]
+    members.wait_until(lambda: all(len(assigned(each)) == 2 for each in both))
+    group = koordinator.group("g").wait_stable(members=2)
+    before, epoch = [assigned(each) for each in both], group.epoch
+    coordinator = koordinator.coordinator("g")
+    assert coordinator is not None
+    koordinator.move_coordinator("g", to=coordinator.id % 2 + 1)
+    for consumer in both:
+        consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+    assert (group.epoch, [assigned(each) for each in both]) == (epoch, before)
+    members.leave(both[1])
+    members.wait_until(lambda: len(assigned(both[0])) == 4)
+    assert group.epoch == epoch + 1
+
+
 def test_the_command_line_describes_the_group_and_removes_its_members(koordinator: Cluster, members: Members) -> None:
     first = members.join()
     members.wait_until(lambda: len(assigned(first)) == 4)

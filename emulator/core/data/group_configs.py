@@ -28,12 +28,12 @@ ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
 def group_keys(settings: Settings) -> dict[str, ConfigKey]:
     """Return the configs of a group by name; none if the release has no consumer groups."""
     dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
-    names = [ASSIGNMENT_INTERVAL] if dialect.spaces_assignments else []
-    names += [HEARTBEAT_INTERVAL, SESSION_TIMEOUT]
+    lowest = {ASSIGNMENT_INTERVAL: 0} if dialect.spaces_assignments else {}
+    lowest |= {HEARTBEAT_INTERVAL: 1, SESSION_TIMEOUT: 1}
     defaults = type(settings)()
     keys = (
-        ConfigKey(name, ConfigType.INT, str(getattr(defaults, attribute(f"group.{name}"))), f"group.{name}")
-        for name in names
+        ConfigKey(name, ConfigType.INT, str(getattr(defaults, attribute(f"group.{name}"))), f"group.{name}", minimum)
+        for name, minimum in lowest.items()
     )
     return {} if dialect.consumer_groups_are_a_preview else {key.name: key for key in keys}
 
