@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..verify.group_trace import HEARTBEAT
 from .texts import listed
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 COOPERATIVE = re.compile("cooperative|compatible|sessioned")
 """Names of protocols that keep partitions during a rebalance (KIP-429, KIP-415)."""
+
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", HEARTBEAT, "OffsetCommit", "LeaveGroup"})
+"""The APIs whose requests name their sender as a member."""
 
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH"})
 """Errors after which a client gives up its partitions."""

@@ -105,6 +105,19 @@ def is_error(line: Line) -> bool:
     )
 
 
+def level_of(line: Line) -> str:
+    """Return the level of a line among the events of a page, which decides its colour."""
+    if is_error(line):
+        return "bad"
+    if line["kind"] == "state":
+        return f"state k-{line.get('state_to')}"
+    if line["kind"] == "avoided_static":
+        return "good"
+    if line.get("rule_id") or is_test_action(line) or line["kind"] == "timer":
+        return "test"
+    return "notice" if line.get("error") else "plain"
+
+
 def is_routine(line: Line) -> bool:
     """Return whether a line is routine traffic, which says nothing about the group."""
     if line.get("error") or line.get("rule_id") or line.get("synthetic"):

@@ -125,12 +125,12 @@ def released_first(trace: GroupTrace) -> Observations:
     """Check that a partition has one member at a time, and another one only after its release (S11).
 
     A member releases a partition with its acknowledgement, or when it is removed; until then it holds the partition,
-    assigned or pending revocation.
+    assigned or pending revocation. A topic that was deleted and created again has other partitions of the same names.
     """
     observations = Observations()
     holders: dict[Partition, Line] = {}
-    for line in trace.lines:
-        if _forgets(line):
+    for line in trace.group_lines:
+        if _forgets(line) or (line["kind"] == "state" and line.get("cause") == "topic_change"):
             holders.clear()
         elif line["kind"] == "member" and line.get("change") in ("removed", "replaced"):
             _release(holders, line["member_id"])
@@ -158,7 +158,7 @@ def epochs_rise(trace: GroupTrace) -> Observations:
     observations = Observations()
     target: Line | None = None
     steps: dict[str, Line] = {}
-    for line in trace.lines:
+    for line in trace.group_lines:
         if _forgets(line):
             target, steps = None, {}
         elif line["kind"] == "target":
@@ -183,9 +183,7 @@ def epochs_rise(trace: GroupTrace) -> Observations:
 
 
 def _forgets(line: Line) -> bool:
-    """Return whether owners and epochs are unknown after a line; a topic created again has other partitions."""
-    is_deletion = line.get("api") == "DeleteTopics" or line.get("verb") == "delete_topic"
-    return is_deletion or (line["kind"] == "state" and line.get("cause") in FORGETTING)
+    return line["kind"] == "state" and line.get("cause") in FORGETTING
 
 
 def _partitions(by_topic: Mapping[str, list[int]]) -> set[Partition]:

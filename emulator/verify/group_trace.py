@@ -209,6 +209,11 @@ class GroupTrace:
         return [line for line in self.group_lines if line["kind"] == "state"]
 
     @lazy
+    def targets(self) -> list[Line]:
+        """The targets of a consumer group."""
+        return [line for line in self.group_lines if line["kind"] == "target"]
+
+    @lazy
     def member_changes(self) -> dict[str, list[Line]]:
         """The lines in which each member was added, removed, replaced, or given an id."""
         changes: dict[str, list[Line]] = defaultdict(list)

@@ -131,7 +131,7 @@ def rebalance_of(trace: GroupTrace, lines: Round, joined: list[list[Exchange]]) 
         generation_before=int(start["generation"]),
         generation=lines.generation,
         members=tuple(
-            dict.fromkeys(trace.label(member_id) for member_id in member_ids(joined) or _targets(trace, lines))
+            dict.fromkeys(trace.label(member_id) for member_id in member_ids(joined) or target_of(trace, lines))
         ),
         straggler=late,
         straggler_wait_ms=None if wait_us is None else wait_us / 1000,
@@ -167,16 +167,9 @@ def member_ids(joined: list[list[Exchange]]) -> list[str]:
     return next(filter(None, lists), list(dict.fromkeys(exchange.member_id for exchange in by_seq)))
 
 
-def _targets(trace: GroupTrace, lines: Round) -> list[str]:
-    """Return the members of a consumer group that the target of a rebalance names."""
-    return next(
-        (
-            list(line["body"]["assignments"])
-            for line in trace.group_lines
-            if line["kind"] == "target" and line["generation"] == lines.generation
-        ),
-        [],
-    )
+def target_of(trace: GroupTrace, lines: Round) -> dict[str, dict[str, list[int]]]:
+    """Return the target of a rebalance of a consumer group, by member id; empty for a classic group."""
+    return next((line["body"]["assignments"] for line in trace.targets if line["generation"] == lines.generation), {})
 
 
 def straggler(

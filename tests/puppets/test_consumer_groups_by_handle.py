@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Simulation
+from koordinator.emulator.pages.lanes import lanes_of
 from koordinator.handles.timeline import timeline
 
 if TYPE_CHECKING:
@@ -113,3 +114,28 @@ def test_the_timeline_shows_the_steps_of_members_by_client(cluster: Cluster, gro
     places = [shown.find(step) for step in steps]
     assert places == sorted(places)
     assert -1 not in places
+
+
+def test_the_pages_have_the_steps_as_spans_and_each_rebalance_as_a_sentence(cluster: Cluster, group: Group) -> None:
+    group.puppets["a"].sync()
+    group.wait_stable(members=2)
+    lanes = lanes_of(cluster.trace())["svc"]
+    assert {name: [span.state for span in lane.spans] for name, lane in lanes.lanes.items()} == {
+        "a": ["joining", "stable", "revoking", "stable"],
+        "b": ["joining", "syncing", "stable"],
+    }
+    (second,) = [row for row in lanes.take() if row[0] == "story" and "(b)" in row[3]]
+    assert second[3] == "a new member joins (b): generation 3, in 200 ms"
+    assert second[4].endswith("→ b, after 200 ms without an owner. 2 partitions continued without a pause.")
+
+
+def test_the_pages_keep_the_lane_of_a_static_member_that_returns(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    static = group.puppet("s", group_protocol="consumer", instance_id="i1").join()
+    static.leave(temporarily=True).join()
+    group.wait_stable(members=1)
+    lanes = lanes_of(cluster.trace())["svc"]
+    assert {name: [span.state for span in lane.spans] for name, lane in lanes.lanes.items()} == {
+        "i1": ["joining", "stable", "away", "joining", "stable"]
+    }
+    assert "i1 left for a while" in [row[3] for row in lanes.take() if row[0] == "story"]
