@@ -23,7 +23,7 @@ import fidelity
 import http_pages
 from clients import error_reactions
 from clients.consumers import KINDS
-from scenes import cookbook
+from scenes import cookbook, rebalance_costs
 from tables import table
 
 from koordinator.cli.serve import serve
@@ -230,6 +230,7 @@ def group_states_diagram() -> str:
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
+    "consumer-groups.md": {"costs": rebalance_costs.costs_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
     "fidelity.md": {
         "brokers": fidelity.brokers_table,

@@ -63,6 +63,8 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.DESCRIBE_PRODUCERS: ("none", "0", "0", "0", "0"),
     ApiKey.DESCRIBE_TRANSACTIONS: ("none", "none", "0", "0", "0"),
     ApiKey.LIST_TRANSACTIONS: ("none", "none", "0-1", "0-1", "0-2"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("none", "none", "0", "0-1", "0-1"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ("none", "none", "0", "0-1", "0-1"),
     ApiKey.LIST_CONFIG_RESOURCES: ("none", "none", "0", "0", "0-1"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("none", "none", "0", "0", "0"),
 }

@@ -19,47 +19,13 @@ from koordinator.wire.versions import Versions
 
 from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
 from .groups.classic.hash_order import java_order, scala_order
+from .write_errors import new_write_error, old_group_write_error, old_offset_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..config.settings import Settings
     from .groups.classic.group import NameOrder
-
-
-def new_write_error(error: Error) -> Error:
-    """Map a write error to NEW's response error (`CoordinatorOperationExceptionHelper`)."""
-    match error:
-        case Error.UNKNOWN_TOPIC_OR_PARTITION | Error.NOT_ENOUGH_REPLICAS | Error.REQUEST_TIMED_OUT:
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.NOT_LEADER_OR_FOLLOWER | Error.KAFKA_STORAGE_ERROR:
-            return Error.NOT_COORDINATOR
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.UNKNOWN_SERVER_ERROR
-        case _:
-            return error
-
-
-def old_group_write_error(error: Error) -> Error:
-    """Map the write error of a group record to OLD's response error (`GroupMetadataManager.storeGroup`)."""
-    match error:
-        case Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.REQUEST_TIMED_OUT:
-            return Error.REBALANCE_IN_PROGRESS
-        case _:
-            return new_write_error(error)
-
-
-def old_offset_write_error(error: Error) -> Error:
-    """Map the write error of offset records to OLD's response error (`GroupMetadataManager.storeOffsets`)."""
-    match error:
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.INVALID_COMMIT_OFFSET_SIZE
-        case Error.REQUEST_TIMED_OUT:
-            return error
-        case _:
-            return old_group_write_error(error)
 
 
 @value
@@ -216,6 +182,63 @@ class Dialect:
 
     write_txn_markers_version: int = 2
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
+    first_group_epoch: int = 1
+    """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
+
+    spaces_assignments: bool = True
+    """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
+    (KIP-1263)."""
+
+    partitions_have_epochs: bool = True
+    """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
+    from that on. Since 4.3 (KIP-1251)."""
+
+    hashes_topics: bool = True
+    """Whether a consumer group remembers its topics as a hash, in the record of its epoch. Since 4.1 (KIP-1101); before
+    in a record of their own."""
+
+    describes_pending_partitions: bool = True
+    """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
+    (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
+
+    members_may_rejoin: bool = True
+    """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before: 110, unless its
+    previous epoch is 0 (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
+
+    unsubscribing_revokes_at_once: bool = True
+    """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
+    (`CurrentAssignmentBuilder`)."""
+
+    revocation_raises_epoch: bool = False
+    """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
+    (`CurrentAssignmentBuilder`)."""
+
+    consumer_groups_are_a_preview: bool = False
+    """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
+    groups have no configs. Before 4.0 (KIP-848)."""
+
+    consumer_members_leave_by_leave_group: bool = True
+    """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before: 25
+    (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
+
+    consumer_joins_may_lack_topics: bool = True
+    """Whether a member may join a consumer group without topics. Since 4.0; before: 42, and an empty member id is
+    noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
+
+    describes_missing_groups: bool = True
+    """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
+
+    new_patterns_keep_epoch: bool = True
+    """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
+    it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
+
+    pending_partitions_may_stay: bool = True
+    """Whether a member whose next target has partitions that it was to give up takes them back at once. Before 4.0 with
+    the next heartbeat (`CurrentAssignmentBuilder`)."""
+
+    extra_partition_stays: bool = True
+    """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
+    get it (`UniformHomogeneousAssignmentBuilder`)."""
 
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
@@ -341,11 +364,26 @@ KAFKA_4_0 = replace(
     KAFKA_4_3,
     metadata_versions=Versions("7-25"),
     lossless_metadata_version=25,
+    first_group_epoch=0,
+    spaces_assignments=False,
+    partitions_have_epochs=False,
+    hashes_topics=False,
+    describes_pending_partitions=False,
+    members_may_rejoin=False,
+    unsubscribing_revokes_at_once=False,
+    revocation_raises_epoch=True,
+    new_patterns_keep_epoch=False,
     commits_remember_topic_ids=False,
     write_txn_markers_version=1,
 )
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
+    consumer_groups_are_a_preview=True,
+    consumer_members_leave_by_leave_group=False,
+    consumer_joins_may_lack_topics=False,
+    describes_missing_groups=False,
+    extra_partition_stays=False,
+    pending_partitions_may_stay=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
     failed_fetch_has_null_records=True,

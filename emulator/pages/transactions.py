@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import TRANSACTION_CAUSES
-from .group_lanes import call_of
+from .lane import call_of
 from .texts import partition_ranges, summary
 
 if TYPE_CHECKING:

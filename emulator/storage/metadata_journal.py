@@ -13,6 +13,7 @@ import crc32c
 from ..core.data.metadata_changes import (
     Change,
     FeatureLevelChanged,
+    GroupConfigured,
     PartitionLed,
     ProducerIdsReserved,
     RecordsDeleted,
@@ -34,6 +35,7 @@ KINDS: dict[str, type[Change]] = {
     "records_deleted": RecordsDeleted,
     "producer_ids_reserved": ProducerIdsReserved,
     "feature_level_changed": FeatureLevelChanged,
+    "group_configured": GroupConfigured,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -97,12 +99,13 @@ class JournaledTopic:
 
 
 class TopicTable:
-    """The topics that result from the changes applied so far."""
+    """The topics, and the configs of groups, that result from the changes applied so far."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
         self.feature_levels: dict[str, int] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
 
     def apply(self, change: Change) -> None:
         """Apply a change; DamagedJournal if it names an unknown topic."""
@@ -111,6 +114,9 @@ class TopicTable:
             return
         if isinstance(change, FeatureLevelChanged):
             self.feature_levels[change.name] = change.level
+            return
+        if isinstance(change, GroupConfigured):
+            self.group_configs[change.group_id] = dict(change.configs)
             return
         if isinstance(change, TopicCreated):
             topic = JournaledTopic(change.topic_id, change.name, list(change.replicas), dict(change.configs))
@@ -137,6 +143,8 @@ class TopicTable:
         if self.producer_ids_end:
             yield ProducerIdsReserved(self.producer_ids_end)
         yield from (FeatureLevelChanged(name, level) for name, level in self.feature_levels.items())
+        for group_id, configs in self.group_configs.items():
+            yield GroupConfigured(group_id, configs)
         for topic in self.by_id.values():
             yield TopicCreated(topic.topic_id, topic.name, tuple(topic.replicas), topic.configs)
             for partition, epoch in topic.epochs.items():

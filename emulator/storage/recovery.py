@@ -35,6 +35,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
         # the release may be another one
         if level in cluster.features.supported.get(name, ()):
             cluster.features.set_level(name, level)
+    cluster.group_configs.update(data_dir.topics.group_configs)
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

@@ -6,7 +6,7 @@ from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS
 
 VERDICT = table(
     "mart/verdict",
-    "Every check of every group: S01 to S10 judge the coordinator, C01 to C10 its clients. T01 to T03 judge the "
+    "Every check of every group: S01 to S12 judge the coordinator, C01 to C12 its clients. T01 to T03 judge the "
     "transactions of a trace, without a group.",
     *TRACE_COLUMNS,
     ("subject", STRING, "`coordinator`, or the client library with its version; `clients` if there are several"),

@@ -1,6 +1,6 @@
 """DescribeConfigs, IncrementalAlterConfigs, AlterConfigs and ListConfigResources; brokers cannot be altered.
 
-Not emulated: broker loggers, client metrics and groups as resources (42), documentation of configs (null).
+Not emulated: broker loggers and client metrics as resources (42), documentation of configs (null).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from koordinator.wire.messages.list_config_resources import (
 
 from ...config.settings import NUMBER, attribute, rules
 from ..refusal import Refusal, RefusedError
+from .group_configs import group_keys, refuse_group_configs
+from .metadata_changes import GroupConfigured, TopicConfigured
 from .topic import illegal_name
 from .topic_configs import TOPIC_CONFIGS, ConfigType, refuse_configs, split_list
 
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
+    from .metadata_changes import Change
     from .topic import Topic
+    from .topic_configs import ConfigKey
 
 TOPIC = 2
 """Resource type of a topic."""
@@ -51,10 +55,10 @@ BROKER = 4
 """Resource type of a broker."""
 
 BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
-"""Further resource types."""
+"""Further resource types; groups have configs since 4.0 (KIP-848)."""
 
-TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 1, 4, 5
-"""The source of a value: set on the topic, set on the broker, or the default."""
+TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, GROUP_CONFIG = 1, 4, 5, 8
+"""The source of a value: set on the topic, set on the broker, the default, or set on the group."""
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 """The operations of IncrementalAlterConfigs."""
@@ -82,9 +86,15 @@ def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfi
 
 def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
     """Return every config of a topic with these configs set, and the synonyms of each."""
+    return _dynamic_rows(settings, TOPIC_CONFIGS, configs, TOPIC_CONFIG)
+
+
+def _dynamic_rows(
+    settings: Settings, keys: Mapping[str, ConfigKey], configs: Mapping[str, str], source: int
+) -> list[DescribeConfigsResourceResult]:
     rows = []
-    for key in TOPIC_CONFIGS.values():
-        synonyms = [(key.name, configs[key.name], TOPIC_CONFIG)] if key.name in configs else []
+    for key in keys.values():
+        synonyms = [(key.name, configs[key.name], source)] if key.name in configs else []
         if key.broker_name in rules():
             configured = _value_text(settings, key.broker_name)
             if configured != key.default:
@@ -110,6 +120,9 @@ def _rows(
             problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
             return Refusal(Error.INVALID_REQUEST, problem)
         return _broker_rows(cluster, node_id)
+    keys = group_keys(cluster.settings)
+    if resource.resource_type == GROUP and keys:
+        return _dynamic_rows(cluster.settings, keys, cluster.group_configs.get(name, {}), GROUP_CONFIG)
     return _not_emulated(resource.resource_type)
 
 
@@ -184,6 +197,8 @@ def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_on
         return Refusal(Error.INVALID_REQUEST, "Error due to duplicate config keys")
     if resource.resource_type == BROKER:
         return Refusal(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: {', '.join(sorted(names))}")
+    if resource.resource_type == GROUP and group_keys(cluster.settings):
+        return _alter_group(cluster, resource, validate_only=validate_only)
     if resource.resource_type != TOPIC:
         return _not_emulated(resource.resource_type)
     topic = cluster.topics.get(resource.resource_name)
@@ -191,22 +206,38 @@ def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_on
         return _no_topic(resource.resource_name)
     configs = dict(topic.configs)
     for change in resource.configs:
-        refusal = _apply_change(configs, change)
+        refusal = _apply_change(TOPIC_CONFIGS, "topic", configs, change)
         if refusal is not None:
             return refusal
     return _configure(cluster, topic, configs, validate_only=validate_only)
+
+
+def _alter_group(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
+    configs = dict(cluster.group_configs.get(resource.resource_name, {}))
+    for change in resource.configs:
+        refusal = _apply_change(group_keys(cluster.settings), "group", configs, change)
+        if refusal is not None:
+            return refusal
+    refusal = refuse_group_configs(cluster.settings, configs)
+    if refusal is not None or validate_only:
+        return refusal
+    return _proposed(cluster, GroupConfigured(resource.resource_name, configs))
+
+
+def _proposed(cluster: ClusterState, change: Change) -> Refusal | None:
+    """Propose a change; return why it is refused, or None."""
+    try:
+        cluster.changes.propose(change)
+    except RefusedError as error:
+        return error.refusal
+    return None
 
 
 def _configure(
     cluster: ClusterState, topic: Topic, configs: Mapping[str, str], *, validate_only: bool
 ) -> Refusal | None:
     refusal = refuse_configs(configs)
-    if refusal is None and not validate_only:
-        try:
-            cluster.configure_topic(topic, configs)
-        except RefusedError as error:
-            return error.refusal
-    return refusal
+    return refusal if refusal or validate_only else _proposed(cluster, TopicConfigured(topic.topic_id, configs))
 
 
 def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
@@ -251,7 +282,7 @@ def list_config_resources(
         BROKER: brokers,
         BROKER_LOGGER: brokers,
         CLIENT_METRICS: (),
-        GROUP: (),
+        GROUP: (group_id for group_id, configs in cluster.group_configs.items() if configs),
     }
     types = (request.resource_types or names) if version > 0 else ()
     if not names.keys() >= set(types):
@@ -263,10 +294,12 @@ def list_config_resources(
     )
 
 
-def _apply_change(configs: dict[str, str], change: AlterableConfig) -> Refusal | None:
-    key = TOPIC_CONFIGS.get(change.name)
+def _apply_change(
+    keys: Mapping[str, ConfigKey], kind: str, configs: dict[str, str], change: AlterableConfig
+) -> Refusal | None:
+    key = keys.get(change.name)
     if key is None:
-        return Refusal(Error.INVALID_CONFIG, f"Unknown topic config name: {change.name}")
+        return Refusal(Error.INVALID_CONFIG, f"Unknown {kind} config name: {change.name}")
     if change.config_operation == DELETE:
         configs.pop(change.name, None)
         return None

@@ -61,6 +61,14 @@ class TopicConfigured:
 
 
 @value
+class GroupConfigured:
+    """The configs of a group, replacing all earlier ones."""
+
+    group_id: str
+    configs: Mapping[str, str]
+
+
+@value
 class TopicDeleted:
     """The deletion of a topic with its records."""
 
@@ -100,6 +108,7 @@ Change = (
     | RecordsDeleted
     | ProducerIdsReserved
     | FeatureLevelChanged
+    | GroupConfigured
 )
 
 

@@ -38,7 +38,7 @@ from .config_admin import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import Topic
 from .topic_configs import refuse_configs
-from .topic_rules import refuse_assignment, refuse_shape
+from .topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,7 +209,7 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refus
     if state.name is not None and state.topic_id != ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if state.name is not None and state.name in cluster.hidden_topics:
-        return cluster.refuse_hidden_topic(state.name)
+        return refuse_hidden_topic(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:

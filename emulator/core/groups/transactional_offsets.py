@@ -28,9 +28,12 @@ from koordinator.wire.messages.txn_offset_commit import (
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
-from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
+from .classic.group import ClassicGroup, ClassicGroupState
 from .classic.hash_order import scala_partition_order
 from .classic.membership import validate_member
+from .consumer.group import ConsumerGroup
+from .consumer.offsets import refuse_transactional_commit
+from .group import PendingOffset
 from .offsets import utf16_length
 from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record
@@ -38,6 +41,7 @@ from .records import offset_record
 if TYPE_CHECKING:
     from ..data.log import PartitionLog
     from ..effects import Call
+    from .group import Group
     from .group_store import GroupStore
     from .pending_writes import Refused
 
@@ -198,7 +202,10 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
                 group.earliest_offset_expiry = 0
 
 
-def _refuse_member(store: GroupStore, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> Error:
+def _refuse_member(store: GroupStore, group: Group | None, request: TxnOffsetCommitRequest) -> Error:
+    if isinstance(group, ConsumerGroup):
+        return refuse_transactional_commit(store, group, request)
+    assert group is None or isinstance(group, ClassicGroup)
     generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
     if group is None or group.state is ClassicGroupState.EMPTY:
         if generation < 0:

@@ -17,8 +17,8 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, In
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 from ..data.topic import TRANSACTIONS_TOPIC
-from ..dialect import new_write_error
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
+from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
 from .transaction import AddReply, EndReply, InitReply, Transaction, loaded_state
 from .transaction_store import CHECKED_IDLE, TransactionStore
