@@ -187,8 +187,8 @@ def pipeline_tables() -> str:
     schema = import_module("koordinator.pipeline.schema")
     parts = []
     for spec in schema.TABLES.values():
-        folders = "".join(f", in folders `{name}=`" for name in spec.partitions)
-        text = fill(f"{spec.doc} Key: `{', '.join(spec.key)}`{folders}.", PROSE_WIDTH, break_on_hyphens=False)
+        origin = "".join(f", with `{name}`" for name in spec.origin)
+        text = fill(f"{spec.doc} Key: `{', '.join(spec.key)}`{origin}.", PROSE_WIDTH, break_on_hyphens=False)
         heading = f"### {spec.path}\n\n{text}\n"
         rows = [
             (f"`{field.name}`", field.dataType.simpleString(), field.metadata["comment"])

@@ -18,6 +18,7 @@ from ..job_errors import EXIT_FAILED, JobRefused
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
+from .run import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,7 @@ Row = dict[str, Any]
 @session_options
 def verify(
     root: str,
+    as_of: str | None,
     ignore: tuple[str, ...],
     json_path: Path | None,
     junit_path: Path | None,
@@ -55,14 +57,8 @@ def verify(
 
     Exit status 1 if a check of severity `error` failed; a failed check of severity `warning` does not change it.
     """
-    store = Store(root)
     with open_session(**session) as spark:
-        store.require(spark)
-        if unfinished := store.unfinished(spark):
-            raise JobRefused(
-                f"{root}: the load of {', '.join(unfinished)} is not finished; repeat `koordinator-pipeline run` first"
-            )
-        verdicts = store.read(spark, schema.VERDICT)
+        verdicts = Store(absolute(root)).open(spark, as_of).read(schema.VERDICT)
         counts = verdicts.groupBy("check_id").pivot("status", list(STATUSES)).count().na.fill(0).collect()
         failed = verdicts.where(verdicts["status"] == FAIL).orderBy(
             "check_id", "run_id", "test_id", "trace_id", "group_id"

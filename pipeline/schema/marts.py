@@ -34,7 +34,7 @@ CLIENT_MATRIX = table(
     ("rebalances", DOUBLE, "rebalances per run"),
     ("last_run", TIMESTAMP, "start of the last run"),
     key="client_software client_version scenario",
-    partitions=(),
+    origin=(),
 )
 
 FLAKY = table(
@@ -48,5 +48,5 @@ FLAKY = table(
     ("rebalances_failed", DOUBLE, "rebalances per failed run"),
     ("rebalances", DOUBLE, "rebalances per run"),
     key="test_id",
-    partitions=(),
+    origin=(),
 )

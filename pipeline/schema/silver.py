@@ -68,7 +68,7 @@ EVENT = table(
     ("mode", STRING, "for `clock`: the new mode of the clock"),
     ("body", STRING, "further fields as JSON, for joins, syncs, leaves, commits and fetches"),
     key="trace_id seq",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 HEADER = table(
@@ -93,7 +93,7 @@ HEADER = table(
     ("libs", MapType(STRING, STRING), "versions of client libraries by name"),
     ("rerun", INT, "number of previous runs of the same test"),
     key="trace_id",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 OUTCOME = table(
@@ -106,7 +106,7 @@ OUTCOME = table(
     ("rerun", INT, "number of previous runs of the same test"),
     ("seed", LONG, "the seed that reproduces it"),
     key="trace_id",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 TRACE = table(
@@ -153,7 +153,7 @@ RUN = table(
     ("n_traces", LONG, "number of traces"),
     ("n_events", LONG, "number of events"),
     key="run_id",
-    partitions=(),
+    origin=(),
 )
 
 TEST = table(
