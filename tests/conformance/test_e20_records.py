@@ -19,12 +19,15 @@ from koordinator.wire.messages.delete_records import (
 )
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import Record, check_crc, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from conformance.player import Player
+
+    from koordinator.wire.records import BatchHeader
 
 TIME = re.compile(r"\d{12,}")
 
@@ -330,3 +333,42 @@ def test_e812_a_partition_without_records_is_never_answered(play: Player) -> Non
     asked = ask(play, (topic, [(0, None), (1, BATCH)]))
     play.expect_never(asked)
     assert not fetched(play, topic)
+
+
+@scenario(kip="KIP-283")
+def test_e813_old_fetches_get_old_messages(play: Player) -> None:
+    topic = play.new_topic(1)
+    records = [
+        Record(timestamp=1000, key=b"k", value=b"v", headers=(("h", b"x"),)),
+        Record(timestamp=3000, key=None, value=b""),
+        Record(timestamp=2000, key=b"", value=None),
+    ]
+    for compression in (None, "gzip", None):
+        batch = write_batch(records, compression=compression)
+        assert codes(produced(play, (topic, [(0, batch)]), version=3)) == [0]
+    for version in (each for each in range(5) if play.serves(ApiKey.FETCH, each)):
+        for offset in (0, 1, 4, 7, 9):
+            places = (FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),)
+            topics = (FetchTopic(topic=topic, partitions=places),)
+            request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics)
+            (row,) = play.ask(request, version).unrecorded().responses[0].partitions
+            messages = [
+                (
+                    header.magic,
+                    header.attributes,
+                    header.base_offset,
+                    header.max_timestamp,
+                    check_crc(data),
+                    read_records(data),
+                )
+                for header, data in complete(row.records or b"")
+            ]
+            play.transcript.add("Fetch", version, f"{row.error_code} {row.high_watermark} {messages}")
+
+
+def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:
+    """Yield batches and messages but for the last one, which may be cut: a broker fills the size that it promised."""
+    try:
+        yield from read_batches(data)
+    except Malformed:
+        return
