@@ -108,7 +108,7 @@ def test_responses_leave_in_order_however_slow_the_network_is() -> None:
     play(scene)
 
 
-FLOODS = 20
+FLOODS = 60
 """Connections of a flood."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.scenarios import scenario
 
 from koordinator.wire.apis import ApiKey
-from koordinator.wire.messages.alter_configs import AlterConfigsRequest, ReplacedConfigs, ReplacingConfig
+from koordinator.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from koordinator.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -24,11 +24,11 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
 )
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from koordinator.wire.messages.elect_leaders import ElectableTopic, ElectLeadersRequest
+from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
-    ReassignedTopic,
+    ListPartitionReassignmentsTopics,
 )
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ def test_e901_alter_configs_replaces_all_configs_of_a_topic(play: Player) -> Non
             (1, "x", {}, False),
             (77, "x", {}, False),
         ):
-            rows = tuple(ReplacingConfig(name=key, value=value) for key, value in configs.items())
-            resource = ReplacedConfigs(resource_type=kind, resource_name=name, configs=rows)
+            rows = tuple(AlterableConfig(name=key, value=value) for key, value in configs.items())
+            resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
             slowly(play, AlterConfigsRequest(resources=(resource,), validate_only=is_tried), version)
         play.wait(0.5)
         keys = ("flush.ms", "retention.ms", "cleanup.policy")
@@ -157,7 +157,7 @@ def test_e904_elections_of_leaders_that_lead(play: Player) -> None:
         kraft = play.since("3.9.0")
         for kind in (PREFERRED, UNCLEAN, *((7,) if kraft else ())) if version else (PREFERRED,):
             for name, partitions in ((topic, (0, 7)), (none, (0,)), *(((topic, ()),) if kraft else ())):
-                wanted = (ElectableTopic(topic=name, partitions=partitions),)
+                wanted = (TopicPartitions(topic=name, partitions=partitions),)
                 request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted, timeout_ms=3000)
                 answer = play.ask(request, version).unrecorded()
                 rows = sorted(
@@ -187,7 +187,12 @@ def test_e905_reassignments_to_brokers_that_do_not_exist(play: Player) -> None:
             partition = ReassignablePartition(partition_index=index, replicas=replicas)
             moved = (ReassignableTopic(name=name, partitions=(partition,)),)
             slowly(play, AlterPartitionReassignmentsRequest(topics=moved, timeout_ms=3000), version)
-    for asked in (None, (), (ReassignedTopic(name=topic, partition_indexes=(0, 7)),), (ReassignedTopic(name=none),)):
+    for asked in (
+        None,
+        (),
+        (ListPartitionReassignmentsTopics(name=topic, partition_indexes=(0, 7)),),
+        (ListPartitionReassignmentsTopics(name=none),),
+    ):
         slowly(play, ListPartitionReassignmentsRequest(topics=asked), 0)
 
 

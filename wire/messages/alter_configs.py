@@ -5,7 +5,7 @@ from .incremental_alter_configs import AlterConfigsResourceResponse
 
 
 @entity
-class ReplacingConfig:
+class AlterableConfig:
     """A config, with its new value."""
 
     name: str = string()
@@ -13,19 +13,19 @@ class ReplacingConfig:
 
 
 @entity
-class ReplacedConfigs:
+class AlterConfigsResource:
     """A topic or broker, with all configs that it is to have."""
 
     resource_type: int = int8()
     resource_name: str = string()
-    configs: tuple[ReplacingConfig, ...] = array(ReplacingConfig)
+    configs: tuple[AlterableConfig, ...] = array(AlterableConfig)
 
 
 @message(key=33, versions="0-2", flexible="2+")
 class AlterConfigsRequest:
     """A request to replace the configs of resources."""
 
-    resources: tuple[ReplacedConfigs, ...] = array(ReplacedConfigs)
+    resources: tuple[AlterConfigsResource, ...] = array(AlterConfigsResource)
     validate_only: bool = boolean()
 
 
@@ -33,5 +33,5 @@ class AlterConfigsRequest:
 class AlterConfigsResponse:
     """A row for each resource."""
 
-    throttle_time_ms: int = int32(ignorable=True)
+    throttle_time_ms: int = int32()
     responses: tuple[AlterConfigsResourceResponse, ...] = array(AlterConfigsResourceResponse)

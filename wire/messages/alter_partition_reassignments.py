@@ -52,8 +52,8 @@ class ReassignableTopicResponse:
 class AlterPartitionReassignmentsResponse:
     """A row for each partition."""
 
-    throttle_time_ms: int = int32(ignorable=True)
-    allow_replication_factor_change: bool = boolean("1+", default=True)
+    throttle_time_ms: int = int32()
+    allow_replication_factor_change: bool = boolean("1+", default=True, ignorable=True)
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     responses: tuple[ReassignableTopicResponse, ...] = array(ReassignableTopicResponse)

@@ -46,5 +46,5 @@ class AlterReplicaLogDirTopicResult:
 class AlterReplicaLogDirsResponse:
     """A row for each partition."""
 
-    throttle_time_ms: int = int32(ignorable=True)
+    throttle_time_ms: int = int32()
     results: tuple[AlterReplicaLogDirTopicResult, ...] = array(AlterReplicaLogDirTopicResult)

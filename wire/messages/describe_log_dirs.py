@@ -55,6 +55,6 @@ class DescribeLogDirsResult:
 class DescribeLogDirsResponse:
     """A row for each log directory."""
 
-    throttle_time_ms: int = int32(ignorable=True)
+    throttle_time_ms: int = int32()
     error_code: int = int16("3+", ignorable=True)
     results: tuple[DescribeLogDirsResult, ...] = array(DescribeLogDirsResult)

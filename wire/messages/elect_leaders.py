@@ -7,7 +7,7 @@ from ..schema import array, entity, int8, int16, int32, message, string
 
 
 @entity
-class ElectableTopic:
+class TopicPartitions:
     """A topic, with the partitions to elect leaders for."""
 
     topic: str = string()
@@ -19,12 +19,12 @@ class ElectLeadersRequest:
     """A request for elections; election_type 0 is preferred, 1 unclean; null partitions are all."""
 
     election_type: int = int8("1+")
-    topic_partitions: tuple[ElectableTopic, ...] | None = array(ElectableTopic, nullable="0+")
+    topic_partitions: tuple[TopicPartitions, ...] | None = array(TopicPartitions, nullable="0+")
     timeout_ms: int = int32(default=60000)
 
 
 @entity
-class ElectionResult:
+class PartitionResult:
     """The result of one partition."""
 
     partition_id: int = int32()
@@ -37,13 +37,13 @@ class ReplicaElectionResult:
     """The results of a topic."""
 
     topic: str = string()
-    partition_result: tuple[ElectionResult, ...] = array(ElectionResult)
+    partition_result: tuple[PartitionResult, ...] = array(PartitionResult)
 
 
 @message(key=43, versions="0-2", flexible="2+")
 class ElectLeadersResponse:
     """A row for each partition."""
 
-    throttle_time_ms: int = int32(ignorable=True)
-    error_code: int = int16("1+", ignorable=True)
+    throttle_time_ms: int = int32()
+    error_code: int = int16("1+")
     replica_election_results: tuple[ReplicaElectionResult, ...] = array(ReplicaElectionResult)

@@ -25,6 +25,6 @@ class ConfigResource:
 class ListConfigResourcesResponse:
     """The resources."""
 
-    throttle_time_ms: int = int32(ignorable=True)
+    throttle_time_ms: int = int32()
     error_code: int = int16()
     config_resources: tuple[ConfigResource, ...] = array(ConfigResource)

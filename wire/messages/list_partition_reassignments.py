@@ -4,7 +4,7 @@ from ..schema import array, entity, int16, int32, message, string
 
 
 @entity
-class ReassignedTopic:
+class ListPartitionReassignmentsTopics:
     """A topic, with the partitions to list."""
 
     name: str = string()
@@ -16,7 +16,9 @@ class ListPartitionReassignmentsRequest:
     """A request for ongoing reassignments; null topics are all."""
 
     timeout_ms: int = int32(default=60000)
-    topics: tuple[ReassignedTopic, ...] | None = array(ReassignedTopic, nullable="0+")
+    topics: tuple[ListPartitionReassignmentsTopics, ...] | None = array(
+        ListPartitionReassignmentsTopics, nullable="0+", default=None
+    )
 
 
 @entity
@@ -41,7 +43,7 @@ class OngoingTopicReassignment:
 class ListPartitionReassignmentsResponse:
     """The ongoing reassignments."""
 
-    throttle_time_ms: int = int32(ignorable=True)
+    throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     topics: tuple[OngoingTopicReassignment, ...] = array(OngoingTopicReassignment)

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse, ReplacedConfigs
+from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from koordinator.wire.messages.alter_configs import AlterConfigsResource as ReplacedConfigs
 from koordinator.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -30,11 +30,11 @@ from koordinator.wire.messages.describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 from koordinator.wire.messages.elect_leaders import (
-    ElectableTopic,
-    ElectionResult,
     ElectLeadersRequest,
     ElectLeadersResponse,
+    PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -70,7 +70,7 @@ def elect_leaders(cluster: ClusterState, request: ElectLeadersRequest) -> ElectL
     topics = request.topic_partitions
     if topics is None:
         topics = tuple(
-            ElectableTopic(topic=topic.name, partitions=tuple(range(len(topic.logs))))
+            TopicPartitions(topic=topic.name, partitions=tuple(range(len(topic.logs))))
             for topic in cluster.topics.values()
         )
     results = []
@@ -84,11 +84,11 @@ def elect_leaders(cluster: ClusterState, request: ElectLeadersRequest) -> ElectL
     return ElectLeadersResponse(error_code=error, replica_election_results=tuple(results))
 
 
-def _election(cluster: ClusterState, kind: int, name: str, partition: int) -> ElectionResult:
+def _election(cluster: ClusterState, kind: int, name: str, partition: int) -> PartitionResult:
     refusal = _elect(cluster, kind, name, partition)
     if refusal is None:
-        return ElectionResult(partition_id=partition, error_message=None)
-    return ElectionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message)
+        return PartitionResult(partition_id=partition, error_message=None)
+    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message)
 
 
 def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refusal | None:

@@ -16,7 +16,7 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from koordinator.wire.messages.describe_log_dirs import DescribeLogDirsRequest
-from koordinator.wire.messages.elect_leaders import ElectableTopic, ElectLeadersRequest
+from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from tests.core.data.conftest import Desk as NewDesk
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def three_brokers() -> Desk:
     return desk
 
 
-def elected(desk: Desk, kind: int, *topics: ElectableTopic) -> list[int]:
+def elected(desk: Desk, kind: int, *topics: TopicPartitions) -> list[int]:
     request = ElectLeadersRequest(election_type=kind, topic_partitions=topics or None)
     results = desk.send(request).response.replica_election_results
     return [row.error_code for topic in results for row in topic.partition_result]
@@ -41,7 +41,7 @@ def elected(desk: Desk, kind: int, *topics: ElectableTopic) -> list[int]:
 def test_kip_460_the_preferred_leader_is_the_first_replica() -> None:
     desk = three_brokers()
     topic = desk.cluster.topics["t"]
-    wanted = ElectableTopic(topic="t", partitions=(0,))
+    wanted = TopicPartitions(topic="t", partitions=(0,))
     desk.cluster.fence(2)
     assert elected(desk, PREFERRED, wanted) == [Error.PREFERRED_LEADER_NOT_AVAILABLE]
     desk.cluster.unfence(2)
@@ -55,7 +55,7 @@ def test_kip_460_the_preferred_leader_is_the_first_replica() -> None:
 
 def test_kip_460_an_unclean_election_needs_a_partition_without_leader() -> None:
     desk = three_brokers()
-    wanted = ElectableTopic(topic="t", partitions=(0,))
+    wanted = TopicPartitions(topic="t", partitions=(0,))
     assert elected(desk, UNCLEAN, wanted) == [Error.ELECTION_NOT_NEEDED]
     desk.cluster.fence(1)
     desk.cluster.fence(2)

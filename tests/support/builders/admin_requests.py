@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.messages.alter_configs import AlterConfigsRequest, ReplacedConfigs, ReplacingConfig
+from koordinator.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
 from koordinator.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -16,11 +16,11 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from koordinator.wire.messages.elect_leaders import ElectableTopic, ElectLeadersRequest
+from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
 from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
-    ReassignedTopic,
+    ListPartitionReassignmentsTopics,
 )
 from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -40,8 +40,8 @@ def sasl_authenticate(_: Asked, __: int) -> SaslAuthenticateRequest:
 
 
 def alter_configs(there: Asked, _: int) -> AlterConfigsRequest:
-    rows = (ReplacingConfig(name="retention.ms", value="60000000"),)
-    resource = ReplacedConfigs(resource_type=TOPIC_RESOURCE, resource_name=there.t, configs=rows)
+    rows = (AlterableConfig(name="retention.ms", value="60000000"),)
+    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=there.t, configs=rows)
     return AlterConfigsRequest(resources=(resource,), validate_only=True)
 
 
@@ -50,7 +50,7 @@ def list_config_resources(_: Asked, __: int) -> ListConfigResourcesRequest:
 
 
 def elect_leaders(there: Asked, _: int) -> ElectLeadersRequest:
-    return ElectLeadersRequest(topic_partitions=(ElectableTopic(topic=there.t, partitions=(0, 1)),))
+    return ElectLeadersRequest(topic_partitions=(TopicPartitions(topic=there.t, partitions=(0, 1)),))
 
 
 def alter_partition_reassignments(there: Asked, _: int) -> AlterPartitionReassignmentsRequest:
@@ -59,7 +59,9 @@ def alter_partition_reassignments(there: Asked, _: int) -> AlterPartitionReassig
 
 
 def list_partition_reassignments(there: Asked, _: int) -> ListPartitionReassignmentsRequest:
-    return ListPartitionReassignmentsRequest(topics=(ReassignedTopic(name=there.t, partition_indexes=(0,)),))
+    return ListPartitionReassignmentsRequest(
+        topics=(ListPartitionReassignmentsTopics(name=there.t, partition_indexes=(0,)),)
+    )
 
 
 def describe_log_dirs(there: Asked, _: int) -> DescribeLogDirsRequest:
