@@ -278,6 +278,10 @@ class Dialect:
     """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
+    refuses_topics_given_twice: bool = True
+    """Whether DeleteTopics refuses a topic given twice with 42, and explains errors. With ZooKeeper the topic is
+    deleted and its row repeated, without messages (`KafkaApis.handleDeleteTopicsRequest`)."""
+
     any_broker_serves_admin_requests: bool = True
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With
     ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
@@ -434,6 +438,7 @@ KAFKA_2_8 = replace(
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,
     refuses_unknown_timestamps=False,
+    refuses_topics_given_twice=False,
     any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,

@@ -22,6 +22,7 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
@@ -210,3 +211,18 @@ def test_e906_resources_that_may_have_configs(play: Player) -> None:
             rows.sort(key=lambda row: (row.resource_type, row.resource_name))
             shown = ListConfigResourcesResponse(error_code=answer.error_code, config_resources=tuple(rows))
             play.transcript.add("ListConfigResources", version, shown)
+
+
+@scenario(kip="base")
+def test_e907_the_rows_of_deleted_topics(play: Player) -> None:
+    none = f"{play.g}-none"
+    for version in (1, 3, 4, 5):
+        if not play.serves(ApiKey.DELETE_TOPICS, version):
+            continue
+        topic, other = play.new_topic(1), play.new_topic(1)
+        for names in ((none, none), ("", "bad name"), (topic, topic), (other, topic, other, none), (topic, other), ()):
+            asked = play.ask(DeleteTopicsRequest(topic_names=names, timeout_ms=5000), version)
+            play.target.pass_time(lambda asked=asked: asked.is_over, play.target.seconds + 20)
+            rows = sorted((row.name, row.error_code, str(row.error_message)) for row in asked.unrecorded().responses)
+            play.transcript.add("DeleteTopics", version, str(rows).replace(play.g, "g"))
+            play.wait(0.5)
