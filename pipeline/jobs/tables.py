@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @store_option
 @click.option("--spark", "as_views", is_flag=True, help="Print statements that create views in Spark SQL.")
 def tables(root: str, as_of: str | None, *, as_views: bool) -> None:
-    """List the tables of a local store with the folders that hold their rows."""
+    """List the tables of a local store, each with the number of its folders and the newest one."""
     folder = Path(absolute(root))
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
     if as_views:
@@ -33,10 +33,11 @@ def tables(root: str, as_of: str | None, *, as_views: bool) -> None:
         return
     click.echo(f"snapshot {snapshot.number} of {snapshot.written_at}")
     grid = Grid()
-    for name in ("table", "folders"):
-        grid.add_column(name, overflow="fold")
+    for name in ("table", "folders", "newest"):
+        grid.add_column(name, justify="right" if name == "folders" else "left", overflow="fold")
     for path in TABLES:
-        grid.add_row(path, "\n".join(each.name for each in snapshot.folders(path)))
+        folders = snapshot.folders(path)
+        grid.add_row(path, str(len(folders)), folders[-1].name if folders else "")
     Console().print(grid)
 
 

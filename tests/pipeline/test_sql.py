@@ -65,7 +65,7 @@ def test_an_earlier_snapshot_lacks_what_came_later(store: Path) -> None:
     assert "has the snapshots 1 to 2" in str(refused)
 
 
-def test_the_list_of_tables_names_the_folders(store: Path) -> None:
+def test_the_list_of_tables_names_the_newest_folders(store: Path) -> None:
     result = CliRunner().invoke(jobs, ["tables", "--store", str(store)], standalone_mode=False)
     assert "snapshot 2 of 2026-11-21T12:00:00" in result.output
     assert "2-b" in result.output
