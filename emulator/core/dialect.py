@@ -176,6 +176,10 @@ class Dialect:
     the next commit of its partition or the end of its transaction. A transaction cannot commit the offsets that follow
     it. In 2.8 (`GroupMetadataManager.storeOffsets`, `GroupMetadata.completePendingTxnOffsetCommit`)."""
 
+    failed_offsets_end_pending: bool = False
+    """Whether a TxnOffsetCommit that the log refuses also discards the producer's earlier offset of the partition, for
+    example that of a newer epoch. True in the OLD coordinator (`GroupMetadata.failPendingTxnOffsetCommit`)."""
+
     empty_group_accepts_any_transactional_member: bool = True
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
     group with members. In 2.8 the reverse (`GroupCoordinator.handleTxnCommitOffsets`)."""
@@ -415,6 +419,7 @@ KAFKA_3_9_OLD = replace(
     replaced_member_stays_new=True,
     group_write_error=old_group_write_error,
     offset_write_error=old_offset_write_error,
+    failed_offsets_end_pending=True,
     commit_error_in_unknown_group=Error.ILLEGAL_GENERATION,
     leave_is_evaluated_once=False,
     rejection_completes_join=True,

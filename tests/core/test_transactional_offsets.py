@@ -164,6 +164,15 @@ def test_a_failed_write_is_refused_and_nothing_is_pending(each: Play) -> None:
     assert each.fetch(A, stable=True) == {A: NONE}
 
 
+def test_in_the_old_coordinator_a_failed_write_also_ends_what_was_pending(each: Play) -> None:
+    each.txn_errors({A: 9, B: 9})
+    each.writes = Error.NOT_LEADER_OR_FOLLOWER
+    assert each.txn_errors({A: 10}) == [Error.NOT_COORDINATOR]
+    each.writes = Error.NONE
+    is_new = each.coordinator.store.dialect.waits_for_log
+    assert each.fetch(A, B, stable=True) == {A: UNSTABLE if is_new else NONE, B: UNSTABLE}
+
+
 def test_the_new_coordinator_loads_a_group_whose_only_offset_was_aborted(each: Play) -> None:
     key = OffsetCommitKey(group="g", topic="t", partition=0)
     value = OffsetCommitValue(offset=9, metadata="", commit_timestamp=each.now)

@@ -167,8 +167,13 @@ class Group(ABC):
     def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Discard the pending offsets of these partitions: a later marker brings nothing back."""
         self.refused_commits.difference_update(partitions)
-        for producer_id, pending in list(self.pending_offsets.items()):
-            for partition in partitions:
-                pending.pop(partition, None)
-            if not pending:
-                del self.pending_offsets[producer_id]
+        for producer_id in list(self.pending_offsets):
+            self.discard_offsets_of(producer_id, partitions)
+
+    def discard_offsets_of(self, producer_id: int, partitions: Iterable[tuple[str, int]]) -> None:
+        """Discard the pending offsets of one producer."""
+        pending = self.pending_offsets.get(producer_id, {})
+        for partition in partitions:
+            pending.pop(partition, None)
+        if not pending:
+            self.pending_offsets.pop(producer_id, None)

@@ -39,6 +39,8 @@ from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..data.log import PartitionLog
     from ..effects import Call
     from .group import Group
@@ -134,9 +136,6 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     """Validate group and member, and write the offsets as one batch of the transaction."""
     group = store.find(now, request.group_id)
     error = _refuse_member(store, group, request)
-    log = _log(store, request)
-    if error is Error.NONE and log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
-        error = Error.INVALID_PRODUCER_EPOCH
     if error is not Error.NONE:
         return _reply(store, call, request, refused, error)
     if group is None:
@@ -161,6 +160,10 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     if store.dialect.refused_offsets_stay_pending:
         pending = {at: PendingOffset(value, store.next_token, refused=True) for at, value in too_large.items()}
         group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
+    log = _log(store, request)
+    if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
+        _forget(store, group, request.producer_id, offsets)
+        return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     producer = (request.producer_id, request.producer_epoch)
@@ -176,8 +179,15 @@ def offsets_written(store: GroupStore, write: TransactionalOffsetsWritten, error
         pending = group.pending_offsets.setdefault(write.request.producer_id, {})
         pending.update({at: PendingOffset(value, write.position) for at, value in write.offsets.items()})
     else:
-        store.discard_if_unused(group)
+        _forget(store, group, write.request.producer_id, write.offsets)
     _reply(store, write.call, write.request, write.refused, store.dialect.offset_write_error(error))
+
+
+def _forget(store: GroupStore, group: Group, producer_id: int, failed: Iterable[tuple[str, int]]) -> None:
+    """Forget a commit that the log refused."""
+    if store.dialect.failed_offsets_end_pending:
+        group.discard_offsets_of(producer_id, failed)
+    store.discard_if_unused(group)
 
 
 def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: int, *, is_commit: bool) -> None:
