@@ -1,5 +1,6 @@
 """Record batches and message sets: hand-made bytes, compression, and damaged data."""
 
+import random
 import struct
 import sys
 import zlib
@@ -406,3 +407,12 @@ def test_every_truncation_of_a_message_is_malformed(magic: int) -> None:
             list(read_batches(data[:end]))
         with pytest.raises(Malformed):
             read_records(data[:end])
+
+
+@pytest.mark.parametrize("value", [b"a" * 200_000, bytes(range(256)), random.Random(1).randbytes(70_000)])
+def test_kip_57_lz4_blocks_are_independent_as_java_demands(value: bytes) -> None:
+    pytest.importorskip("cramjam")
+    batch = write_batch([Record(value=value)], compression="lz4")
+    # the flags of the frame: version 1, independent blocks, no checksums; blocks of 64 KiB
+    assert batch[61:68] == bytes.fromhex("04224d18604082")
+    assert [record.value for record in read_records(batch)] == [value]

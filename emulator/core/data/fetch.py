@@ -274,7 +274,7 @@ class Fetches:
             bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
             start, limit = requested.fetch_offset, fetch.limit(log)
             if fetch.request.replica_id >= 0:
-                # no follower of Kafka: it is told the high watermark
+                # a broker that is no replica learns only the high watermark
                 bytes_max, limit = 0, start
             records = log.read(start, bytes_max, first_whole=is_empty, before=limit)
             bytes_left = max(0, bytes_left - len(records))
