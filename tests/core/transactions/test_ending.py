@@ -104,7 +104,7 @@ def test_at_level_0_version_5_is_refused_and_its_change_stays_pending() -> None:
     producer_id = play.begun()
     assert play.end(producer_id, 0, commit=True, version=5) == (Error.UNSUPPORTED_VERSION, -1, -1)
     assert play.state == "Ongoing"
-    assert play.end(producer_id, 0, commit=True)[0] == Error.CONCURRENT_TRANSACTIONS
+    assert play.end(producer_id, 0, commit=True) == Error.CONCURRENT_TRANSACTIONS
     assert play.add(producer_id, 0, ("t", 1)) == {("t", 1): Error.CONCURRENT_TRANSACTIONS}
     play.advance(120_000)
     assert play.state == "Ongoing", "nothing aborts it"
