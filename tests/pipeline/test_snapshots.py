@@ -15,10 +15,13 @@ from koordinator.pipeline import snapshots
 from koordinator.pipeline.cli import jobs
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
 from koordinator.pipeline.snapshots import Folder, LocalSnapshotFiles, Snapshot
+from koordinator.pipeline.store import SparkSnapshotFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
 EVENT = "silver/event"
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -143,6 +146,19 @@ def test_two_processes_never_write_the_same_snapshot(tmp_path: Path) -> None:
     assert sorted(written["a"] + written["b"]) == files.numbers() == [*range(1, 51)]
     for name, numbers in written.items():
         assert {Snapshot.from_json(files.read(number)).written_at for number in numbers} <= {name}
+
+
+def test_spark_writes_the_snapshots_that_other_file_systems_have(spark: SparkSession, tmp_path: Path) -> None:
+    files = SparkSnapshotFiles(spark, str(tmp_path))
+    assert files.numbers() == []
+    (tmp_path / "snapshots" / "2" / "_temporary").mkdir(parents=True)  # of a writer that was killed
+    for number in (1, 2):
+        snapshots.commit(files, snapshot(number, silver_event=["text-1-a"]), str(tmp_path))
+    assert files.numbers() == LocalSnapshotFiles(tmp_path).numbers() == [1, 2]
+    assert {Snapshot.from_json(each.read(2)) == snapshot(2, silver_event=["text-1-a"])
+            for each in (files, LocalSnapshotFiles(tmp_path))} == {True}  # fmt: skip
+    with pytest.raises(JobFailed, match="another load has written snapshot 2 meanwhile"):
+        snapshots.commit(files, snapshot(2), str(tmp_path))
 
 
 def test_as_of_takes_a_number_or_a_time(tmp_path: Path) -> None:

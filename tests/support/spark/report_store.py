@@ -205,7 +205,8 @@ def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame])
     """Write a store with these tables, from one load."""
     draft = Store(str(root)).begin(spark)
     for table, frame in tables.items():
-        draft.append(frame.withColumns({name: F.lit("text-1") for name in table.origin}), table, "text-1", ["text-1"])
+        origin = (F.lit("text-1").alias(name) for name in table.origin)
+        draft.append(frame.select("*", *origin), table, "text-1", ["text-1"])
     draft.commit()
 
 
