@@ -24,8 +24,8 @@ from ..core.groups.consumer.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH, C
 from ..core.groups.group import CONSUMER
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
+from ..trace.vocabulary import ALL_GROUP_STATES
 from .resolve import (
-    classic_group_named,
     coordinator_of,
     group_named,
     known,
@@ -54,7 +54,7 @@ POLL_TIMEOUT = "consumer poll timeout has expired."
 AS_IF = ("poll_timeout", "session")
 """The ways to evict a member."""
 
-STATES = tuple(state.value for state in ClassicGroupState if state is not ClassicGroupState.DEAD)
+STATES = tuple(state for state in ALL_GROUP_STATES if state != ClassicGroupState.DEAD.value)
 """The states in which a group can be frozen."""
 
 LEAVE_VERSION, JOIN_VERSION = 3, 5
@@ -140,20 +140,23 @@ class Verbs:
         No timer of a frozen group fires. Requests that would change its state are parked until `thaw`: JoinGroup and
         LeaveGroup, and in CompletingRebalance the leader's SyncGroup. In PreparingRebalance JoinGroup and LeaveGroup
         are processed, but the join phase does not complete. Other requests are answered normally.
+
+        Of a consumer group the heartbeats that would change it are parked. It freezes in states in which it rests: one
+        heartbeat may lead it through Assigning.
         """
         if state is not None and state not in STATES:
             choices = f"{', '.join(STATES[:-1])} or {STATES[-1]}"
             raise ValueError(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
         coordinator = coordinator_of(self._runtime, group)
         target = None if coordinator is None else coordinator.group(group)
-        if state is None or target is not None:
-            target = classic_group_named(self._runtime, group)
-        frozen = target.state if state is None and target is not None else ClassicGroupState(state)
-        if target is not None and target.is_frozen and target.state is not frozen:
-            raise ValueError(f"group {group!r} is frozen in {target.state.value}: thaw it first")
-        self._runtime.cluster.freeze_group(group, frozen)
-        self._note(self._verb(now, "freeze", group, state=frozen.value))
-        if target is not None and target.state is frozen:
+        if state is None:
+            target = group_named(self._runtime, group)
+            state = target.state_name
+        if target is not None and target.is_frozen and target.state_name != state:
+            raise ValueError(f"group {group!r} is frozen in {target.state_name}: thaw it first")
+        self._runtime.cluster.freeze_group(group, state)
+        self._note(self._verb(now, "freeze", group, state=state))
+        if target is not None and target.state_name == state:
             self._override(now, group, None, overrides.freeze)
 
     def thaw(self, now: int, *, group: str) -> None:

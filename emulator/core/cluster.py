@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from ..config.settings import Settings
     from .data.metadata_changes import Change
-    from .groups.classic.group import ClassicGroupState
 
 PLAINTEXT = "PLAINTEXT"
 """The name of the listener that every broker has."""
@@ -90,7 +89,7 @@ class ClusterState:
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
         """Groups with an `auto` clock that may have something to wait for; the clock advance removes the others."""
-        self.frozen_states: dict[str, ClassicGroupState] = {}
+        self.frozen_states: dict[str, str] = {}
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.marker_faults: dict[tuple[str, int], str] = {}
         """A test's faults in transaction markers, by partition; see `transactions.markers`."""
@@ -273,7 +272,7 @@ class ClusterState:
             clock = self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
         return clock
 
-    def freeze_group(self, group_id: str, state: ClassicGroupState) -> None:
+    def freeze_group(self, group_id: str, state: str) -> None:
         """Freeze a group, which need not exist, once it enters a state; `GroupStore.freeze` freezes it now."""
         self.frozen_states[group_id] = state
 

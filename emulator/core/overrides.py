@@ -109,16 +109,17 @@ def set_offsets(store: GroupStore, group: Group, offsets: Mapping[tuple[str, int
 
 
 def freeze(store: GroupStore, group: Group) -> None:
-    """Freeze a classic group in its state; do nothing if it is frozen."""
-    if isinstance(group, ClassicGroup) and not group.is_frozen:
+    """Freeze a group in its state; do nothing if it is frozen."""
+    if not group.is_frozen:
         store.freeze(group)
 
 
 def thaw(store: GroupStore, group: Group) -> None:
     """Thaw the group; a join phase in which no member is missing ends at once."""
-    if isinstance(group, ClassicGroup) and group.is_frozen:
+    if group.is_frozen:
         store.thaw(group)
-        rebalance.complete_if_all_joined(store, group)
+        if isinstance(group, ClassicGroup):
+            rebalance.complete_if_all_joined(store, group)
 
 
 def spare_sessions(group: Group, members: Iterable[Member], until: int) -> None:

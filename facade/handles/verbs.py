@@ -38,13 +38,16 @@ class VerbControls(GroupHandle):
 
     def freeze(
         self,
-        state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Stable"] | None = None,
+        state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Stable"]
+        | None = None,
     ) -> None:
         """Freeze the group in its current state, or in `state` as soon as it enters that. It need not exist yet.
 
         Until `thaw` no timer of the group fires, and requests that would change its state are parked: JoinGroup,
         LeaveGroup and the leader's SyncGroup. In PreparingRebalance members may join and leave, but the join phase does
         not complete. Other requests, such as heartbeats and commits, are answered normally.
+
+        Of a consumer group the heartbeats that would change it are parked (KIP-848).
         """
         self._port.call(Verbs.freeze, group=self.id, state=state)
 

@@ -139,3 +139,42 @@ def test_the_pages_keep_the_lane_of_a_static_member_that_returns(cluster: Cluste
         "i1": ["joining", "stable", "away", "joining", "stable"]
     }
     assert "i1 left for a while" in [row[3] for row in lanes.take() if row[0] == "story"]
+
+
+def test_a_frozen_group_keeps_its_state_until_it_is_thawed(group: Group) -> None:
+    group.freeze()
+    acknowledging = group.puppets["a"].sync()
+    group.puppets["b"].leave()
+    # two minutes: neither the rebalance timeout of 30 s nor a session of 45 s ends
+    assert group.advance("2m", keep_alive="none") == []
+    assert (group.state, acknowledging.waits_for, len(group.members)) == ("Reconciling", "ConsumerGroupHeartbeat", 2)
+    with pytest.raises(ValueError, match="is frozen in Reconciling: thaw it first"):
+        group.evict("a")
+    group.thaw()
+    assert acknowledging.waits_for is None
+    group.wait_state("Assigning")
+    assert [member.client_id for member in group.members] == ["a"]
+
+
+def test_a_group_freezes_in_a_state_in_which_it_will_rest(cluster: Cluster) -> None:
+    group = cluster.group("svc")
+    group.freeze("Reconciling")
+    group.puppet("a", group_protocol="consumer").join()
+    group.wait_stable(members=1)
+    newcomer = group.puppet("b", group_protocol="consumer").join()
+    group.wait_state("Reconciling")
+    group.advance("1h", keep_alive="none")
+    assert (group.state, newcomer.assignment) == ("Reconciling", {})
+    group.thaw()
+    group.wait_stable(members=2, owned="all")
+
+
+def test_a_frozen_group_answers_heartbeats_that_change_nothing(group: Group) -> None:
+    group.puppets["a"].sync()
+    group.wait_stable(members=2)
+    group.freeze("Stable")
+    assert group.puppets["a"].heartbeat().waits_for is None
+    newcomer = group.puppet("c", group_protocol="consumer").join()
+    assert (newcomer.waits_for, len(group.members)) == ("ConsumerGroupHeartbeat", 2)
+    group.thaw()
+    assert len(group.members) == 3

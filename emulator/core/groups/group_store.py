@@ -130,7 +130,7 @@ class GroupStore:
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
-        self._freeze_if_requested(group)
+        self.freeze_if_requested(group)
         return group
 
     def create_consumer_group(self, now: int, group_id: str) -> ConsumerGroup:
@@ -140,20 +140,21 @@ class GroupStore:
         self.groups[group_id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
+        self.freeze_if_requested(group)
         return group
 
-    def freeze(self, group: ClassicGroup) -> None:
+    def freeze(self, group: Group) -> None:
         """Stop the group's timers and hold the requests that would change its state (`hold_if_frozen`)."""
         group.frozen_at = group.now
         group.timers = group.timers.copy_shifted(0, StoppedTimers)
 
-    def thaw(self, group: ClassicGroup) -> None:
+    def thaw(self, group: Group) -> None:
         """Resume the timers where they stopped, and serve the held requests."""
         group.timers = group.timers.copy_shifted(group.now - group.frozen_at, Timers)
         self.schedule_expiry_check(group)
         self.serve_held_requests(group)
 
-    def hold_if_frozen(self, group: ClassicGroup, handle: Handler, call: Call, request: Message) -> bool:
+    def hold_if_frozen(self, group: Group, handle: Handler, call: Call, request: Message) -> bool:
         """Hold a request if the group is frozen; return whether it is."""
         if not group.is_frozen:
             return False
@@ -355,10 +356,11 @@ class GroupStore:
         group.earliest_offset_expiry = 0
         if group.clock.mode == "auto":
             self.cluster.auto_clock_groups[group.id] = None
-        self._freeze_if_requested(group)
+        self.freeze_if_requested(group)
 
-    def _freeze_if_requested(self, group: ClassicGroup) -> None:
-        if self.cluster.frozen_states.get(group.id) is group.state:
+    def freeze_if_requested(self, group: Group) -> None:
+        """Freeze a group in a state that a test has asked for."""
+        if self.cluster.frozen_states.get(group.id) == group.state_name and not group.is_frozen:
             self.freeze(group)
 
     def member_changed(self, group: Group, member: Member, change: str, why: Reason) -> None:

@@ -50,6 +50,8 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
         return store.reply(call, join_error(status, member_id))
     group = store.find(now, request.group_id)
     if isinstance(group, ConsumerGroup) and group.members:
+        if store.hold_if_frozen(group, join_group, call, request):
+            return None
         return classic_members.join(store, group, call, request)
     if isinstance(group, ConsumerGroup) and not request.member_id:
         group = migration.make_way(store, now, group)

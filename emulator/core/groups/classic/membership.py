@@ -90,6 +90,8 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
         return store.reply(call, LeaveGroupResponse(error_code=status))
     group = store.find(now, request.group_id)
     if isinstance(group, ConsumerGroup):
+        if store.hold_if_frozen(group, leave_group, call, request):
+            return None
         return consumer_membership.leave_group(store, group, call, request)
     if not isinstance(group, ClassicGroup):
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)

@@ -46,6 +46,7 @@ def write(
         apply(store, group, records, why)
         born, group.birth = group.birth, ()
         store.append(group.id, [*born, *records], ConsumerGroupChanged(group, [(call, response)], undo))
+        store.freeze_if_requested(group)
         return
     newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
     if isinstance(newest, ConsumerGroupChanged):
@@ -131,6 +132,7 @@ def note_loaded(store: GroupStore, group: ConsumerGroup) -> None:
     for member in group.members.values():
         store.member_changed(group, member, "loaded", loaded)
         _note_step(store, group, member)
+    store.freeze_if_requested(group)
 
 
 def _note_state(store: GroupStore, group: ConsumerGroup, before: ConsumerGroupState, why: Reason) -> ConsumerGroupState:

@@ -39,6 +39,9 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
         _check_shape(store, call, request)
         _check_status(store, request.group_id)
         if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
+            group = store.groups.get(request.group_id)
+            if group is not None and store.hold_if_frozen(group, heartbeat, call, request):
+                return
             membership.leave(store, now, call, request)
         else:
             _beat(store, now, call, request)
@@ -112,6 +115,8 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
             owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
         )
         reconciled, records, why = advance(store, group, update)
+        if records and store.hold_if_frozen(group, heartbeat, call, request):
+            return
     except RefusedError:
         membership.forget_new_group(store, group)
         raise
