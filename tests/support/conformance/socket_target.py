@@ -37,6 +37,9 @@ PIECE = 64 * 1024
 BARRIER_S = 60.0
 """Real time limit for a broker to answer ApiVersions on a busy machine."""
 
+ROUNDING_S = 1e-6
+"""The precision of times: a timer that is due in whole milliseconds may still be a moment ahead."""
+
 
 class SocketTarget(Target):
     """A broker at an address; `scale` is real seconds per scenario second."""
@@ -179,14 +182,14 @@ class EmulatorTarget(SocketTarget, Cluster):
 
     def pass_time(self, until: Callable[[], bool], limit: float) -> None:
         self.barrier()
-        while not until() and (left := limit - self.seconds) > 0:
+        while not until() and (left := limit - self.seconds) > ROUNDING_S:
             self._port.act(partial(self._jump, left), "pass_time")
             self.barrier()
 
     def _jump(self, longest_s: float, now: int) -> None:
         """Advance time to the next deadline, at most by `longest_s`."""
         due = self._port.served.runtime.deadline()
-        self._port.clock.jump(longest_s if due is None else min(longest_s, max(due - now, 0) / 1000))
+        self._port.clock.jump(longest_s if due is None else min(longest_s, max((due - now) / 1000, ROUNDING_S)))
 
     def barrier(self) -> None:
         """Return once the emulator has processed all input, and all its output has been received."""
