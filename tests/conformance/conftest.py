@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES, Release
 from conformance import goldens
-from conformance.applicability import ABSENT, left_out
+from conformance.applicability import ABSENT, NOT_EMULATED, left_out
 from conformance.player import Absent
 from conformance.scenarios import perform, scenario_of
 from conformance.socket_target import EmulatorTarget
@@ -37,7 +37,8 @@ OTHER_SETTINGS = "E-171"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "play" in metafunc.fixturenames:
         scenario = scenario_of(metafunc.function)
-        targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) != ABSENT]
+        missing = {ABSENT, NOT_EMULATED}
+        targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) not in missing]
         if scenario.number != OTHER_SETTINGS:
             targets.append(EMULATOR)
         if scenario.waiting:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from brokers.kafka_releases import RELEASES
 
+from conformance.scenarios import load
+
 if TYPE_CHECKING:
     from brokers.kafka_releases import Release
 
@@ -16,16 +18,21 @@ PATH = Path(__file__).parents[2] / "conformance" / "applicability.toml"
 
 ABSENT = "API absent in release"
 ONE_BROKER = "needs two brokers"
+NOT_EMULATED = "not emulated in release"
 REASONS = (
     ONE_BROKER,
     "state not reachable from outside",
     "setting not expressible",
     ABSENT,
+    NOT_EMULATED,
 )
 """All valid reasons."""
 
 EVERY = "every"
 """The key that stands for all brokers."""
+
+ALL = "*"
+"""Ends the beginning of the numbers of several scenarios."""
 
 
 @cache
@@ -35,7 +42,14 @@ def left_out(release: Release) -> dict[str, str]:
     for reason, by_broker in tomllib.loads(PATH.read_text()).items():
         assert reason in REASONS, f"{PATH.name}: {reason!r} is none of {REASONS}"
         assert by_broker.keys() <= {EVERY, *RELEASES}, f"{PATH.name}, {reason}: one of {set(by_broker)} is no broker"
-        for number in (*by_broker.get(EVERY, ()), *by_broker.get(release.name, ())):
+        listed = (*by_broker.get(EVERY, ()), *by_broker.get(release.name, ()))
+        for number in (each for entry in listed for each in _numbers(entry)):
             assert number not in found, f"{PATH.name}: {number} is left out of {release.name} twice"
             found[number] = reason
     return found
+
+
+def _numbers(entry: str) -> list[str]:
+    if not entry.endswith(ALL):
+        return [entry]
+    return [number for number in load() if number.startswith(entry.removesuffix(ALL))]

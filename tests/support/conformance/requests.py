@@ -388,9 +388,11 @@ class Requests:
         """DeleteGroups; the play's own group by default."""
         return self.begin(PendingDelete, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
 
-    def new_topic(self, partitions: int = 4, configs: Mapping[str, str] | None = None) -> str:
-        """Create a topic of this play, which may be deleted."""
-        name = f"{self.g}.topic{next(self._topics)}"
+    def new_topic(
+        self, partitions: int = 4, configs: Mapping[str, str] | None = None, *, suffix: str | None = None
+    ) -> str:
+        """Create a topic of this play, which may be deleted; its name is that of the group with a suffix."""
+        name = f"{self.g}{suffix or f'.topic{next(self._topics)}'}"
         settings = tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items())
         row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=settings)
         answer = self._slowly(CreateTopicsRequest(topics=(row,), timeout_ms=TOPIC_S * 1000), 4)

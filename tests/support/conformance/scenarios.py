@@ -30,6 +30,9 @@ FOLDER = Path(__file__).parents[2] / "conformance"
 
 Play = Callable[[Player], None]
 
+HEARTBEAT_MS = 50
+"""The heartbeat interval of members with short sessions; it is in responses, so it is not scaled."""
+
 SLOWER = 3
 TRIES = 3
 """A play that failed on a late machine is repeated `SLOWER` times slower, at most `TRIES` plays in all."""
@@ -52,9 +55,15 @@ class Configuration:
     abort_interval: float | None = None
     id_expiration: float | None = None
     producer_expiration: float | None = None
+    consumer: bool = False
+    """Whether the consumer protocol is on in every release that has it, with a target at every change."""
+    consumer_session: float | None = None
+    consumer_max_size: int | None = None
+    assignors: str | None = None
+    migration: str | None = None
     nodes: int = 1
 
-    def settings(self, scale: float) -> dict[str, int]:
+    def settings(self, scale: float) -> dict[str, int | str]:
         """Return broker settings under Kafka's names. A scaled broker has no lower limit for session timeouts."""
 
         def ms(seconds: float | None) -> float | None:
@@ -75,7 +84,22 @@ class Configuration:
             "producer.id.expiration.ms": ms(self.producer_expiration),
             "producer.id.expiration.check.interval.ms": ms(forgets),
         }
-        return {name: round(value) for name, value in values.items() if value is not None}
+        texts = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
+        return {**{name: round(value) for name, value in values.items() if value is not None}, **texts}
+
+    def _of_consumer_groups(self, session_ms: float | None) -> dict[str, int | str]:
+        values: dict[str, int | str | None] = {
+            "group.coordinator.rebalance.protocols": "classic,consumer",
+            "group.consumer.migration.policy": self.migration or "bidirectional",
+            "group.consumer.assignment.interval.ms": 0,
+            "group.consumer.min.session.timeout.ms": 1,
+            "group.consumer.min.heartbeat.interval.ms": 1,
+            "group.consumer.session.timeout.ms": session_ms and round(session_ms),
+            "group.consumer.heartbeat.interval.ms": session_ms and HEARTBEAT_MS,
+            "group.consumer.max.size": self.consumer_max_size,
+            "group.consumer.assignors": self.assignors,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +130,7 @@ def scenario(
     slow: bool = False,
     restarted: bool = False,
     waiting: str | None = None,
-    **configuration: float,
+    **configuration: float | str,
 ) -> Callable[[Play], Play]:
     """Register a scenario and mark its test.
 
@@ -119,7 +143,7 @@ def scenario(
     """
 
     def register(play: Play) -> Play:
-        named = re.match(r"test_([et])(\d{3})_", play.__name__)
+        named = re.match(r"test_([egt])(\d{3})_", play.__name__)
         assert named, f"{play.__name__} does not begin with the number of a scenario"
         number = f"{named[1].upper()}-{named[2]}"
         known = SCENARIOS.get(number)
@@ -152,7 +176,7 @@ def scenario_of(play: Callable[..., object]) -> Scenario:
 
 def load() -> Mapping[str, Scenario]:
     """Import all scenarios and return them by number."""
-    for path in sorted(FOLDER.glob("test_[et][0-9]*.py")):
+    for path in sorted(FOLDER.glob("test_[egt][0-9]*.py")):
         name = f"conformance_{path.stem}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, path)

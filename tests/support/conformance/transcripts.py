@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
 ID = re.compile(r"[0-9A-Za-z_-]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
+_ASSIGNED = "groups.members.assignment.topic_partitions"
+_TARGETED = "groups.members.target_assignment.topic_partitions"
+
 UNORDERED = {
+    "ConsumerGroupHeartbeatResponse": (
+        ("assignment.topic_partitions", "topic_id"),
+        ("assignment.topic_partitions.partitions", ""),
+    ),
+    "ConsumerGroupDescribeResponse": (
+        ("groups.members", "member_id"),
+        ("groups.members.subscribed_topic_names", ""),
+        *((rows, "topic_name") for rows in (_ASSIGNED, _TARGETED)),
+        *((f"{rows}.partitions", "") for rows in (_ASSIGNED, _TARGETED)),
+    ),
     "JoinGroupResponse": (("members", "member_id"),),
     "DescribeGroupsResponse": (("groups", "group_id"), ("groups.members", "member_id")),
     "DeleteGroupsResponse": (("results", "group_id"),),
@@ -29,7 +42,7 @@ UNORDERED = {
         ("groups.topics.partitions", "partition_index"),
     ),
 }
-"""Rows without a defined order (hash tables, refused entries), and the field to sort them by."""
+"""Rows without a defined order (hash tables, refused entries), and the field to sort them by; "" for plain values."""
 
 MASKED = {"host": "HOST", "port": 0}
 """Machine-dependent fields; -1 and "" stay, because they mean that there is no broker."""
@@ -48,6 +61,10 @@ class Transcript:
     def add(self, request: str, version: int, answer: object) -> None:
         """Add a response such as one of "JoinGroup", or a word if there is none."""
         self._said.append((f"{request} v{version}", answer))
+
+    def name(self, text: str, placeholder: str) -> None:
+        """Write a text that differs between plays, such as a topic id, as its placeholder."""
+        self._names[text] = placeholder
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -78,19 +95,22 @@ class _Writing:
         return self._value(fields)
 
     def named(self, text: str) -> str:
-        text = ID.sub(lambda each: self._ids.setdefault(each[0], f"#{len(self._ids) + 1}"), text)
+        text = ID.sub(lambda each: self._names.get(each[0]) or self._numbered(each[0]), text)
         # last: a short name may also be a part of an id
         for found, name in self._names.items():
             text = text.replace(found, name)
         return text
 
+    def _numbered(self, text: str) -> str:
+        return self._ids.setdefault(text, f"#{len(self._ids) + 1}")
+
     def _sort(self, fields: dict[str, Any], path: str, by: str) -> None:
         name, _, rest = path.partition(".")
-        if rest:
-            for row in fields[name]:
-                self._sort(row, rest, by)
-        else:
-            fields[name] = sorted(fields[name], key=lambda row: self._value(row[by]))
+        if not rest:
+            fields[name] = sorted(fields[name], key=lambda row: self._value(row[by] if by else row))
+            return
+        for row in (fields[name],) if isinstance(fields[name], dict) else fields[name] or ():
+            self._sort(row, rest, by)
 
     def _value(self, value: Any) -> Any:
         match value:

@@ -1,0 +1,242 @@
+"""Classic members of consumer groups; groups that change their type, upwards and downwards (KIP-848)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from conformance.consumer_members import ALL, HALF, OTHER_HALF, ConsumerMembers, assigned, owning
+from conformance.scenarios import scenario
+
+if TYPE_CHECKING:
+    from conformance.player import Player
+
+consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
+
+UNKNOWN, ILLEGAL, INCONSISTENT, REBALANCE, MISSING = 25, 22, 23, 27, 69
+
+
+def upgraded(x: ConsumerMembers) -> tuple[str, list[int]]:
+    """Share t between a classic member, at generation 2, and A, which has upgraded its group; return id and half."""
+    m = x.classic()
+    assert x.join("A") == (2, {})
+    assert x.rejoin(m, *ALL["t"]) == (1, "range")
+    half = x.sync(1, m)["t"]
+    assert len(half) == 2
+    assert x.classic_beat(1, m) == REBALANCE
+    assert x.rejoin(m, *half) == (2, "range")
+    assert x.sync(2, m) == {"t": half}
+    assert x.classic_beat(2, m) == 0
+    return m, half
+
+
+@consumer_scenario()
+def test_g119_a_classic_member_gives_its_half_up_in_two_rounds(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    _, half = upgraded(x)
+    assert x.beat("A", 2) == (2, {"t": [each for each in ALL["t"] if each not in half]})
+
+
+@consumer_scenario()
+def test_g120_a_classic_join_is_answered_at_once(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.joined_by_classic()
+    assert x.sync(3, m) == {}
+    assert x.classic_beat(3, m) == 0
+    assert x.beat("A", 2) == (2, HALF)
+    assert x.beat("A", 2, owned=HALF) == (3, None)
+    assert x.classic_beat(3, m) == REBALANCE
+    assert x.rejoin(m) == (3, "range")
+    assert x.sync(3, m) == OTHER_HALF
+
+
+@consumer_scenario()
+def test_g122_a_joiner_shares_a_protocol_with_all_classic_members(play: Player) -> None:
+    x = ConsumerMembers(play)
+    x.joined_by_classic()
+    assert x.rejoin("N", protocols=owning(names=["roundrobin"])) == INCONSISTENT
+    assert x.rejoin("O", protocols=owning(names=["roundrobin", "range"])) == (4, "roundrobin")
+
+
+@consumer_scenario()
+def test_g123_the_checks_of_classic_requests(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.joined_by_classic()
+    assert [x.sync(2, m), x.sync(4, m)] == [ILLEGAL] * 2
+    assert [x.sync(3, "nobody"), x.sync(3, "A")] == [UNKNOWN] * 2
+    assert x.sync(3, m, protocol_type="connect") == INCONSISTENT
+    assert x.sync(3, m, protocol_name="x") == INCONSISTENT
+    assert [x.classic_beat(2, m), x.classic_beat(3, "nobody"), x.classic_beat(3, "A")] == [ILLEGAL, UNKNOWN, UNKNOWN]
+
+
+@consumer_scenario()
+def test_g125_a_classic_member_has_its_own_session(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.joined_by_classic(session=1)
+    assert x.sync(3, m) == {}
+    play.wait(1.6)
+    assert x.classic_beat(3, m) == UNKNOWN
+    assert x.members().keys() == {"A"}
+
+
+@consumer_scenario()
+def test_g126_a_classic_join_is_followed_by_a_sync_in_time(play: Player) -> None:
+    x = ConsumerMembers(play)
+    play.session = 30
+    m = x.joined_by_classic(rebalance=1)
+    play.zero()
+    raw = x.raw(3)
+    play.heartbeats_until(UNKNOWN, (raw, m), (0.8, 2.5), every=0.3)
+
+
+@consumer_scenario()
+def test_g128_a_leave_group_may_cause_a_downgrade(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.shared_with_classic()
+    n = x.classic_id()
+    assert x.rejoin(n) == (4, "range")
+    if play.since("4.0.0"):
+        play.leave(m, "nobody", "A", version=5).expect(0, UNKNOWN, 0)
+        assert x.listed() == ("classic", "PreparingRebalance")
+    else:
+        play.leave(m, "nobody", "A", version=5).expect(0, UNKNOWN, UNKNOWN)
+
+
+@consumer_scenario()
+def test_g129_the_group_is_classic_again_when_only_classic_members_are_left(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    m, _ = upgraded(x)
+    assert x.beat("A", -1) == (-1, None)
+    assert x.listed() == ("classic", "PreparingRebalance")
+    assert x.classic_beat(2, m) == REBALANCE
+    play.join(m, version=7, protocols=owning()).expect(generation_id=3, leader=m, members=[m])
+    assert x.described().error_code == MISSING
+    play.sync(3, m, {m: assigned(ALL)}, version=5).expect(assignment=assigned(ALL))
+    assert x.classic_beat(3, m) == 0
+
+
+@consumer_scenario()
+def test_g131_the_records_of_an_upgrade(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    x.classic()
+    x.mark()
+    assert x.join("A") == (2, {})
+    assert x.written() == [-2, 5, 3, 7, 6, 8, 5, 3, 7, 7, 6, 8]
+
+
+@consumer_scenario()
+def test_g132_an_upgrade_answers_parked_joins(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    x.classic()
+    n = play.new_id(version=7, protocols=owning())
+    parked = play.join(n, version=7, protocols=owning())
+    play.expect_parked(parked)
+    assert x.join("A") == (2, {})
+    parked.expect(REBALANCE, member_id=n)
+    assert x.rejoin(n)[1] == "range"
+
+
+@consumer_scenario()
+def test_g134_assignments_that_cannot_be_converted(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    cannot = f"Cannot upgrade classic group {play.g} to consumer group because "
+    m = x.classic()
+    play.join(m, version=7, protocols=owning()).expect(generation_id=2, leader=m, members=[m])
+    play.sync(2, m, {m: assigned(ALL, b"own")}, version=5).expect(assignment=assigned(ALL, b"own"))
+    custom = (
+        "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default assignor "
+        "before re-attempting the upgrade."
+    )
+    assert x.refused_join("A") == (MISSING, cannot + custom)
+    play.join(m, version=7, protocols=owning()).expect(generation_id=3, leader=m, members=[m])
+    play.sync(3, m, {m: b"none"}, version=5).expect(assignment=b"none")
+    assert x.refused_join("A") == (MISSING, cannot + "the embedded consumer protocol is malformed.")
+
+
+@consumer_scenario()
+def test_g135_a_heartbeat_converts_a_classic_member(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.shared_with_classic()
+    assert x.beat(m, 3, timeout=30, topics=["t"], owned={}) == (3, OTHER_HALF)
+    if x.version:
+        assert {member.member_type for member in x.described().members} == {1}
+    assert x.classic_beat(3, m) == UNKNOWN
+
+
+@consumer_scenario()
+def test_g137_a_static_joiner_replaces_the_last_member_without_a_rebalance(play: Player) -> None:
+    x = ConsumerMembers(play)
+    x.static_one()
+    asked = play.join("", "i1", version=7, protocols=owning())
+    member_id = asked.unrecorded().member_id
+    play.transcript.name(member_id, "#classic")
+    asked.expect(generation_id=x.raw(2), member_id=member_id)
+    assert x.listed() == ("classic", "Stable")
+    assert x.sync(2, member_id, instance_id="i1") == ALL
+    assert x.beat("P", 2, inst="i1") == MISSING
+
+
+@consumer_scenario()
+def test_g138_commits_of_a_classic_member(play: Player) -> None:
+    x = ConsumerMembers(play)
+    m = x.shared_with_classic()
+    assert [x.commit(m, epoch) for epoch in (3, 2, 4)] == [[0], [ILLEGAL], [ILLEGAL]]
+    assert x.commit(m, 3, version=7) == [0]
+    assert x.fetch(m, 2) == ILLEGAL
+
+
+@consumer_scenario()
+def test_g140_a_leave_group_names_a_member_by_its_instance(play: Player) -> None:
+    x = ConsumerMembers(play)
+    x.static_one()
+    play.leave(("X", "i1"), ("", "i9"), version=5).expect(82, UNKNOWN)
+    play.leave(("", "i1"), version=5).expect(0 if play.since("4.0.0") else UNKNOWN)
+
+
+@consumer_scenario(migration="disabled")
+def test_g147_neither_way_is_allowed(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    x.classic()
+    text = f"Cannot upgrade classic group {play.g} to consumer group because online upgrade is disabled."
+    assert x.refused_join("A") == (MISSING, text)
+    other = f"{play.g}.other"
+    assert x.join("A", group=other)[1] == ALL
+    play.join(version=7, protocols=owning(), group=other).expect(INCONSISTENT, member_id="")
+
+
+@consumer_scenario(migration="upgrade")
+def test_g149_upgrades_alone_are_allowed(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    m, half = upgraded(x)
+    assert x.beat("A", -1) == (-1, None)
+    assert x.listed() == ("consumer", "Assigning")
+    assert x.classic_beat(2, m) == 0
+    assert x.rejoin(m, *half) == (3, "range")
+
+
+@consumer_scenario(consumer_max_size=1, initial_delay=3)
+def test_g161_a_group_that_is_too_large_is_not_upgraded(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    ids = [play.new_id(version=7, protocols=owning()) for _ in range(2)]
+    joins = [play.join(each, version=7, protocols=owning()) for each in ids]
+    play.expect_parked(*joins)
+    text = (
+        f"Cannot upgrade classic group {play.g} to consumer group because the group size exceeds the consumer group "
+        "maximum size."
+    )
+    assert x.refused_join("A") == (MISSING, text)
+    for _ in joins:
+        play.pass_initial_delay(*joins)
+    play.expect_generation(1, *joins)
+    assert x.refused_join("A") == (MISSING, text)
+
+
+@consumer_scenario(consumer_max_size=1, initial_delay=3)
+def test_g162_a_group_without_a_generation_is_not_upgraded(play: Player) -> None:
+    x = ConsumerMembers(play, same_epochs=True)
+    m = play.new_id(version=7, protocols=owning())
+    parked = play.join(m, version=7, protocols=owning())
+    play.expect_parked(parked)
+    assert x.refused_join("A") == (-1, None)
+    parked.expect(REBALANCE, member_id=m)
+    assert x.listed() == ("classic", "PreparingRebalance")
