@@ -71,6 +71,23 @@ class Group(ABC):
     clock's reading at the current input.
     """
 
+    __slots__ = (
+        "clock",
+        "earliest_offset_expiry",
+        "frozen_at",
+        "held_requests",
+        "id",
+        "now",
+        "offset_positions",
+        "offsets",
+        "partition",
+        "pending_offsets",
+        "refused_commits",
+        "stored",
+        "timers",
+        "unwritten_commits",
+    )
+
     kind: ClassVar[str]
 
     if TYPE_CHECKING:
@@ -104,7 +121,7 @@ class Group(ABC):
         here."""
         self.unwritten_commits: dict[tuple[str, int], int] = {}
         """The number of commits in flight per partition; a `Counter` is slower, because it is written in Python."""
-        self.refused_commits: set[tuple[str, int]] = set()
+        self.refused_commits: frozenset[tuple[str, int]] = frozenset()
         """The partitions that stay pending after a refused commit; see `Dialect.refused_offsets_stay_pending`."""
         self.held_requests: list[tuple[Handler, Call, Message]] = []
         """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
@@ -150,7 +167,7 @@ class Group(ABC):
         unwritten = self.unwritten_commits
         for partition in partitions:
             unwritten[partition] = unwritten.get(partition, 0) + 1
-            self.refused_commits.discard(partition)
+        self.refused_commits = self.refused_commits.difference(partitions)
 
     def end_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
         """End the commit in flight of each of these partitions."""
@@ -166,7 +183,7 @@ class Group(ABC):
 
     def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Discard the pending offsets of these partitions: a later marker brings nothing back."""
-        self.refused_commits.difference_update(partitions)
+        self.refused_commits = self.refused_commits.difference(partitions)
         for producer_id in list(self.pending_offsets):
             self.discard_offsets_of(producer_id, partitions)
 

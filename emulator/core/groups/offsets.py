@@ -92,7 +92,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     if not offsets:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if store.dialect.refused_offsets_stay_pending:
-        group.refused_commits.update(too_large)
+        group.refused_commits |= set(too_large)
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))

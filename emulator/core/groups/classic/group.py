@@ -91,6 +91,25 @@ class ClassicMember:
 class ClassicGroup(Group):
     """A group of the classic protocol."""
 
+    __slots__ = (
+        "_protocol_counts",
+        "_subscribed_topics",
+        "awaiting_join",
+        "generation",
+        "join_phase_failed",
+        "leader_id",
+        "members",
+        "new_member_added",
+        "pending_members",
+        "pending_sync_members",
+        "previous_state",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "state_changed_at",
+        "static_members",
+    )
+
     kind = "classic"
     generation: int
     static_members: dict[str, str]
