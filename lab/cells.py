@@ -68,11 +68,10 @@ class Result:
         return None if None in numbers else sum(numbers) / len(numbers)
 
     def plain(self) -> dict[str, object]:
-        """Return the result as JSON data."""
+        """Return the result as JSON data, without its load."""
         return {
             "scheme": self.cell.scheme,
             "situation": self.cell.situation,
-            "load": asdict(self.cell.load),
             "figures": [asdict(each) for each in self.figures],
         }
 

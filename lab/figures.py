@@ -31,7 +31,7 @@ class Figures:
     * `moved`, `moved_least`: changes of owners, and the fewest that lead from the first owners to a balanced end.
     * `reprocessed`: records processed again, because their offsets were not committed.
     * `restored_bytes`, `restore_s`: state that new owners fetch, and the longest time that one member needs for it.
-    * `peak_members`, `peak_bytes`: the coordinator's memory: members, and bytes of their subscriptions.
+    * `peak_members`, `peak_bytes`: the coordinator's memory: members, and bytes of their ids and subscriptions.
     """
 
     rebalances: int

@@ -61,7 +61,7 @@ class Record:
     peak_members: int = 0
     """The most members in the coordinator's memory, including those with nothing but an id (KIP-394)."""
     peak_bytes: int = 0
-    """The most bytes of subscriptions in the coordinator's memory."""
+    """The most bytes of ids and subscriptions in the coordinator's memory."""
     _kept: dict[str, int] = field(default_factory=dict)
 
     def begin(self, now_ms: int) -> None:
@@ -84,7 +84,7 @@ class Record:
         self.message_bytes += size
 
     def keep(self, member_id: str, size: int) -> None:
-        """Note that the coordinator keeps a member with a subscription of `size` bytes."""
+        """Note that the coordinator keeps a member, with an id and a subscription of `size` bytes."""
         self._kept[member_id] = size
         self._note_peak()
 

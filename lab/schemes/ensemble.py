@@ -64,7 +64,7 @@ class Ensemble:
         record: Record,
         *,
         servers: int = 3,
-        lag_ms: tuple[int, int] = (1, 20),
+        lag_ms: tuple[int, int],
     ) -> None:
         self._clockwork = clockwork
         self._random = random

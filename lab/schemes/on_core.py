@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ from koordinator.handles.simulation import HOST, VirtualTimePort
 from koordinator.wire.codec import encode
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import request_header, response_header
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from koordinator.wire.messages.join_group import JoinGroupRequest
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
 from ..load import GROUP, TOPIC
 from ..record import Kind
@@ -131,6 +133,24 @@ class CoreScheme(Scheme):
         assert self._stopped is not None
         self._stopped.start()
 
+    def abandon_join(self, version: int) -> None:
+        """Send the first JoinGroup of a new client, and close its connection before it reads the response."""
+        node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
+        assert node is not None
+        subscription = write_subscription(ConsumerProtocolSubscription(topics=(TOPIC,)))
+        request = JoinGroupRequest(
+            group_id=GROUP,
+            session_timeout_ms=round(self.load.session_timeout_s * 1000),
+            rebalance_timeout_ms=round(self.load.rebalance_timeout_s * 1000),
+            protocol_type=self._members.protocol_type,
+            protocols=tuple(
+                JoinGroupRequestProtocol(name=name, metadata=subscription) for name in self._members.protocols
+            ),
+        )
+        connection = runtime.connect_puppet(self.now_ms, node.id, "abandoned", deque())
+        runtime.send_message(self.now_ms, connection, version, request)
+        runtime.disconnected(self.now_ms, connection)
+
     def end(self) -> None:
         """Stop the cluster."""
         self.cluster.stop()
@@ -175,7 +195,8 @@ class CoreScheme(Scheme):
             case MemberChanged(change="pending"):
                 record.keep(event.member_id, len(event.member_id))
             case MemberChanged():
-                record.keep(event.member_id, self._sizes.get(event.member_id[:-UUID_CHARS], 0))
+                subscription = self._sizes.get(event.member_id[:-UUID_CHARS], 0)
+                record.keep(event.member_id, len(event.member_id) + subscription)
             case _:
                 pass
 

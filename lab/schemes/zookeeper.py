@@ -158,12 +158,12 @@ class Consumer(Process):
 
 
 class ZookeeperScheme(Scheme):
-    """Consumers, brokers and a topic in one ensemble."""
+    """Consumers, brokers and a topic in one ensemble, whose servers lag by `lag_ms` (least, most)."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, lag_ms: tuple[int, int] = (1, 20)) -> None:
         super().__init__(load)
         self.clockwork = Clockwork()
-        self.zookeeper = Ensemble(self.clockwork, self.random, self.record)
+        self.zookeeper = Ensemble(self.clockwork, self.random, self.record, lag_ms=lag_ms)
         self._consumers: dict[str, Consumer] = {}
         for broker in ("1", "2"):
             self.zookeeper.create(f"{BROKERS}/{broker}")
