@@ -26,7 +26,7 @@ class Figures:
     * `requests`, `message_bytes`: everything sent to the coordinator (or ZooKeeper), and bytes in both directions.
     * `balance_s`: from the first disturbance to the last change of an owner; None if a partition ends without one.
     * `stopped_s`, in member-seconds: a running member that has owned partitions owns none for a while.
-    * `idle_s`, in partition-seconds: nobody processes the partition.
+    * `idle_s`, in partition-seconds: no member processes the partition.
     * `doubled_s`, in partition-seconds: two members process the partition.
     * `moved`, `moved_least`: changes of owners, and the fewest that lead from the first owners to a balanced end.
     * `reprocessed`: records processed again, because their offsets were not committed.

@@ -17,14 +17,12 @@ from koordinator.lab.matrix import COLUMNS, aligned, by_situation, figure_table,
 from koordinator.lab.page import lab_page
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.sweep import PARTITIONS_PER_MEMBER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from koordinator.lab.cells import Cell, Result
-
-PER_MEMBER = 4
-"""The default number of partitions per member."""
 
 HELP = {
     "members": "Members of the group.",
@@ -51,7 +49,7 @@ def load_options(command: Callable[..., None]) -> Callable[..., None]:
         flag = "--" + name.replace("_", "-")
         command = click.option(flag, type=type(default), default=default, show_default=True, help=text)(command)
     command = click.option(
-        "--partitions", type=int, help=f"Partitions of the topic [default: {PER_MEMBER} per member]"
+        "--partitions", type=int, help=f"Partitions of the topic [default: {PARTITIONS_PER_MEMBER} per member]"
     )(command)
     command = click.option("--situation", "situations", multiple=True, help="A situation (repeatable) [default: all]")(
         command
@@ -136,7 +134,7 @@ def _play(
 ) -> list[Result]:
     _check("scheme", schemes, SCHEMES)
     _check("situation", situations, SITUATIONS)
-    count = PER_MEMBER * options["members"] if partitions is None else partitions
+    count = PARTITIONS_PER_MEMBER * options["members"] if partitions is None else partitions
     try:
         load = Load(partitions=count, **options)
     except ValueError as error:

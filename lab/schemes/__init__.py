@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SchemeInfo:
-    """A scheme: what it is, where it comes from, and how it starts."""
+    """A scheme with its source; `open` starts it under a load."""
 
     summary: str
     source: str

@@ -140,7 +140,7 @@ class Ensemble:
     def read(self, session: Session, path: str, names: Iterable[str]) -> int:
         """Read several children of a path, one after the other; return how long that takes, in ms.
 
-        Raises NoNodeError if one is gone.
+        Raises NoNodeError if one does not exist.
         """
         known, count = session.server.children.get(path, set()), 0
         for name in names:
