@@ -30,7 +30,7 @@ from tables import table
 from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
 from koordinator.emulator.config.settings import Settings, attribute, rules
-from koordinator.emulator.core.data import fetch_sessions, log, produce, topic
+from koordinator.emulator.core.data import fetch_sessions, log, topic
 from koordinator.emulator.core.groups.classic import join
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
 from koordinator.emulator.http.openapi import document
@@ -107,7 +107,7 @@ def limits_table() -> str:
         ("a compressed batch that is searched for a timestamp", records, "the batch header is used"),
         (
             "converted compressed messages (magic 0, 1) in one partition of a request",
-            _bytes(produce.CONVERTED_BYTES_MAX),
+            _bytes(log.LOOKUP_BYTES_MAX),
             "CORRUPT_MESSAGE (2)",
         ),
         ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest events are dropped"),

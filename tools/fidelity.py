@@ -116,7 +116,8 @@ def _behaviour(behaviour: object) -> str:
 
 
 NOT_EMULATED = {
-    ApiKey.PRODUCE: "LogAppendTime",
+    ApiKey.PRODUCE: "`compression.type`: batches are stored as they were sent; a record length inside a compressed "
+    "batch is compared with its fields (87); 2.4 closes the connection if there is not exactly one batch (87 here)",
     ApiKey.FETCH: "followers, diverging epochs, conversion for v0-3, preferred read replicas",
     ApiKey.LIST_OFFSETS: "v0 with `max_num_offsets` above 1 (there are no segments); tiered storage",
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",

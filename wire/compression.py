@@ -27,6 +27,10 @@ class MissingCodec(ImportError):
     """The library of a batch's codec is not installed."""
 
 
+class Oversized(Malformed):
+    """Compressed data expands to more bytes than the caller allows."""
+
+
 GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
 GZIP = zlib.MAX_WBITS | 16
 
@@ -34,6 +38,10 @@ XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 """The header of snappy data of Java producers: blocks, each after its int32 length."""
 XERIAL_BLOCK = 32 * 1024
+
+LZ4_HEADER = bytes.fromhex("04224d18604082")
+"""The header of an lz4 frame of independent blocks of at most 64 KiB, the only kind that Java reads (KIP-57)."""
+LZ4_BLOCK = 64 * 1024
 
 SNAPPY_GROWTH_MAX = 64
 """An upper bound on the expansion of snappy: a copy takes three bytes and yields at most 64."""
@@ -58,7 +66,14 @@ def compress(codec: Codec, data: bytes) -> bytes:
                 parts += (struct.pack(">i", len(block)), block)
             return b"".join(parts)
         case Codec.LZ4:
-            return bytes(_cramjam(codec).lz4.compress(data))
+            parts = [LZ4_HEADER]
+            for start in range(0, len(data), LZ4_BLOCK):
+                plain = data[start : start + LZ4_BLOCK]
+                block = bytes(_cramjam(codec).lz4.compress_block(plain, store_size=False))
+                # the highest bit marks a block that is not compressed
+                size, block = (len(block), block) if len(block) < len(plain) else (len(plain) | 1 << 31, plain)
+                parts += (struct.pack("<I", size), block)
+            return b"".join((*parts, struct.pack("<I", 0)))
         case Codec.ZSTD:
             return bytes(_cramjam(codec).zstd.compress(data))
         case _:
@@ -66,7 +81,7 @@ def compress(codec: Codec, data: bytes) -> bytes:
 
 
 def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
-    """Return the decompressed data. Raises Malformed for damaged or truncated data, and for more than `limit` bytes."""
+    """Return the decompressed data. Raises Malformed for damaged data, Oversized for more than `limit` bytes."""
     match codec:
         case Codec.NONE:
             return data
@@ -76,6 +91,9 @@ def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
             return _unsnappy_blocks(data, limit)
         case Codec.SNAPPY:
             return _unsnappy(data, limit)
+        case Codec.ZSTD if not data:
+            # no frame at all
+            return b""
         case Codec.LZ4 | Codec.ZSTD:
             return _decompress_into_buffer(codec, data, limit)
         case _:
@@ -156,8 +174,8 @@ def _decompress_into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:
         room = min(limit, 4 * room)
 
 
-def _too_much(limit: int) -> Malformed:
-    return Malformed(f"compressed data expands to more than {limit} bytes")
+def _too_much(limit: int) -> Oversized:
+    return Oversized(f"compressed data expands to more than {limit} bytes")
 
 
 def _cramjam(codec: Codec) -> ModuleType:

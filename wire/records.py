@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import crc32c
 
-from .compression import Codec, compress, decompress
+from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
 from .values import value
 
@@ -45,6 +45,10 @@ _CONTROL = 0x20
 
 _VARINT_BYTES = 5
 _VARLONG_BYTES = 10
+
+
+class Undecodable(Malformed):
+    """The records of a batch cannot be decompressed."""
 
 
 @value
@@ -82,11 +86,15 @@ class BatchHeader:
 
     @property
     def codec(self) -> Codec:
-        """The compression of the records. Raises Malformed for an unknown codec."""
+        """The compression of the records. Raises Undecodable for an unknown codec."""
         try:
             return Codec(self.attributes & _CODEC)
         except ValueError as error:
-            raise Malformed(f"unknown codec {self.attributes & _CODEC}") from error
+            raise Undecodable(f"unknown codec {self.attributes & _CODEC}") from error
+
+    def has_codec(self, *codecs: Codec) -> bool:
+        """Return whether the records have one of these compressions; an unknown one is none of them."""
+        return self.attributes & _CODEC in codecs
 
     @property
     def is_append_time(self) -> bool:
@@ -149,8 +157,8 @@ def check_crc(batch: bytes | memoryview) -> bool:
 def read_records(batch: bytes | memoryview, limit: int = LIMIT) -> list[Record]:
     """Return the records of a batch, with their absolute offsets and timestamps.
 
-    `limit` bounds the decompressed bytes. Raises Malformed for damaged or truncated data and above the limit, and
-    MissingCodec if the library of the codec is not installed.
+    `limit` bounds the decompressed bytes. Raises Malformed for damaged or truncated data, Oversized above the limit,
+    Undecodable for data that its codec cannot read, and MissingCodec if the library of the codec is not installed.
     """
     header = read_header(batch)
     if header.size > len(batch):
@@ -200,13 +208,25 @@ def write_batch(  # noqa: PLR0913 - the fields of a batch
         base_sequence,
         len(records),
     ]
-    header[4] = crc32c.crc32c(body, crc32c.crc32c(_HEADER.pack(*header)[_PREFIX.size :]))
-    return _HEADER.pack(*header) + body
+    return _with_crc(header, body)
 
 
 def rebase(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     """Return the batch (magic 2) with another base offset and leader epoch, which the checksum does not cover."""
     return b"".join((_LONG.pack(base_offset), batch[8:12], _LENGTH.pack(leader_epoch), batch[_MAGIC_AT:]))
+
+
+def with_timestamp(batch: bytes, max_timestamp: int, *, is_append_time: bool) -> bytes:
+    """Return the batch (magic 2) with another greatest timestamp; `is_append_time`: for each record."""
+    header = _HEADER.unpack_from(batch)
+    attributes = header[5] & ~_APPEND_TIME | (_APPEND_TIME if is_append_time else 0)
+    return _with_crc((*header[:5], attributes, *header[6:8], max_timestamp, *header[9:]), batch[_HEADER.size :])
+
+
+def _with_crc(header: Sequence[int], body: bytes) -> bytes:
+    """Return the batch with these fields in its header, but for the checksum."""
+    crc = crc32c.crc32c(body, crc32c.crc32c(_HEADER.pack(*header)[_PREFIX.size :]))
+    return _HEADER.pack(*header[:4], crc, *header[5:]) + body
 
 
 def _header(data: bytes | memoryview, at: int) -> BatchHeader:
@@ -236,7 +256,12 @@ def _header(data: bytes | memoryview, at: int) -> BatchHeader:
 def _records(header: BatchHeader, batch: bytes, limit: int) -> list[Record]:
     if header.record_count < 0:
         raise Malformed(f"{header.record_count} records")
-    data = decompress(header.codec, batch[_HEADER.size :], limit)
+    try:
+        data = decompress(header.codec, batch[_HEADER.size :], limit)
+    except Oversized:
+        raise
+    except Malformed as error:
+        raise Undecodable(str(error)) from error
     records: list[Record] = []
     at = 0
     try:

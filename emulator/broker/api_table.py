@@ -290,7 +290,12 @@ class ApiTable:
 
     def __init__(self, settings: Settings) -> None:
         self._release = settings.kafka_version
-        self._advertised = ADVERTISED[settings.kafka_version]
+        # shared by all responses, because the trace retains them
+        self._rows = {
+            key: ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
+            for key, versions in ADVERTISED[settings.kafka_version].items()
+        }
+        self._api_keys = tuple(self._rows.values())
         self._features = _features(settings)
         self.numbering = NUMBERINGS[settings.error_codes]
         """Maps the core's errors to the codes on the wire."""
@@ -321,14 +326,14 @@ class ApiTable:
     def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
         """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed."""
         if request is UNSUPPORTED_VERSION:
-            row = _row(ApiKey.API_VERSIONS, self._advertised[ApiKey.API_VERSIONS])
+            row = self._rows[ApiKey.API_VERSIONS]
             return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
         software = (request.client_software_name, request.client_software_version)
         if call.api_version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
             return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
         lowest = 0 if call.api_version >= ZERO_FEATURES_SINCE else 1
         return ApiVersionsResponse(
-            api_keys=tuple(_row(key, versions) for key, versions in self._advertised.items()),
+            api_keys=self._api_keys,
             supported_features=tuple(
                 SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
                 for name, (levels, _) in self._features.items()
@@ -359,7 +364,3 @@ def _features(settings: Settings) -> dict[str, tuple[Versions, int]]:
     if highest:
         features["transaction.version"] = Versions(f"0-{highest}"), min(highest, settings.transaction_version)
     return features
-
-
-def _row(key: int, versions: Versions) -> ApiVersion:
-    return ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)

@@ -182,7 +182,7 @@ class Broker:
         outputs: list[Output] = []
         for peer in list(self._connections.values()):
             self.disconnected(now, peer.number, reason)
-            if peer.messages is None:
+            if peer.inbox is None:
                 outputs.append(Close(peer.number, reason))
             else:
                 peer.inbox.append((now, Close(peer.number, reason)))
@@ -394,7 +394,7 @@ class Broker:
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
         rendered = api_table.adapters[key, version].render_response(response, version, api_table.numbering)
-        if peer.messages is not None:
+        if peer.inbox is not None:
             if step is not None and step.alter is not None:
                 return
             self._end(peer)
@@ -431,7 +431,7 @@ class Broker:
         peer.in_flight = None
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)
-        if peer.messages is None:
+        if peer.inbox is None:
             self._closing.append(close)
         else:
             peer.inbox.append((now, close))

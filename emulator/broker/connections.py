@@ -78,7 +78,7 @@ class Connection:
     messages: deque[tuple[int, Message]] | None = None
     requests_served: int = 0
     follows_trace: bool = False
-    inbox: Inbox = field(default_factory=deque)
+    inbox: Inbox | None = None
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""

@@ -10,6 +10,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_header
 
 from ..trace.events import ResponseSent
@@ -135,13 +136,16 @@ class TraceRecorder:
         return {**body, "aborted": aborted} if getattr(request, "isolation_level", 0) else body
 
     def _appended(self, request: Message, response: Message) -> dict[str, object] | None:
-        """Return the producer of a transactional Produce and the base offsets of its batches."""
+        """Return the producer of a transactional Produce and the base offsets of its batches; None for garbage."""
         if not isinstance(request, ProduceRequest) or request.transactional_id is None:
             return None
         batches = [part.records for topic in request.topic_data for part in topic.partition_data if part.records]
         if not batches or not isinstance(response, ProduceResponse):
             return None
-        header = read_header(batches[0])
+        try:
+            header = read_header(batches[0])
+        except Malformed:
+            return None
         topics = [
             (self._cluster.topic(row.name) if row.name else self._cluster.topic_by_id(row.topic_id), row)
             for row in response.responses

@@ -205,6 +205,32 @@ class Dialect:
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
 
+    timestamp_after_max_ms: int = 60 * 60 * 1000
+    """The default of `message.timestamp.after.max.ms`. Unlimited before 4.0 (KIP-1030)."""
+
+    producers_may_set_append_time: bool = True
+    """Whether the attribute LogAppendTime of a producer's batch is reset; the batch is refused only if it also has no
+    timestamps. In 2.8: always refused with 32 (`LogValidator.validateTimestamp`)."""
+
+    explains_record_errors: bool = True
+    """Whether the message of a Produce row quotes the errors of its first three records. In 2.8 it quotes none
+    (`LogValidator.processRecordErrors`)."""
+
+    refuses_unknown_replicas: bool = True
+    """Whether a Fetch of a broker that is no replica is refused with 6. Up to 2.8 it gets no records
+    (`ReplicaManager.fetchMessages`; since 3.3, KIP-841)."""
+
+    unknown_partitions_have_aborted: bool = True
+    """Whether the row of an unknown partition in Fetch has an empty list of aborted transactions, where others have
+    null. In 2.8 it has null (`FetchResponse.partitionResponse`)."""
+
+    failed_fetch_has_null_records: bool = False
+    """Whether the rows of a Fetch that fails have null records, not empty ones. In 3.9 (`FetchRequest`)."""
+
+    refuses_unknown_timestamps: bool = True
+    """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time
+    before the first record (`ReplicaManager.fetchOffsetForTimestamp`)."""
+
     group_operations: int = 3400
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
@@ -299,6 +325,8 @@ KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_marke
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
     group_operations=328,
+    timestamp_after_max_ms=2**63 - 1,
+    failed_fetch_has_null_records=True,
     answers_offset_fetch_without_groups=False,
     transaction_version=0,
     checks_pending_change_first=False,
@@ -336,6 +364,12 @@ KAFKA_3_9_OLD = replace(
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
+    producers_may_set_append_time=False,
+    failed_fetch_has_null_records=False,
+    explains_record_errors=False,
+    refuses_unknown_replicas=False,
+    unknown_partitions_have_aborted=False,
+    refuses_unknown_timestamps=False,
     any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,

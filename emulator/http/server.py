@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import trio
 from hypercorn.config import Config
 from hypercorn.trio import serve
 
-from ..broker.listeners import host_port, is_loopback
-from ..server.listening_sockets import listen, port_of
 from .app import create_app
 
 if TYPE_CHECKING:
+    import trio
+
     from ..config.options import Options
     from ..server.cluster_registry import ClusterRegistry
 
@@ -20,22 +19,16 @@ if TYPE_CHECKING:
 async def serve_control(
     registry: ClusterRegistry,
     defaults: Options,
-    *,
-    host: str,
-    port: int,
+    listeners: list[trio.SocketListener],
     token: str | None,
-    task_status: trio.TaskStatus[str],
+    *,
+    is_local: bool,
 ) -> None:
-    """Serve until cancelled; report the address, `http://127.0.0.1:9080`. Raises OSError if it cannot listen."""
-    listeners = await listen(host, port)
-    url = f"http://{host_port(host, port_of(listeners))}"
+    """Serve at listeners until cancelled; `is_local`: only this machine can reach them."""
     config = Config()
-    # bind here: Hypercorn's own errors do not name the address
+    # bound by the caller: Hypercorn's own errors do not name the address
     config.bind = [f"fd://{listener.socket.detach()}" for listener in listeners]
     config.accesslog = config.errorlog = None
     config.graceful_timeout = 0.0
     config.include_server_header = False
-    async with trio.open_nursery() as nursery:
-        app = cast("Any", create_app(registry, defaults, token, is_local=is_loopback(host)))
-        await nursery.start(serve, app, config)
-        task_status.started(url)
+    await serve(cast("Any", create_app(registry, defaults, token, is_local=is_local)), config)

@@ -1,8 +1,8 @@
 """The server: Trio, sockets, the clock and the disk. It moves bytes and waits for one deadline; it knows no Kafka.
 
-One task per connection reads, passes the bytes to the broker and sends the outputs. It does not read on while the
-client has not taken its output, nor, beyond the read-ahead, while a request is in flight (Kafka's muting). So neither a
-slow reader nor an eager writer fills memory. Output that another connection, a timer or a test causes interrupts it.
+A client whose socket is ready takes a turn (`turns`): its bytes are read, the broker processes them, and the outputs
+are sent. It is not read from while it has not taken its output, nor, beyond the read-ahead, while a request is in
+flight (Kafka's muting). So neither a slow reader nor an eager writer fills memory.
 
 The timekeeper waits for the next deadline. The log task performs log writes in a worker thread, all queued ones with
 one sync. Listeners of a node open and close at run time. Only this module, `streams` and `listening_sockets` use
@@ -12,7 +12,8 @@ sockets.
 from __future__ import annotations
 
 import math
-from functools import partial
+import socket
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,7 +22,8 @@ import trio
 from ..broker.connections import Close, Send
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
 from .listening_sockets import ListeningSocket, java_host
-from .streams import ClientStream, SocketConnection
+from .streams import SocketConnection
+from .turns import READABLE, WRITABLE, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,6 +47,12 @@ LAG_INTERVAL_S = 0.25
 LAG_MIN_MS = 500
 """The shortest lag that is traced; shorter ones do not affect a heartbeat."""
 
+ACCEPTED_TOGETHER = 64
+"""Connections accepted before clients are served."""
+
+ACCEPT_PAUSE_S = 0.1
+"""The pause after a failed accept: usually the process has no more files."""
+
 STOPPED = "the emulator stopped"
 """The reason for connections that end with the emulator."""
 
@@ -66,6 +74,7 @@ class Server:
         self._origin: float | None = None
         self._numbers = count(1)
         self._connections: dict[int, SocketConnection] = {}
+        self._turns = Turns()
         self._next_deadline = math.inf
         self._deadline_moved = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
@@ -130,21 +139,26 @@ class Server:
         self, listening: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Accept and serve connections until cancelled."""
-        async with trio.open_nursery() as nursery:
-            self._nursery = nursery
-            nursery.start_soon(self.keep_time)
-            nursery.start_soon(self._wake_crowds)
-            nursery.start_soon(self._measure_lag)
-            if self._log_writer is not None:
-                nursery.start_soon(self._write_logs, self._log_writer)
-            for listening_socket in listening:
-                await self.open(listening_socket)
-            task_status.started()
-            try:
-                await trio.sleep_forever()
-            finally:
-                self._nursery = None
-                self._changed.unpark_all()
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                nursery.start_soon(self.keep_time)
+                nursery.start_soon(self._serve_clients)
+                nursery.start_soon(self._wake_crowds)
+                nursery.start_soon(self._measure_lag)
+                if self._log_writer is not None:
+                    nursery.start_soon(self._write_logs, self._log_writer)
+                for listening_socket in listening:
+                    await self.open(listening_socket)
+                task_status.started()
+                try:
+                    await trio.sleep_forever()
+                finally:
+                    self._nursery = None
+                    self._changed.unpark_all()
+        finally:
+            for connection in list(self._connections.values()):
+                self._end(connection, STOPPED)
 
     async def open(self, listening_socket: ListeningSocket) -> None:
         """Accept connections at another listening socket; `serve` must be running."""
@@ -159,69 +173,93 @@ class Server:
         for _, event in closed:
             await event.wait()
 
-    async def _listen(
-        self, listening_socket: ListeningSocket, *, task_status: trio.TaskStatus[list[trio.SocketListener]]
-    ) -> None:
+    async def _listen(self, listening_socket: ListeningSocket, *, task_status: trio.TaskStatus[None]) -> None:
         closed = trio.Event()
         with trio.CancelScope() as scope:
             self._open[listening_socket] = scope, closed
-            await trio.serve_listeners(
-                partial(self._accept, listening_socket.node_id, listening_socket.listener),
-                list(listening_socket.sockets),
-                handler_nursery=self._nursery,
-                task_status=task_status,
-            )
+            async with trio.open_nursery() as nursery:
+                for each in listening_socket.sockets:
+                    nursery.start_soon(self._accept, each, listening_socket.node_id, listening_socket.listener)
+                task_status.started()
         del self._open[listening_socket]
         closed.set()
 
-    async def _accept(self, node_id: int, listener: str, stream: trio.SocketStream) -> None:
-        try:
-            host = java_host(stream.socket.getpeername()[0])
-        except OSError:
-            # the client has already reset the connection
-            await trio.aclose_forcefully(stream)
-            return
-        await self.converse(ClientStream(stream), host, node_id, listener)
+    async def _accept(self, listener: trio.SocketListener, node_id: int, name: str) -> None:
+        """Accept connections forever; they need no tasks. Out of files, try again later."""
+        listening = listener.socket
+        async with listener:
+            with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
+                accepting.settimeout(0)
+                while True:
+                    await trio.lowlevel.wait_readable(accepting)
+                    try:
+                        for _ in range(ACCEPTED_TOGETHER):
+                            client, address = accepting.accept()
+                            self.accept(client, java_host(address[0]), node_id, name)
+                    except BlockingIOError:
+                        pass
+                    except OSError:
+                        await trio.sleep(ACCEPT_PAUSE_S)
 
-    async def converse(self, stream: ClientStream, client_host: str, node_id: int, listener: str) -> None:
-        """Serve one connection until either side ends it; a network failure ends only this connection."""
+    def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:
+        """Serve a connection until either side ends it; a network failure ends only this connection."""
+        client.settimeout(0)
+        with suppress(OSError):
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = next(self._numbers)
-        connection = self._connections[number] = SocketConnection(stream)
+        connection = self._connections[number] = SocketConnection(number, client)
         self._route(self._broker.connected(self.now(), number, client_host, node_id, listener))
-        reason = STOPPED
-        try:
-            reason = await self._converse(number, connection)
-        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as error:
-            reason = str(error.__cause__ or error) or type(error).__name__
-        finally:
-            del self._connections[number]
-            self._broker.disconnected(self.now(), number, reason)
-            # a jumping group clock may have waited for this connection
-            self._check_deadline()
-            self._notify()
-            with trio.CancelScope() as at_once:
-                at_once.cancel()
-                await stream.aclose()
+        self._watch(connection)
 
-    async def _converse(self, number: int, connection: SocketConnection) -> str:
-        """Read, process and send; return the reason for the end, "" if the client closed."""
+    async def _serve_clients(self) -> None:
+        """Take the turns of clients, forever."""
         while True:
-            # one scope for many requests, because creating a scope costs as much as a request
-            with connection.interruptible() as scope:
-                while not scope.cancel_called:
-                    while connection.outbox:
-                        await connection.flush()
-                        outputs = self._broker.flushed(self.now(), number)
-                        if outputs:
-                            # other connections run before this one's next turn
-                            self.perform(outputs)
-                            await trio.lowlevel.checkpoint()
-                    if connection.closing is not None:
-                        return connection.closing
-                    data = await connection.read(muted=self._broker.is_muted(number))
-                    if not data:
-                        return ""
-                    self.perform(self._broker.received(self.now(), number, data))
+            await self._turns.wait()
+            for connection in self._turns.take():
+                try:
+                    reason = self._take_turn(connection)
+                except OSError as error:
+                    reason = error.strerror or str(error)
+                if reason is None:
+                    self._watch(connection)
+                else:
+                    self._end(connection, reason)
+
+    def _take_turn(self, connection: SocketConnection) -> str | None:
+        """Send queued output, or else process the next bytes. Raises OSError if the network fails.
+
+        Return the reason if the connection ends, "" if the client closed it.
+        """
+        if connection.has_to_write:
+            if not connection.flush():
+                return None
+            if connection.closing is not None:
+                return connection.closing
+            connection.is_held_back = False
+            self.perform(self._broker.flushed(self.now(), connection.number))
+        elif connection.watched:
+            data = connection.read()
+            if data:
+                self.perform(self._broker.received(self.now(), connection.number, data))
+            elif data is not None:
+                return ""
+        return None
+
+    def _watch(self, connection: SocketConnection) -> None:
+        """Watch for the need of the connection's next turn: space for output, else input unless it is muted."""
+        if connection.has_to_write:
+            self._turns.watch(connection, WRITABLE)
+        else:
+            self._turns.watch(connection, 0 if self._broker.is_muted(connection.number) else READABLE)
+
+    def _end(self, connection: SocketConnection, reason: str) -> None:
+        del self._connections[connection.number]
+        self._turns.watch(connection, 0)
+        connection.close()
+        self._broker.disconnected(self.now(), connection.number, reason)
+        # a jumping group clock may have waited for this connection
+        self._check_deadline()
+        self._notify()
 
     def perform(self, outputs: Iterable[Output]) -> None:
         """Perform the outputs of an input or an operation."""
@@ -230,14 +268,16 @@ class Server:
 
     def _route(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
-            if isinstance(output, Send):
+            if isinstance(output, Send | Close):
                 connection = self._connections.get(output.connection)
-                if connection is not None:
+                if connection is None:
+                    continue
+                if isinstance(output, Send):
                     connection.put(output.data, more=output.more)
-            elif isinstance(output, Close):
-                connection = self._connections.get(output.connection)
-                if connection is not None:
-                    connection.close(output.reason)
+                else:
+                    connection.closing = output.reason
+                if connection.watched != READABLE or connection.has_to_write:
+                    self._watch(connection)
             else:
                 assert self._log_writer is not None, "only a cluster with a data directory writes logs"
                 self._log_writer.submit(output)

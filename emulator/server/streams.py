@@ -1,127 +1,80 @@
-"""A client's socket and its queued output.
-
-One task per connection reads and sends. It does not read on while the client has not taken its output, nor, beyond the
-read-ahead, while a request is in flight. Output that results from other inputs interrupts the task.
-"""
+"""A client's socket and its queued output. Nothing here waits."""
 
 from __future__ import annotations
 
-import socket
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
-import trio
+if TYPE_CHECKING:
+    import socket
 
 READ_BYTES = 64 * 1024
 """The most bytes of one read."""
 
 
-class ClientStream:
-    """A client's socket that needs one scheduler turn for a request and its response; Trio's stream needs two.
+class SocketConnection:
+    """A client connection: its socket, its queued output, and its place among the turns.
 
-    It sends without a checkpoint where it can, and it waits before it reads, not after a read without data.
+    `watched`, `is_queued` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it waits for its
+    turn, and the time that it has been served for.
     """
 
-    __slots__ = ("_socket",)
+    __slots__ = ("_outbox", "_socket", "closing", "fd", "is_held_back", "is_queued", "number", "virtual_s", "watched")
 
-    def __init__(self, stream: trio.SocketStream) -> None:
-        """Take over the socket of a Trio stream, which is closed from then on."""
-        trio_socket = stream.socket
-        # explicit parameters: some systems cannot report them after the client has reset the connection
-        self._socket = socket.socket(
-            trio_socket.family, trio_socket.type, trio_socket.proto, fileno=trio_socket.detach()
-        )
-        self._socket.settimeout(0)
-
-    def send_now(self, data: bytes) -> bytes:
-        """Send without waiting; return the unsent rest. A failure shows in `send_all`."""
-        try:
-            return data[self._socket.send(data) :]
-        except OSError:
-            return data
-
-    async def send_all(self, data: bytes) -> None:
-        """Return once the network has taken all bytes."""
-        rest = memoryview(data)
-        while rest:
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except BlockingIOError:
-                await trio.lowlevel.wait_writable(self._socket)
-
-    async def receive_some(self, max_bytes: int) -> bytes:
-        """Wait for bytes; return b"" at the end of the stream."""
-        while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            try:
-                return self._socket.recv(max_bytes)
-            except BlockingIOError:
-                # a spurious wake-up
-                continue
-
-    async def aclose(self) -> None:
-        """Close the socket."""
-        self._socket.close()
-        await trio.lowlevel.checkpoint()
-
-
-class SocketConnection:
-    """A client connection: its stream, its queued output, and the scope that interrupts its task."""
-
-    __slots__ = ("_is_reading", "_queues_all", "_scope", "_stream", "closing", "outbox")
-
-    def __init__(self, stream: ClientStream) -> None:
+    def __init__(self, number: int, client: socket.socket) -> None:
+        self.number = number
+        self.fd = client.fileno()
         self.closing: str | None = None
-        """The reason to close the connection once the outbox is empty, if any."""
-        self._stream = stream
-        self.outbox: list[bytes] = []
-        """Queued output."""
-        self._scope = trio.CancelScope()
-        self._is_reading = self._queues_all = False
+        """The reason to close the connection once its output is sent, if any."""
+        self.is_held_back = False
+        """Whether the broker waits for `flushed`."""
+        self.is_queued, self.watched, self.virtual_s = False, 0, 0.0
+        self._socket = client
+        self._outbox: deque[bytes | memoryview] = deque()
+
+    @property
+    def has_to_write(self) -> bool:
+        """Whether its next turn follows its output, not its input."""
+        return bool(self._outbox) or self.is_held_back or self.closing is not None
 
     def put(self, data: bytes, *, more: bool) -> None:
-        """Send bytes, soon and in order; `more`: the task has to act after them.
+        """Send bytes in order, at once where the network takes them; `more`: the broker waits for `flushed`.
 
-        Sends at once where the network takes the bytes, which is cheaper than waking the task. A task that is sending
-        keeps the order, and a muted one must be woken.
+        A failure shows in `flush`.
         """
-        if not self._queues_all and not self.outbox and not more:
-            data = self._stream.send_now(data)
-            if not data:
-                return
-        self.outbox.append(data)
-        self._wake()
+        self.is_held_back |= more
+        rest: bytes | memoryview = data
+        if not self._outbox:
+            with suppress(OSError):
+                rest = self._send(data)
+        if rest:
+            self._outbox.append(rest)
 
-    def close(self, reason: str) -> None:
-        """Close the connection after its queued output."""
-        self.closing = reason
-        self._wake()
+    def flush(self) -> bool:
+        """Send queued output; return whether nothing is left. Raises OSError if the client has gone."""
+        while self._outbox:
+            self._outbox[0] = self._send(self._outbox[0])
+            if self._outbox[0]:
+                return False
+            self._outbox.popleft()
+        return True
 
-    def _wake(self) -> None:
-        if self._is_reading:
-            self._scope.cancel()
-
-    def interruptible(self) -> trio.CancelScope:
-        """Return a new scope for calls of `read`."""
-        self._scope = trio.CancelScope()
-        return self._scope
-
-    async def flush(self) -> None:
-        """Send all queued output in as few pieces as possible."""
-        while self.outbox:
-            data = self.outbox[0] if len(self.outbox) == 1 else b"".join(self.outbox)
-            self.outbox.clear()
-            self._queues_all = True
-            await self._stream.send_all(data)
-            self._queues_all = False
-
-    async def read(self, *, muted: bool) -> bytes:
-        """Return the next bytes, b"" at the end of the stream; new output or a close cancels the scope.
-
-        A muted connection only waits for that.
-        """
-        self._is_reading, self._queues_all = True, muted
+    def _send(self, data: bytes | memoryview) -> bytes | memoryview:
+        """Send what the network takes; return the rest as a view."""
         try:
-            if muted:
-                await trio.sleep_forever()
-            return bytes(await self._stream.receive_some(READ_BYTES))
-        finally:
-            self._is_reading = self._queues_all = False
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            return data
+        return memoryview(data)[sent:] if sent < len(data) else b""
+
+    def read(self) -> bytes | None:
+        """Return the next bytes, b"" at the end of the stream, None if there are none yet. Raises OSError."""
+        try:
+            return self._socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return None
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()

@@ -63,16 +63,18 @@ def _scalars(message: M) -> M:
     if isinstance(message, OffsetFetchRequest) and len(message.groups) == 1:
         scalars["groups"] = (OffsetFetchRequestGroup(group_id=message.groups[0].group_id),)
     elif isinstance(message, ProduceRequest) and message.transactional_id is not None:
-        scalars["topic_data"] = message.topic_data and _producer_of(message)
+        scalars["topic_data"] = _producer_of(message)
     return type(message)(**scalars)
 
 
 def _producer_of(message: ProduceRequest) -> tuple[TopicProduceData, ...]:
     """Return the header of the first batch, which names the producer; the batches of a request have one producer."""
-    topic = message.topic_data[0]
-    first = topic.partition_data[0]
-    header = PartitionProduceData(index=first.index, records=(first.records or b"")[:HEADER_BYTES])
-    return (TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=(header,)),)
+    for topic in message.topic_data:
+        for part in topic.partition_data:
+            if part.records:
+                header = PartitionProduceData(index=part.index, records=part.records[:HEADER_BYTES])
+                return (TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=(header,)),)
+    return ()
 
 
 def weight(event: TraceEvent) -> int:

@@ -92,10 +92,7 @@ def join(group_id: str = "g", member_id: str = "", instance_id: str | None = Non
 
 def test_clients_may_not_write_to_an_internal_topic(wire: Wire) -> None:
     answer = produce(wire, batch_of(world(*WORLD), 1), "c")
-    assert (answer.error_code, answer.error_message) == (
-        Error.INVALID_TOPIC_EXCEPTION,
-        "Cannot append to internal topic __consumer_offsets",
-    )
+    assert (answer.error_code, answer.error_message) == (Error.INVALID_TOPIC_EXCEPTION, None)
     assert describe(wire).group_state == "Dead"
 
 

@@ -1,16 +1,18 @@
-"""The server on memory streams and a jumping clock."""
+"""The server on pairs of sockets and a jumping clock."""
 
 from __future__ import annotations
 
 import pytest
 import trio
-from brokers.word_broker import EPOCH, InMemory, Scene, play, say
-from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
+from brokers.word_broker import EPOCH, MUCH, Scene, play, say
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from koordinator.emulator.broker.connections import Close, Send
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.server.build import build
 from koordinator.emulator.server.server import LAG_INTERVAL_S
+
+pytestmark = pytest.mark.usefixtures("waiting")
 
 
 def test_a_clients_request_is_answered() -> None:
@@ -90,59 +92,50 @@ def test_the_trace_has_the_lag_of_the_loop(late_s: float, traced: list[object]) 
     assert trio.run(main, clock=clock) == traced
 
 
-def test_responses_to_one_input_leave_in_one_send() -> None:
-    sent: list[bytes] = []
-
-    async def main() -> None:
-        async with trio.open_nursery() as nursery:
-            stage = Scene(nursery)
-            ours, theirs = memory_stream_pair()
-            original = theirs.send_stream.send_all
-
-            async def record(data: bytes) -> None:
-                sent.append(bytes(data))
-                await original(data)
-
-            theirs.send_stream.send_all = record  # type: ignore[method-assign,assignment]
-            nursery.start_soon(stage.server.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
-            await wait_all_tasks_blocked()
-            stage.soon(Send(1, b"one "), Send(1, b"two"))
-            assert bytes(await ours.receive_some()) == b"one two"
-            nursery.cancel_scope.cancel()
-
-    trio.run(main)
-    assert sent == [b"one two"]
-
-
-def test_responses_during_a_send_leave_after_it() -> None:
-    class Gated(InMemory):
-        def __init__(self, stream: trio.abc.Stream) -> None:
-            super().__init__(stream)
-            self.sent: list[bytes] = []
-            self.gate = trio.Event()
-            self.send_all = self.record
-
-        async def record(self, data: bytes) -> None:
-            await self.gate.wait()
-            self.sent.append(data)
-
-        def send_now(self, data: bytes) -> bytes:
-            self.sent.append(data)
-            return b""
-
+def test_responses_leave_in_order_however_slow_the_network_is() -> None:
     async def scene(stage: Scene) -> None:
-        stream = Gated(memory_stream_pair()[1])
-        stage.nursery.start_soon(stage.server.converse, stream, "/127.0.0.1", 1, "PLAINTEXT")
+        client = stage.connect()
         await wait_all_tasks_blocked()
-        for output in (Send(1, b"at once"), Send(1, b"first", more=True), Send(1, b"second")):
+        expected = b"x" * MUCH + b"first and second"
+        for output in (Send(1, b"x" * MUCH), Send(1, b"first", more=True), Send(1, b" and second")):
             stage.soon(output)
             await wait_all_tasks_blocked()
-        assert stream.sent == [b"at once"]
-        stream.gate.set()
-        await wait_all_tasks_blocked()
-        assert stream.sent == [b"at once", b"first", b"second"]
+        got = bytearray()
+        while len(got) < len(expected):
+            got += await client.receive_some()
+        assert got == expected
 
     play(scene)
+
+
+def test_a_heartbeat_does_not_wait_for_a_turn_of_each_connection_of_a_flood() -> None:
+    floods, waits = 20, []
+
+    async def scene(stage: Scene) -> None:
+        clock = trio.lowlevel.current_clock()
+        turns = 0
+
+        def turn_of_flood(_now: int, connection: int) -> list[Send]:
+            nonlocal turns
+            turns += 1
+            # no two connections cost the same
+            clock.jump(0.02 + connection / 10_000)
+            return [Send(connection, b"response", more=True)]
+
+        def received(now: int, connection: int, data: bytes) -> list[Send]:
+            return turn_of_flood(now, connection) if data == b"flood" else [Send(connection, data)]
+
+        stage.broker.received, stage.broker.flushed = received, turn_of_flood
+        for client in [stage.connect() for _ in range(floods)]:
+            await client.send_all(b"flood")
+        heartbeat = stage.connect()
+        for _ in range(10):
+            before = turns
+            await say(heartbeat, b"heartbeat")
+            waits.append(turns - before)
+
+    play(scene)
+    assert max(waits) < floods / 2, waits
 
 
 def test_close_sends_pending_bytes_before_closing() -> None:

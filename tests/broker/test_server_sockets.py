@@ -17,6 +17,8 @@ from koordinator.emulator.server import listening_sockets
 from koordinator.emulator.server.listening_sockets import ListeningSocket
 from koordinator.emulator.server.server import Server
 
+pytestmark = pytest.mark.usefixtures("waiting")
+
 Connect = Callable[..., Awaitable[trio.SocketStream]]
 Visit = Callable[[WordBroker, Connect], Awaitable[None]]
 

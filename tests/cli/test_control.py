@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from typing import TYPE_CHECKING
+import struct
+from importlib import import_module
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import httpx
 import pytest
 
+from koordinator.cli.control_options import ControlOptions
+from koordinator.emulator.config.options import Options
 from koordinator.handles.remote import Remote
+
+serve_command = import_module("koordinator.cli.serve")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,3 +103,30 @@ def test_an_invalid_port_range_is_refused(serve: Callable[..., Served], value: s
     refused = serve("--port-range", value)
     assert refused.ended() == 2
     assert "must be two ports with a hyphen between them, such as 20000-20099" in refused.rest("err")[0]
+
+
+def test_clients_are_served_while_the_control_plane_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    answers = []
+
+    def load(name: str) -> SimpleNamespace:
+        assert name == "koordinator.emulator.http.server"
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+            client.sendall(struct.pack(">ihhih", 10, 18, 0, 7, -1))
+            answers.append(client.recv(8)[4:])
+        return SimpleNamespace(serve_control=end)
+
+    async def end(_registry: object, _defaults: object, listeners: Any, _token: object, *, is_local: bool) -> None:
+        assert is_local
+        for listener in listeners:
+            listener.socket.close()
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(serve_command, "import_module", load)
+    # those of this process remain
+    monkeypatch.setattr(serve_command, "gc", MagicMock())
+    monkeypatch.setattr(serve_command, "keep_large_blocks", lambda: None)
+    control = ControlOptions("127.0.0.1", 0, None, is_insecure=False, ports=None)
+    serve_command.run(Options(port=port), control)
+    assert answers == [struct.pack(">i", 7)]

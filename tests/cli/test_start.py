@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 
@@ -25,3 +26,22 @@ def test_a_cluster_without_an_automatic_clock_is_built_without_its_control(
     names = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     assert ("koordinator.emulator.control.time.auto_clock" in names) == is_loaded
     assert is_loaded or names.strip() == "[]"
+
+
+COPIES = """
+import resource
+import koordinator.cli.serve as serve
+serve.keep_large_blocks()
+before = 0
+for _ in range(3):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    bytes(90_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
+def test_a_freed_large_block_is_reused_without_page_faults() -> None:
+    command = [sys.executable, "-c", COPIES]
+    faults = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert int(faults) < 1_000

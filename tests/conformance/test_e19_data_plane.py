@@ -22,8 +22,16 @@ from koordinator.wire.messages.describe_topic_partitions import (
 )
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from koordinator.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
@@ -246,3 +254,90 @@ def test_e711_fetches_of_odd_epochs_offsets_and_sizes(play: Player) -> None:
         topics = (FetchTopic(topic=topic, partitions=(partition,)),)
         answer = play.ask(FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=topics), 11).answer()
         assert codes(answer.responses[0].partitions) == [error], (fields, max_bytes)
+
+
+@scenario(kip="KIP-43")
+def test_e712_a_plain_listener_refuses_sasl_and_stays_open(play: Player) -> None:
+    for version in (0, 1):
+        for mechanism in ("PLAIN", "NONE", ""):
+            play.ask(SaslHandshakeRequest(mechanism=mechanism), version, on="s").expect(34)
+        play.ask(SaslAuthenticateRequest(auth_bytes=b"\0u\0p"), version, on="s").expect(34)
+    metadata(play, "t")
+
+
+def written_topic(play: Player) -> str:
+    """Return a topic with three records in one batch."""
+    topic = play.new_topic(1)
+    records = [Record(timestamp=time, key=b"k", value=b"v") for time in (1000, 3000, 2000)]
+    data = PartitionProduceData(index=0, records=write_batch(records))
+    produce = TopicProduceData(name=topic, partition_data=(data,))
+    written = play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(produce,)), 3).unrecorded()
+    assert codes(written.responses[0].partition_responses) == [0]
+    return topic
+
+
+@scenario(kip="KIP-79")
+def test_e713_offsets_of_odd_times_epochs_and_replicas(play: Player) -> None:
+    topic = written_topic(play)
+    odd: tuple[dict[str, Any], ...] = (
+        *({"timestamp": time} for time in (-1, -2, -3, -4, -5, -6, -7, 0, 1500, 2500, 3001)),
+        *({"current_leader_epoch": epoch} for epoch in (-2, -1, 0, 1, 5)),
+        *({"partition_index": partition} for partition in (1, -1)),
+    )
+    for version in (1, 4, 5, 7, 8, 9):
+        if not play.serves(ApiKey.LIST_OFFSETS, version):
+            continue
+        for fields in odd:
+            if version >= 4 or "current_leader_epoch" not in fields:
+                listed(play, version, topic, **fields)
+    for replica in (-2, -3, 0, 1, 7):
+        for isolation in (0, 1):
+            listed(play, 4, topic, replica_id=replica, isolation_level=isolation)
+    # 2.4 closes the connection
+    for isolation in (2, -1) if play.since("2.8.0") else ():
+        listed(play, 4, topic, isolation_level=isolation)
+    listed(play, 4, f"{play.g}-none")
+
+
+def listed(
+    play: Player, version: int, topic: str, *, replica_id: int = -1, isolation_level: int = 0, **fields: Any
+) -> None:
+    """Send ListOffsets for one partition."""
+    partition = ListOffsetsPartition(**{"partition_index": 0, "timestamp": -1, **fields})
+    topics = (ListOffsetsTopic(name=topic, partitions=(partition,)),)
+    play.ask(
+        ListOffsetsRequest(replica_id=replica_id, isolation_level=isolation_level, topics=topics), version
+    ).answer()
+
+
+@scenario(kip="KIP-101")
+def test_e714_the_ends_of_odd_leader_epochs(play: Player) -> None:
+    topic = written_topic(play)
+    for epoch, current in ((0, -1), (0, 0), (1, -1), (-1, -1), (-2, -1), (-3, -1), (0, 5), (0, -2)):
+        row = OffsetForLeaderPartition(partition=0, current_leader_epoch=current, leader_epoch=epoch)
+        topics = (OffsetForLeaderTopic(topic=topic, partitions=(row,)),)
+        play.ask(OffsetForLeaderEpochRequest(topics=topics), 3).answer()
+
+
+@scenario(kip="KIP-227")
+def test_e715_fetches_of_unknown_partitions_replicas_and_isolation_levels(play: Player) -> None:
+    topic = written_topic(play)
+    odd: tuple[dict[str, Any], ...] = (
+        *({"partition": partition, "isolation_level": level} for partition in (1, -1) for level in (0, 1)),
+        {"topic": f"{play.g}-none"},
+        *({"replica_id": replica, "fetch_offset": at} for replica in (-2, -3, 0, 1, 7) for at in (0, 3, 9)),
+        # 2.4 closes the connection for levels that it does not know
+        *({"isolation_level": level} for level in ((1, 2, -1) if play.since("2.8.0") else (1,))),
+        {"isolation_level": 1, "fetch_offset": 3},
+    )
+    for version in (4, 11, 12):
+        if not play.serves(ApiKey.FETCH, version):
+            continue
+        for each in odd:
+            fields = dict(each)
+            name, replica = fields.pop("topic", topic), fields.pop("replica_id", -1)
+            level = fields.pop("isolation_level", 0)
+            partition = FetchPartition(**{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000, **fields})
+            topics = (FetchTopic(topic=name, partitions=(partition,)),)
+            request = FetchRequest(replica_id=replica, max_wait_ms=0, min_bytes=0, isolation_level=level, topics=topics)
+            play.ask(request, version).answer()

@@ -229,6 +229,6 @@ def test_t129_one_request_has_the_batches_of_one_producer(play: Player) -> None:
     two = {0: a_batch(p, 0, 0), 1: a_batch(p + 1_000, 0, 0)}
     if play.since("3.6.0"):
         assert x.produce_bytes(two) == {0: (49, -1), 1: (49, -1)}
-        assert x.produce(1, p, 0, 0, tid="")[0] == 42
+        assert x.produce_for("", p) == 42
     else:
         assert x.produce_bytes(two) == {0: (0, 0), 1: (0, 0)}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
-from brokers.word_broker import EPOCH, LIMIT_S, InMemory
-from trio.testing import MockClock, memory_stream_pair, wait_all_tasks_blocked
+from brokers.word_broker import EPOCH, LIMIT_S, connect
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.server.build import build_cluster
@@ -22,8 +22,6 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 
 if TYPE_CHECKING:
     from types import FrameType
-
-    from brokers.word_broker import Client
 
 PAGE = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
 WALK = PAGE.split("## One JoinGroup", 1)[1].split("\n## ", 1)[0]
@@ -77,7 +75,7 @@ class Stacks:
         return {path for path, _ in self.moments} - self.callers
 
 
-async def join(client: Client, member_id: str) -> JoinGroupResponse:
+async def join(client: trio.SocketStream, member_id: str) -> JoinGroupResponse:
     """Send a JoinGroup and return its response."""
     protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
     request = JoinGroupRequest(
@@ -101,18 +99,17 @@ def joined() -> Stacks:
     async def main() -> None:
         runtime = build_cluster(Options(seed=1), lambda: EPOCH * 1000).runtime
         server = Server(runtime, EPOCH)
-        ours, theirs = memory_stream_pair()
         with trio.fail_after(LIMIT_S):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(server.keep_time)
-                nursery.start_soon(server.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
-                await wait_all_tasks_blocked()
-                sys.setprofile(stacks)
-                try:
-                    refused = await join(ours, "")
-                    first, again = [await join(ours, refused.member_id) for _ in range(2)]
-                finally:
-                    sys.setprofile(None)
+                await nursery.start(server.serve, [])
+                async with connect(server) as ours:
+                    await wait_all_tasks_blocked()
+                    sys.setprofile(stacks)
+                    try:
+                        refused = await join(ours, "")
+                        first, again = [await join(ours, refused.member_id) for _ in range(2)]
+                    finally:
+                        sys.setprofile(None)
                 nursery.cancel_scope.cancel()
         assert refused.error_code == Error.MEMBER_ID_REQUIRED
         assert (first.error_code, first.generation_id, first.leader) == (0, 1, refused.member_id)

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 import trio
 from brokers.durable_broker import DIR, Unsettled
-from trio.testing import memory_stream_pair, wait_all_tasks_blocked
+from brokers.word_broker import connect
+from trio.testing import wait_all_tasks_blocked
 
 from koordinator.emulator.broker.connections import Output, Send
 from koordinator.emulator.core.data.metadata_changes import TopicDeleted
@@ -144,40 +145,22 @@ class SlowDisk:
         raise AssertionError(log)
 
 
-class Sendable:
-    """The server's end of a memory stream."""
-
-    def __init__(self, stream: trio.abc.Stream) -> None:
-        self.send_all = stream.send_all
-        self.receive_some = stream.receive_some
-        self.aclose = stream.aclose
-
-    def send_now(self, data: bytes) -> bytes:
-        return data
-
-
 def test_a_slow_disk_does_not_delay_other_connections() -> None:
     disk: Any = SlowDisk()
     seen: list[bytes] = []
 
     async def main() -> None:
         server = Server(EchoBroker(), 0, LogWriter(disk))
-
-        def connect() -> trio.StapledStream[Any, Any]:
-            ours, theirs = memory_stream_pair()
-            nursery.start_soon(server.converse, Sendable(theirs), "/127.0.0.1", 1, "PLAINTEXT")
-            return ours
-
         with trio.fail_after(LIMIT_S):
             async with trio.open_nursery() as nursery:
                 await nursery.start(server.serve, [])
-                writer, other = connect(), connect()
-                await writer.send_all(b"write")
-                await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
-                await other.send_all(b"hello")
-                seen.append(await other.receive_some(100))
-                disk.released.set()
-                seen.append(await writer.receive_some(100))
+                async with connect(server) as writer, connect(server) as other:
+                    await writer.send_all(b"write")
+                    await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
+                    await other.send_all(b"hello")
+                    seen.append(bytes(await other.receive_some(100)))
+                    disk.released.set()
+                    seen.append(bytes(await writer.receive_some(100)))
                 nursery.cancel_scope.cancel()
 
     try:

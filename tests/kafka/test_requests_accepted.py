@@ -24,19 +24,6 @@ LISTED_ONLY = {("4.3", ApiKey.PRODUCE, version) for version in range(3)}
 """Advertised in ApiVersions for librdkafka's sake, but not served (KAFKA-18659)."""
 
 
-OF_TRANSACTIONS = {
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.ADD_OFFSETS_TO_TXN,
-    ApiKey.END_TXN,
-    ApiKey.WRITE_TXN_MARKERS,
-    ApiKey.TXN_OFFSET_COMMIT,
-    ApiKey.DESCRIBE_PRODUCERS,
-    ApiKey.DESCRIBE_TRANSACTIONS,
-    ApiKey.LIST_TRANSACTIONS,
-}
-"""They need a producer, and most an open transaction: the scenarios of transactions send them to brokers."""
-
-
 @pytest.fixture(scope="module", params=RELEASES)
 def there(request: pytest.FixtureRequest, release: Callable[[str], RealKafka]) -> Iterator[Asked]:
     kafka = release(request.param)
@@ -73,4 +60,4 @@ def test_every_version_is_understood_both_ways(there: Asked, key: ApiKey) -> Non
 
 
 def test_there_is_a_request_for_every_api() -> None:
-    assert set(REQUESTS) == set(APIS) - OF_TRANSACTIONS
+    assert set(REQUESTS) == set(APIS)

@@ -41,12 +41,14 @@ from ..effects import (
     WriteLog,
 )
 from ..timers import ProduceRetry
+from .absent_features import REFUSALS
 from .config_admin import alter_configs, describe_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import produce, refuse_produce, storage_failure
+from .record_checks import RejectedError, check_first_batches
 from .topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
 from .transactional_produce import (
@@ -93,6 +95,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
     DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
+    **{kind: lambda _, __, ___, request: REFUSALS[type(request)](request) for kind in REFUSALS},
 }
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""
 
@@ -347,6 +350,13 @@ class DataPlane:
         return self._drain()
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
+        if any(data.records is None for topic in request.topic_data for data in topic.partition_data):
+            # `KafkaApis.handleProduceRequest` fails, and so does its error response
+            return None
+        try:
+            check_first_batches(call.api_version, request)
+        except RejectedError as rejected:
+            return self._reply_to_produce(call, request.acks, refuse_produce(request, rejected.error, rejected.message))
         batches = transactional_batches(self.cluster, call, request)
         error = refuse_request(self._dialect, request, batches)
         if error is not Error.NONE:
@@ -365,7 +375,7 @@ class DataPlane:
         self._effects.append(SendRequest(node_id, token, VERIFICATION_VERSION, request))
 
     def _append(self, now: int, call: Call, request: ProduceRequest, errors: Mapping[tuple[str, int], Error]) -> None:
-        response, grown = produce(self.cluster, self._node_id, call, request, errors)
+        response, grown = produce(self.cluster, self._node_id, now, call, request, errors)
         self._written(now, call, request.acks, response, grown)
 
     def _written(

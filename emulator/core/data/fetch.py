@@ -28,6 +28,7 @@ from koordinator.wire.messages.fetch import (
     PartitionData,
 )
 
+from ..dialect import Dialect
 from ..effects import Reply
 from ..timers import FetchTimeout, ProduceRetry, Timers
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
@@ -58,6 +59,9 @@ LEADER_HINT_SINCE = 16
 
 READ_COMMITTED = 1
 """The isolation level of fetches that read committed records only."""
+
+ISOLATION_LEVELS = (0, READ_COMMITTED)
+"""The isolation levels of `IsolationLevel.forId`; it fails for any other, and so does the request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,12 +108,15 @@ class Fetches:
         self._node_id = node_id
         self._cluster = cluster
         self._bytes_max = settings.fetch_max_bytes
+        self._dialect = Dialect.of_settings(settings)
         # parked fetches by partition and by connection, in order of arrival
         self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
         self._by_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)
 
     def fetch(self, now: int, call: Call, request: FetchRequest) -> list[Reply]:
         """Answer a fetch, or park it and return nothing."""
+        if request.isolation_level not in ISOLATION_LEVELS:
+            return [Reply(call, self._request_failed(request))]
         plan = self.sessions.plan(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
         if isinstance(plan, Error):
             return [Reply(call, FetchResponse(error_code=plan))]
@@ -119,6 +126,21 @@ class Fetches:
             return [self._reply(now, fetch)]
         self._park(now, fetch)
         return []
+
+    def _request_failed(self, request: FetchRequest) -> FetchResponse:
+        """Return the response to a request that Kafka fails to process: -1, also in each row."""
+        error, records = Error.UNKNOWN_SERVER_ERROR, None if self._dialect.failed_fetch_has_null_records else b""
+        responses = tuple(
+            FetchableTopicResponse(
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partitions=tuple(
+                    replace(self._unknown(each.partition, error), records=records) for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+        return FetchResponse(error_code=error, responses=responses)
 
     def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
         """Return responses to the parked fetches that an append to these partitions has satisfied.
@@ -237,12 +259,17 @@ class Fetches:
         results: dict[PartitionKey, PartitionData] = {}
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
-            error = log if isinstance(log, Error) else self._refuse(fetch, key, log, requested)
-            if isinstance(log, Error) or error:
+            if isinstance(log, Error):
+                results[key] = self._unknown(key[1], log)
+                continue
+            if error := self._refuse(fetch, key, log, requested):
                 results[key] = _failed(key[1], error)
                 continue
             bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
             start, limit = requested.fetch_offset, fetch.limit(log)
+            if fetch.request.replica_id >= 0:
+                # no follower of Kafka: it is told the high watermark
+                bytes_max, limit = 0, start
             records = log.read(start, bytes_max, first_whole=is_empty, before=limit)
             if records and fetch.call.api_version < MAGIC_2_SINCE:
                 results[key] = _failed(key[1], Error.UNSUPPORTED_VERSION)
@@ -277,12 +304,19 @@ class Fetches:
         topic = self._topic(self._name(key))
         # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
         error = self._cluster.check_leader(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
+        if error is Error.NONE and fetch.request.replica_id >= 0 and self._dialect.refuses_unknown_replicas:
+            return Error.NOT_LEADER_OR_FOLLOWER
         if error is Error.NONE and not log.start <= requested.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
         if error is Error.NONE and min(requested.partition_max_bytes, fetch.request.max_bytes) < 0:
             # `LogSegment.read` takes no negative size
             return Error.UNKNOWN_SERVER_ERROR
         return error
+
+    def _unknown(self, partition: int, error: Error) -> PartitionData:
+        """Return the row of a partition that was not looked up."""
+        row = _failed(partition, error)
+        return replace(row, aborted_transactions=()) if self._dialect.unknown_partitions_have_aborted else row
 
     def _name(self, key: PartitionKey) -> str:
         """Return the name of a partition's topic, or "" for an unknown id; no topic is named ""."""

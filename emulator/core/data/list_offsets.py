@@ -26,7 +26,8 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-from .fetch import READ_COMMITTED
+from ..dialect import Dialect
+from .fetch import ISOLATION_LEVELS, READ_COMMITTED
 
 if TYPE_CHECKING:
     from ..cluster import ClusterState
@@ -62,7 +63,9 @@ def list_offsets(cluster: ClusterState, node_id: int, version: int, request: Lis
     for topic in request.topics:
         rows = []
         for partition in topic.partitions:
-            if counts[topic.name, partition.partition_index] > 1:
+            if request.isolation_level not in ISOLATION_LEVELS:
+                rows.append(_refused(partition, Error.UNKNOWN_SERVER_ERROR))
+            elif counts[topic.name, partition.partition_index] > 1:
                 rows.append(_refused(partition, Error.INVALID_REQUEST))
             else:
                 is_committed = request.isolation_level == READ_COMMITTED
@@ -81,13 +84,15 @@ def _row(
     topic, log = cluster.topic(name), cluster.log(name, partition.partition_index)
     if topic is None or log is None:
         return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
-    if partition.timestamp < 0 and version < SINCE.get(partition.timestamp, version + 1):
+    is_known = partition.timestamp >= 0 or version >= SINCE.get(partition.timestamp, version + 1)
+    if not is_known and Dialect.of_settings(cluster.settings).refuses_unknown_timestamps:
         return _refused(partition, Error.UNSUPPORTED_VERSION)
     error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:
         return _refused(partition, error)
     limit = log.last_stable_offset if is_committed else log.end
-    offset, timestamp = _lookup(log, partition.timestamp, limit)
+    # any time is older than the first record
+    offset, timestamp = _lookup(log, partition.timestamp if is_known else 0, limit)
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,
         timestamp=timestamp,

@@ -98,11 +98,11 @@ class PartitionLog:
         return self._epochs[max(0, bisect_right(self._epoch_starts, offset) - 1)]
 
     def epoch_end(self, leader_epoch: int) -> tuple[int, int]:
-        """Return the last epoch up to this one, and its end offset; -1 and -1 for an epoch that has not started.
+        """Return the last epoch up to this one, and its end offset; -1 and -1 for -1 and for one that has not started.
 
         An epoch before the first known one ends where that one starts (`LeaderEpochFileCache.endOffsetFor`).
         """
-        if leader_epoch < 0 or leader_epoch > self._epochs[-1]:
+        if leader_epoch == -1 or leader_epoch > self._epochs[-1]:
             return -1, -1
         beyond = bisect_right(self._epochs, leader_epoch)
         if beyond == len(self._epochs):

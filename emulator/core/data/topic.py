@@ -60,6 +60,16 @@ class Topic:
         """Whether clients may not write to it."""
         return self.name in INTERNAL_TOPICS
 
+    @property
+    def is_compacted(self) -> bool:
+        """Whether its records need keys."""
+        return "compact" in self.configs.get("cleanup.policy", "")
+
+    @property
+    def has_append_time(self) -> bool:
+        """Whether the log sets the timestamps of records (KIP-32)."""
+        return self.configs.get("message.timestamp.type") == "LogAppendTime"
+
     def leader(self, partition: int) -> int:
         """Return the node id of a partition's leader; NO_LEADER also for an unknown partition."""
         return self.leaders[partition] if 0 <= partition < len(self.leaders) else NO_LEADER

@@ -123,7 +123,7 @@ _KEYS = (
         _S,
         "CreateTime",
         "log.message.timestamp.type",
-        choices=frozenset({"CreateTime"}),  # LogAppendTime is not emulated: refuse it instead of ignoring it
+        choices=frozenset({"CreateTime", "LogAppendTime"}),
     ),
     ConfigKey("min.cleanable.dirty.ratio", _D, "0.5", "log.cleaner.min.cleanable.ratio"),
     ConfigKey("min.compaction.lag.ms", _L, "0", "log.cleaner.min.compaction.lag.ms", minimum=0),

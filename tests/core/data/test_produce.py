@@ -92,15 +92,14 @@ def test_a_flipped_bit_is_2(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 17, 61, 70])
-def test_a_batch_that_is_cut_off_is_2(desk: Desk, cut: int) -> None:
+def test_a_batch_that_is_cut_off_is_none(desk: Desk, cut: int) -> None:
     desk.topic("t")
-    assert desk.produce(desk.batch(b"a" * 50)[:cut]).error_code == Error.CORRUPT_MESSAGE
+    assert desk.produce(desk.batch(b"a" * 50)[:cut]).error_code == Error.INVALID_RECORD
 
 
-@pytest.mark.parametrize("records", [None, b""])
-def test_no_batch_is_87(desk: Desk, records: bytes | None) -> None:
+def test_no_batch_is_87(desk: Desk) -> None:
     desk.topic("t")
-    assert desk.produce(records).error_code == Error.INVALID_RECORD
+    assert desk.produce(b"").error_code == Error.INVALID_RECORD
 
 
 def test_two_batches_are_87(desk: Desk) -> None:
@@ -130,8 +129,7 @@ def test_a_batch_whose_count_is_not_its_range_of_offsets_is_87(desk: Desk, last:
     batch[23:27] = struct.pack(">i", last)
     batch[57:61] = struct.pack(">i", count)
     batch[17:21] = struct.pack(">I", crc32c.crc32c(bytes(batch[21:])))
-    # records are not read: the header's count and range only have to agree
-    assert desk.produce(bytes(batch)).error_code == (0 if count == last + 1 > 0 else Error.INVALID_RECORD)
+    assert desk.produce(bytes(batch)).error_code == Error.INVALID_RECORD
 
 
 def test_a_producer_id_without_a_sequence_is_87(desk: Desk) -> None:

@@ -320,7 +320,7 @@ def test_kip_339_configs_are_set_deleted_appended_to_and_subtracted_from(desk: D
         (("min.cleanable.dirty.ratio", 0, "nan"), Error.INVALID_CONFIG),
         (("cleanup.policy", 0, "burn"), Error.INVALID_CONFIG),
         (("compression.type", 0, "brotli"), Error.INVALID_CONFIG),
-        (("message.timestamp.type", 0, "LogAppendTime"), Error.INVALID_CONFIG),
+        (("message.timestamp.type", 0, "LogTime"), Error.INVALID_CONFIG),
         (("retention.ms", 2, "1"), Error.INVALID_CONFIG),
         (("retention.ms", 0, None), Error.INVALID_REQUEST),
         (("retention.ms", 9, "1"), Error.INVALID_REQUEST),

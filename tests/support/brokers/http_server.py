@@ -12,6 +12,7 @@ import trio
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.http.server import serve_control
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
+from koordinator.emulator.server.listening_sockets import address_of, listen
 
 WAIT_S = 60
 
@@ -56,5 +57,6 @@ class Serving:
             self._scope = nursery.cancel_scope
             fleet = ClusterRegistry(nursery, self.logged.append, self._ports)
             await fleet.create(self._options, FIRST)
-            serve = partial(serve_control, fleet, Options(), host="127.0.0.1", port=0)
-            self._started.set_result(await nursery.start(partial(serve, token=self._token)))
+            listeners = await listen("127.0.0.1", 0)
+            nursery.start_soon(partial(serve_control, is_local=True), fleet, Options(), listeners, self._token)
+            self._started.set_result(f"http://{address_of(listeners)}")

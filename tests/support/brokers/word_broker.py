@@ -1,12 +1,13 @@
-"""A fake broker that answers words, and a server on memory streams with a jumping clock."""
+"""A fake broker that answers words, and a server on pairs of sockets with a jumping clock."""
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock
 
 import trio
-from trio.testing import MockClock, memory_stream_pair
+from trio.testing import MockClock
 
 from koordinator.emulator.broker.connections import Close, Output, Send
 from koordinator.emulator.server.server import Server
@@ -14,11 +15,7 @@ from koordinator.emulator.server.server import Server
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trio.testing import MemoryReceiveStream, MemorySendStream
-
     from koordinator.emulator.core.effects import WriteLog
-
-    Client = trio.StapledStream[MemorySendStream, MemoryReceiveStream]
 
 EPOCH = 1_700_000_000_000
 MUCH = 20_000_000
@@ -64,7 +61,7 @@ class WordBroker:
                 return [Close(each, "closed by another") for each in parked]
             case b"turns":
                 self.held_back[connection] = 3
-                return [Send(connection, b"first ")]
+                return [Send(connection, b"first ", more=True)]
             case b"large":
                 return [Send(connection, b"x" * 50_000_000)]
             case b"bug":
@@ -76,7 +73,7 @@ class WordBroker:
         held_back, self.held_back = self.held_back.get(connection, 0), {}
         if held_back > 1:
             self.held_back[connection] = held_back - 1
-        return [Send(connection, b"more ")] * (held_back > 0)
+        return [Send(connection, b"more ", more=held_back > 1)] if held_back else []
 
     def disconnected(self, now: int, connection: int, reason: str = "") -> None:
         del now
@@ -103,31 +100,24 @@ class WordBroker:
         raise AssertionError((now, write, failure))
 
 
-class InMemory:
-    """The server's end of a memory stream; like a slow network, it takes no bytes at once."""
-
-    def __init__(self, stream: trio.abc.Stream) -> None:
-        self.send_all = stream.send_all
-        self.receive_some = stream.receive_some
-        self.aclose = stream.aclose
-
-    def send_now(self, data: bytes) -> bytes:
-        return data
+def connect(server: Server) -> trio.SocketStream:
+    """Return the client's end of a pair of sockets; the server serves the other."""
+    ours, theirs = socket.socketpair()
+    server.accept(theirs, "/127.0.0.1", 1, "PLAINTEXT")
+    return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
 
 class Scene:
-    """A server with its timekeeper, and clients connected in memory."""
+    """A server without listening sockets, and clients on pairs of sockets."""
 
-    def __init__(self, nursery: trio.Nursery) -> None:
+    def __init__(self) -> None:
         self.broker = WordBroker()
         self.server = Server(self.broker, EPOCH)
-        self.nursery = nursery
-        nursery.start_soon(self.server.keep_time)
+        self.clients: list[trio.SocketStream] = []
 
-    def connect(self) -> Client:
-        ours, theirs = memory_stream_pair()
-        self.nursery.start_soon(self.server.converse, InMemory(theirs), "/127.0.0.1", 1, "PLAINTEXT")
-        return ours
+    def connect(self) -> trio.SocketStream:
+        self.clients.append(connect(self.server))
+        return self.clients[-1]
 
     def soon(self, *outputs: Output) -> None:
         """Return these outputs from the next tick, which is due at once."""
@@ -140,8 +130,13 @@ def play(scene: Callable[[Scene], Awaitable[None]]) -> WordBroker:
     async def main() -> WordBroker:
         with trio.fail_after(LIMIT_S):
             async with trio.open_nursery() as nursery:
-                stage = Scene(nursery)
-                await scene(stage)
+                stage = Scene()
+                await nursery.start(stage.server.serve, [])
+                try:
+                    await scene(stage)
+                finally:
+                    for client in stage.clients:
+                        client.socket.close()
                 nursery.cancel_scope.cancel()
         return stage.broker
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
+from builders import transaction_requests
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -107,8 +108,7 @@ class Asked(StrictLink):
         self.cluster_id: str | None = None
         self.look()
         # a broker may know its leadership a moment before it can act on it
-        newest = self.versions(ApiKey.PRODUCE)[-1]
-        self.until(within(produce(self, newest), newest), lambda answer: not any(error_codes(answer)))
+        self.until(produce(self, 0), lambda answer: not any(error_codes(answer)))
 
     def look(self) -> None:
         """Read the topic's id and the cluster's; the topic may be newer than this broker's metadata."""
@@ -121,9 +121,15 @@ class Asked(StrictLink):
     def until(self, request: Any, is_it: Callable[[Any], object]) -> Any:
         """Repeat a request until its response satisfies a condition; return it."""
         deadline = Deadline(WAIT_S)
-        while not is_it(answer := self.ask(request)):
+        while not is_it(answer := self._ask_newest(request)):
             assert deadline.left(), f"still {answer}"
         return answer
+
+    def _ask_newest(self, request: Any) -> Any:
+        key = declaration_of(type(request)).key
+        assert key is not None
+        version = self.versions(key)[-1]
+        return self.ask(within(request, version), version)
 
     def name(self) -> str:
         """Return an unused name."""
@@ -136,10 +142,7 @@ class Asked(StrictLink):
 
     def succeed(self, request: Any) -> Any:
         """Return the response in the newest version; it must have no error."""
-        key = declaration_of(type(request)).key
-        assert key is not None
-        version = self.versions(key)[-1]
-        answer = self.ask(within(request, version), version)
+        answer = self._ask_newest(request)
         assert not any(error_codes(answer)), answer
         return answer
 
@@ -293,7 +296,7 @@ def delete_records(there: Asked, _: int) -> DeleteRecordsRequest:
 
 
 def init_producer_id(there: Asked, _: int) -> InitProducerIdRequest:
-    # the emulator has no transactions
+    # with a transactional id a producer has a coordinator: transaction_requests.py
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     # a broker answers this until the controller has allocated producer ids to it
     there.until(request, lambda answer: answer.error_code != Error.COORDINATOR_LOAD_IN_PROGRESS)
@@ -415,6 +418,14 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         offset_delete,
         describe_cluster,
         describe_topic_partitions,
+        transaction_requests.add_partitions_to_txn,
+        transaction_requests.add_offsets_to_txn,
+        transaction_requests.end_txn,
+        transaction_requests.write_txn_markers,
+        transaction_requests.txn_offset_commit,
+        transaction_requests.describe_producers,
+        transaction_requests.describe_transactions,
+        transaction_requests.list_transactions,
     )
 }
 """Builders of a request for each API and version."""

@@ -106,7 +106,7 @@ def error_codes(message: Any) -> Iterator[int]:
     """Yield every error code in a message, outermost first."""
     for each in fields(message):
         value = getattr(message, each.name)
-        if each.name == "error_code":
+        if each.name.endswith("error_code"):
             yield value
         for row in value if isinstance(value, tuple) else (value,):
             if is_dataclass(row):

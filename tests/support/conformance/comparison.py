@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from traceback import extract_tb
 from typing import TYPE_CHECKING
 
 from brokers.kafka_pool import Pool
@@ -181,4 +183,7 @@ def _said(scenario: Scenario, target: Callable[[float], Target], scale: float) -
         return Answers(perform(scenario, target, scale).entries)
     # one broken scenario counts as a difference and does not end the run
     except (Absent, Exception) as error:  # noqa: BLE001
-        return Answers(failed=f"{type(error).__name__}: {error}")
+        where = "".join(
+            f"\n  {Path(each.filename).name}:{each.lineno}: {each.line}" for each in extract_tb(error.__traceback__)
+        )
+        return Answers(failed=f"{type(error).__name__}: {error}{where}")

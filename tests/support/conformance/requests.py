@@ -22,7 +22,7 @@ from conformance.transcripts import Transcript
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
-from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
@@ -387,10 +387,11 @@ class Requests:
         """DeleteGroups; the play's own group by default."""
         return self.begin(PendingDelete, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
 
-    def new_topic(self, partitions: int = 4) -> str:
+    def new_topic(self, partitions: int = 4, configs: Mapping[str, str] | None = None) -> str:
         """Create a topic of this play, which may be deleted."""
         name = f"{self.g}.topic{next(self._topics)}"
-        row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        settings = tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items())
+        row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=settings)
         answer = self._slowly(CreateTopicsRequest(topics=(row,), timeout_ms=TOPIC_S * 1000), 4)
         assert [each.error_code for each in answer.topics] == [Error.NONE], answer
         # the node that answers may not know it yet

@@ -258,6 +258,17 @@ class TransactionalProducer:
         batch = a_batch(producer_id, epoch, sequence, transactional=transactional, timestamp=timestamp, records=records)
         return self.produce_bytes({partition: batch}, version=version, tid=tid)[partition]
 
+    def produce_for(self, tid: str, producer_id: int) -> int:
+        """Produce to partition 1 with another transactional id; the error, once the broker has verified it.
+
+        Until the coordinator of that id has loaded its partition, the leader answers NOT_ENOUGH_REPLICAS (KIP-890).
+        """
+        limit = self._play.target.seconds + LIMIT_S
+        while (error := self.produce(1, producer_id, 0, 0, tid=tid)[0]) == Error.NOT_ENOUGH_REPLICAS:
+            assert self._play.target.seconds < limit, f"{self.topic} is still not verified for {tid!r}"
+            self._play.wait(0.1)
+        return error
+
     def ordinary(self, *, timestamp: int = V) -> tuple[int, int]:
         """Produce one record without a producer id to partition 0."""
         return self.produce(0, -1, -1, -1, transactional=False, tid=None, timestamp=timestamp)

@@ -1,0 +1,24 @@
+"""Kafka's refusals for features that are not configured here, as in a broker without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from koordinator.wire.schema import Message
+
+REFUSALS: Mapping[type, Callable[[Any], Message]] = {
+    # the listener has no SASL, so the connection is past authentication
+    SaslHandshakeRequest: lambda _: SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE),
+    SaslAuthenticateRequest: lambda _: SaslAuthenticateResponse(
+        error_code=Error.ILLEGAL_SASL_STATE,
+        error_message="SaslAuthenticate request received after successful authentication",
+    ),
+}
+"""The refusal of each request class."""

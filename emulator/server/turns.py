@@ -1,0 +1,133 @@
+"""The turns of clients: which sockets are ready, and whose turn is next.
+
+One Trio task waits for all sockets, with an epoll of its own. A task for each would cost more than a heartbeat does: a
+registration with Trio, and two changes of tasks. Where there is no epoll (macOS, Windows), tasks wait (`SocketWaits`).
+
+A client's virtual time grows by the cost of its turns, and the least served client is next (start-time fair queueing).
+So a heartbeat waits for one turn of a flood, not for a turn of each of its connections.
+"""
+
+from __future__ import annotations
+
+import select
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .streams import SocketConnection
+
+EPOLL: Any = getattr(select, "epoll", None)
+
+READABLE, WRITABLE = 1, 4
+"""EPOLLIN and EPOLLOUT."""
+
+SLICE_S = 0.002
+"""Turns of this duration in total are taken before other tasks run."""
+
+POLL_INTERVAL_S = 0.0005
+"""While clients are queued, others are looked for at this interval."""
+
+
+class Turns:
+    """The watched connections, and a queue of the ready ones."""
+
+    def __init__(self) -> None:
+        self._poll = SocketWaits() if EPOLL is None else EPOLL()
+        self._by_fd: dict[int, SocketConnection] = {}
+        self._queue: list[tuple[float, int, SocketConnection]] = []
+        self._virtual_s = 0.0
+
+    def watch(self, connection: SocketConnection, events: int) -> None:
+        """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
+        if events == connection.watched:
+            return
+        if not events:
+            del self._by_fd[connection.fd]
+            self._poll.unregister(connection.fd)
+        elif connection.watched:
+            self._poll.modify(connection.fd, events)
+        else:
+            self._by_fd[connection.fd] = connection
+            self._poll.register(connection.fd, events)
+        connection.watched = events
+
+    async def wait(self) -> None:
+        """Return once a connection is ready, after the turns of other tasks."""
+        if isinstance(self._poll, SocketWaits):
+            await self._poll.wait()
+        else:
+            await trio.lowlevel.wait_readable(self._poll)
+
+    def take(self) -> Iterator[SocketConnection]:
+        """Yield ready connections, each for a turn; stop when none is ready, or after SLICE_S."""
+        began = trio.current_time()
+        end, poll_at = began + SLICE_S, began
+        while began < end:
+            if not self._queue or began >= poll_at:
+                self._queue_ready()
+                poll_at = began + POLL_INTERVAL_S
+            if not self._queue:
+                return
+            self._virtual_s, _, connection = heappop(self._queue)
+            connection.is_queued = False
+            yield connection
+            now = trio.current_time()
+            connection.virtual_s = self._virtual_s + now - began
+            began = now
+
+    def _queue_ready(self) -> None:
+        for fd, _ in self._poll.poll(0):
+            connection = self._by_fd.get(fd)
+            if connection is not None and not connection.is_queued:
+                connection.is_queued = True
+                # an idle client saves no time up
+                begin_s = max(connection.virtual_s, self._virtual_s)
+                heappush(self._queue, (begin_s, connection.number, connection))
+
+
+class SocketWaits:
+    """The methods of `select.epoll` by means of Trio: a task for each socket waits until it is ready."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[int, trio.CancelScope] = {}
+        self._ready: list[tuple[int, int]] = []
+        self._reported, self._polled = trio.lowlevel.ParkingLot(), trio.lowlevel.ParkingLot()
+
+    def register(self, fd: int, events: int) -> None:
+        """Report a socket while it is ready for the event."""
+        scope = self._scopes[fd] = trio.CancelScope()
+        trio.lowlevel.spawn_system_task(self._report, fd, events, scope)
+
+    def modify(self, fd: int, events: int) -> None:
+        """Report a socket for another event."""
+        self.unregister(fd)
+        self.register(fd, events)
+
+    def unregister(self, fd: int) -> None:
+        """Report a socket no longer."""
+        self._scopes.pop(fd).cancel()
+
+    def poll(self, _timeout: float) -> list[tuple[int, int]]:
+        """Return the sockets that have become ready, with their events."""
+        ready, self._ready = self._ready, []
+        self._polled.unpark_all()
+        return ready
+
+    async def wait(self) -> None:
+        """Return once a socket is ready, after the turns of other tasks."""
+        await trio.lowlevel.checkpoint()
+        while not self._ready:
+            await self._reported.park()
+
+    async def _report(self, fd: int, events: int, scope: trio.CancelScope) -> None:
+        wait = trio.lowlevel.wait_writable if events == WRITABLE else trio.lowlevel.wait_readable
+        with scope:
+            while not scope.cancel_called:
+                await wait(fd)
+                self._ready.append((fd, events))
+                self._reported.unpark_all()
+                await self._polled.park()
