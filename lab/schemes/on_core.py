@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 UUID_CHARS = 37
 """The part of a member id after the client id or instance id: a dash and a UUID."""
 
+ONCE = "once"
+"""The client id of requests without a member's connection."""
+
 FRAME_BYTES = 4
 """The length before each request and response."""
 
@@ -68,7 +71,7 @@ class CoreScheme(Scheme):
         self._port = VirtualTimePort(options)
         self.cluster = Cluster(self._port)
         self.group = self.cluster.group(GROUP)
-        self._port.built.runtime.trace.observers.append(self._observe)
+        self.observe(self._observe)
         self._holds: dict[str, Hold] = {}
         self._puppets: dict[str, Puppet] = {}
         self._ids: dict[str, str] = {}
@@ -133,10 +136,12 @@ class CoreScheme(Scheme):
         assert self._stopped is not None
         self._stopped.start()
 
+    def observe(self, observer: Callable[[TraceEvent], None]) -> None:
+        """Call `observer` with every event of the trace."""
+        self._port.built.runtime.trace.observers.append(observer)
+
     def abandon_join(self, version: int) -> None:
         """Send the first JoinGroup of a new client, and close its connection before it reads the response."""
-        node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
-        assert node is not None
         subscription = write_subscription(ConsumerProtocolSubscription(topics=(TOPIC,)))
         request = JoinGroupRequest(
             group_id=GROUP,
@@ -147,9 +152,15 @@ class CoreScheme(Scheme):
                 JoinGroupRequestProtocol(name=name, metadata=subscription) for name in self._members.protocols
             ),
         )
-        connection = runtime.connect_puppet(self.now_ms, node.id, "abandoned", deque())
-        runtime.send_message(self.now_ms, connection, version, request)
-        runtime.disconnected(self.now_ms, connection)
+        self.send(request, version)
+
+    def send(self, request: Message, version: int) -> None:
+        """Send a request to the coordinator on a connection of its own, and close that before the response."""
+        node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
+        if node is not None:
+            connection = runtime.connect_puppet(self.now_ms, node.id, ONCE, deque())
+            runtime.send_message(self.now_ms, connection, version, request)
+            runtime.disconnected(self.now_ms, connection)
 
     def end(self) -> None:
         """Stop the cluster."""
