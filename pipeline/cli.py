@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HOMES = {
     name: f"koordinator.pipeline.jobs.{name}"
-    for name in ("compare", "generate", "lab", "report", "run", "sql", "verify", "watch")
+    for name in ("compare", "explore", "generate", "lab", "report", "run", "sql", "verify", "watch")
 }
 """The module of each job."""
 
