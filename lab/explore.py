@@ -244,6 +244,9 @@ class _Play:
                     self._written = event.generation
             case MemberChanged(change="removed" | "replaced"):
                 self._removed.add(event.member_id)
+            case MemberChanged(change="loaded"):
+                # it was removed after the last write of the group
+                self._removed.discard(event.member_id)
             case PuppetChanged():
                 self._check_owners(event)
             case ResponseSent() if isinstance(event.received.request, OffsetCommitRequest):

@@ -93,7 +93,11 @@ class CoreScheme(Scheme):
         batch_ms = self._up(name, batch_s)
         if name not in self._puppets:
             self._puppets[name] = self._create(name, batch_ms)
-        self._puppets[name].join()
+        puppet = self._puppets[name]
+        if puppet.state == "leaving":
+            # the process before did not wait for the response
+            puppet.stop()
+        puppet.join()
 
     def close(self, name: str) -> None:
         """Close a process: a static member sends no LeaveGroup (KIP-345)."""
