@@ -80,6 +80,11 @@ class CoreScheme(Scheme):
         self._stopped: Node | None = None
 
     @property
+    def is_static(self) -> bool:
+        """Whether the members are static."""
+        return self._members.is_static
+
+    @property
     def now_ms(self) -> int:
         """The virtual time."""
         return self._port.now

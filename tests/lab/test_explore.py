@@ -10,6 +10,8 @@ from koordinator.emulator.core.groups import loading, offsets
 from koordinator.emulator.core.groups.classic import membership, rebalance
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.lab.explore import NAMES, explore, shrunk, steps_of, violations_of
+from koordinator.lab.load import TOPIC, Load
+from koordinator.lab.schemes.on_core import CoreScheme, Members
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -28,6 +30,18 @@ def test_schedules_hold_the_invariants() -> None:
 def test_a_seed_gives_one_schedule() -> None:
     assert steps_of(3) == steps_of(3) != steps_of(4)
     assert {argument for action, argument in steps_of(3) if action == "start"} <= set(NAMES)
+
+
+def test_a_static_leader_does_not_notice_partitions_added_while_it_was_down() -> None:
+    with CoreScheme(Load(), Members(("range",), is_static=True)) as scheme:
+        scheme.start("a")
+        scheme.pass_time(50)
+        scheme.close("a")
+        scheme.grow(1)
+        scheme.start("a")
+        scheme.pass_time(400)
+        assert scheme.group.state == "Stable"
+        assert scheme.group.puppets["a"].assignment == {TOPIC: list(range(12))}
 
 
 # -- a core that is broken on purpose ------------------------------------------------------------------------
