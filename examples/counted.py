@@ -1,7 +1,7 @@
 """Compare the data pipeline's counts with the demo's: `python counted.py DEMO STORE SUMMARY`, part of `make report`.
 
 DEMO is the folder that the demo leaves (`bouncing/kept.py`), STORE the output of `koordinator-pipeline run` for its
-trace: plain Parquet tables, read here without Spark. SUMMARY is the report's summary. Exit status 0: all counts are
+trace, read here without Spark. SUMMARY is the report's summary. Exit status 0: all counts are
 equal.
 """
 
@@ -13,15 +13,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
 from bouncing import kept
-from pyarrow import dataset
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from koordinator.pipeline.views import open_views
+
 if TYPE_CHECKING:
     from bouncing.kept import Counts
+    from duckdb import DuckDBPyConnection
 
 HEADLINE = re.compile(r"\*\*([\d,]+) rebalances?\*\*")
 """The count in the summary's first sentence."""
@@ -32,12 +33,12 @@ def main() -> int:
     demo, store, summary = map(Path, sys.argv[1:])
     demo_seen = json.loads((demo / kept.SEEN).read_text(encoding="utf-8"))
     seen: dict[str, Counts] = demo_seen["groups"]
-    rebalances = dataset.dataset(store / "gold/rebalance", partitioning="hive")
-    runs = rebalances.to_table(columns=["run_id"])["run_id"].unique().to_pylist()
+    with open_views(str(store)) as tables:
+        runs = [run for (run,) in tables.sql("SELECT DISTINCT run_id FROM gold.rebalance").fetchall()]
+        found = in_store(tables)
     if runs != [demo_seen["run_id"]]:
         print(f"{store}: has the runs {runs}, the demo was {demo_seen['run_id']}; run make report again")
         return 1
-    found = in_store(store)
     table = Table("group", "rebalances", "the demo saw", "the pipeline counts", box=SIMPLE_HEAD)
     wrong = 0
     for group_id in sorted(seen.keys() | found.keys()):
@@ -59,19 +60,16 @@ def main() -> int:
     return 0
 
 
-def in_store(store: Path) -> dict[str, Counts]:
+def in_store(tables: DuckDBPyConnection) -> dict[str, Counts]:
     """Return the same counts from the store's tables."""
+    rows = tables.sql("""
+        SELECT group_id, outcome, count(*) FROM gold.rebalance
+        WHERE outcome IN ('completed', 'emptied') GROUP BY ALL
+        UNION ALL SELECT group_id, 'avoided', count(*) FROM gold.avoided GROUP BY ALL
+    """).fetchall()
     found: dict[str, Counts] = {}
-    for table, outcome, what in (
-        ("gold/rebalance", "completed", "completed"),
-        ("gold/rebalance", "emptied", "emptied"),
-        ("gold/avoided", None, "avoided"),
-    ):
-        rows = dataset.dataset(store / table, partitioning="hive")
-        own = None if outcome is None else pc.field("outcome") == outcome
-        counts = rows.to_table(filter=own).group_by("group_id").aggregate([([], "count_all")])
-        for row in counts.to_pylist():
-            found.setdefault(row["group_id"], {})[what] = row["count_all"]
+    for group_id, what, count in rows:
+        found.setdefault(group_id, {})[what] = count
     return found
 
 

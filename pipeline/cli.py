@@ -13,10 +13,11 @@ from koordinator.cli import Commands, run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HOMES = {
-    name: f"koordinator.pipeline.jobs.{name}"
-    for name in ("compare", "explore", "generate", "lab", "report", "run", "sql", "verify", "watch")
-}
+NAMES = (
+    *("compact", "compare", "explore", "generate", "lab", "objective", "report"),
+    *("run", "sql", "tables", "vacuum", "verify", "watch"),
+)
+HOMES = {name: f"koordinator.pipeline.jobs.{name}" for name in NAMES}
 """The module of each job."""
 
 

@@ -229,7 +229,7 @@ class SyntheticGroup:
 
     def _commit_or_rejoin(self, puppet: PuppetClient) -> None:
         if puppet.state is PuppetState.STABLE:
-            held = [(topic, partition) for topic, partitions in puppet.role.holds.items() for partition in partitions]
+            held = [(topic, partition) for topic, partitions in puppet.holds.items() for partition in partitions]
             for partition in held:
                 self._offsets[partition] += self._cluster.random.randint(1, 500)
             if held:

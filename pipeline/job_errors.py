@@ -24,10 +24,7 @@ class JobFailed(Exception):
 
 
 KNOWN_ERRORS = {
-    r"No space left on device": "the disk is full. Free some space and run the command again to continue",
-    r"(?:maximum supported|no) log version|UnsupportedLogVersion|INVALID_LOG_VERSION": (
-        "{store}/checkpoint is from another version of Spark. Use that version, or load the inputs into a new store"
-    ),
+    r"No space left on device": "the disk is full. Free some space and run the command again",
     r"\[PATH_NOT_FOUND\] Path does not exist: (?P<file>.+?)\.\s+SQLSTATE": "{file}: no such file or folder",
     r"Encountered error while reading file (?P<file>.+?)\.\s+SQLSTATE": (
         "{file} cannot be read ({cause}). Repair or remove it, and run the command again"

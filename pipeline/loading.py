@@ -1,27 +1,27 @@
 """A load: ingest the new files, then rebuild every table that depends on them.
 
-A batch is pending from the time bronze/file lists its files until bronze/counts accounts for its rows, which is the
-last write. Every write in between replaces whole folders (`home=`, `batch=`), so a repetition after a crash gives the
-same result. Pending batches are finished before new ones start: a trace keeps the home it had before the crash.
+Everything is written into new folders and becomes visible with the last write, the snapshot. So a load that fails or is
+killed changes nothing.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JError
 from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.utils import is_remote
 from pyspark.storagelevel import StorageLevel
 
 import koordinator
 
-from . import file_streams, layers
-from .file_streams import LogOptions
+from . import input_files, layers
 from .fold.frames import FOLD
+from .frames import select_schema
+from .input_files import PACKED, PARQUET, LogOptions
 from .job_errors import JobFailed
 from .lock import locked
 from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
@@ -31,12 +31,12 @@ from .silver.logs import records
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from .layers import Step
     from .schema import Table
     from .silver.intake import ParsedRows
-    from .store import Store
+    from .store import Draft, Store
 
 COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined")
 """The columns of bronze/counts that add up to the rows read."""
@@ -47,7 +47,7 @@ BAD_SHOWN = 5
 
 
 class TooManyBad(JobFailed):
-    """More rows are in quarantine than allowed. The batches stay pending: a later load may allow more."""
+    """More rows are invalid than allowed; nothing was loaded."""
 
 
 class Unbalanced(Exception):
@@ -58,6 +58,8 @@ class Unbalanced(Exception):
 class LoadResult:
     """The result of a load. `counts` has the row of bronze/counts for each new file."""
 
+    n_files: int = 0
+    """Number of input files that are not empty, new or not."""
     counts: list[Row] = field(default_factory=list)
     bad: list[Row] = field(default_factory=list)
     """The first BAD_SHOWN rows of bronze/quarantine."""
@@ -99,95 +101,128 @@ class Loader:
         self._options = options or LogOptions()
         self.report_progress = report_progress
         self._folded: DataFrame
+        self._draft: Draft
 
     def load(self, inputs: Sequence[str]) -> LoadResult:
-        """Finish the batches that an earlier load left pending, and load the new files.
+        """Load the new files. If anything fails, the tables stay as they were.
 
-        Raises JobRefused, also if another load writes to the store, TooManyBad, and Spark's own exceptions.
+        Raises JobRefused, also if another load writes to the store, JobFailed, and Spark's own exceptions.
         """
-        # with Spark Connect the store is the server's
-        with nullcontext() if is_remote() else locked(self.store.root):
-            return self._load(inputs)
+        with locked(self.store.local):
+            try:
+                return self._load(inputs)
+            finally:
+                self.spark.catalog.clearCache()
 
     def _load(self, inputs: Sequence[str]) -> LoadResult:
         _send_code(self.spark)
         self.report_progress("looking for new files")
-        loaded = LoadResult()
-        is_new = self.store.open(self.spark, [stream.name for stream in file_streams.STREAMS])
-        if not is_new:
-            loaded.changed = [] if self._options.follow else self._changed_files(inputs)
-            self._finish(loaded)
-        self.report_progress("reading")
-        file_streams.read_new(self.spark, self.store, inputs, self._options)
-        self._finish(loaded)
+        self._draft = self.store.begin(self.spark)
+        files = input_files.list_files(self.spark, inputs)
+        sizes: dict[str, set[int]] = {}
+        for row in self._draft.read(FILE).select("source_file", "file_size").collect():
+            sizes.setdefault(row.source_file, set()).add(row.file_size)
+        kinds: dict[str, list[Row]] = {"text": [], "parquet": [], "grown": []}
+        for row in files:
+            if self._options.follow and not row.source_file.endswith((*PACKED, PARQUET)):
+                kinds["grown"].append(row)
+            elif row.source_file not in sizes:
+                kinds["parquet" if row.source_file.endswith(PARQUET) else "text"].append(row)
+        changed = {row.source_file for row in files if row.file_size not in sizes.get(row.source_file, {row.file_size})}
+        loaded = LoadResult(len(files), changed=[] if self._options.follow else sorted(changed))
+        homes = {home for kind, rows in kinds.items() if rows for home in self._ingest(kind, rows, loaded)}
+        if homes:
+            self._check_quality(loaded)
+            self._rebuild(sorted(homes))
+            self._draft.commit()
         return loaded
 
-    def _finish(self, loaded: LoadResult) -> None:
-        """Ingest all pending batches and rebuild the tables that depend on them."""
-        batches = self.store.unfinished(self.spark)
-        if not batches:
-            return
-        counts = [row for batch in batches for row in self._ingest(batch)]
-        loaded.counts += counts
-        if any(row.quarantined for row in counts):
-            bad = self._select(QUARANTINE, F.col("batch").isin(batches)).orderBy("source_file", "line_no")
-            loaded.bad = (loaded.bad + bad.limit(BAD_SHOWN).collect())[:BAD_SHOWN]
+    def _check_quality(self, loaded: LoadResult) -> None:
         if loaded.bad_ratio > self.max_bad_ratio:
             raise TooManyBad(
                 f"{loaded.rows('quarantined')} of {loaded.rows('read')} rows are bad ({loaded.bad_ratio:.3%}),"
-                f" more than --max-bad-ratio {self.max_bad_ratio:.3%}; all are in {self.store.path(QUARANTINE)}:\n"
-                + "\n".join(loaded.bad_lines())
+                f" more than --max-bad-ratio {self.max_bad_ratio:.3%}, and nothing was loaded. With a greater ratio"
+                " bronze/quarantine gets all of them. The first:\n" + "\n".join(loaded.bad_lines())
             )
-        homes = self._homes(batches)
+
+    def _rebuild(self, homes: list[str]) -> None:
+        """Rebuild all tables that depend on the traces of these homes."""
         for step in layers.PER_HOME_STEPS:
             self._build(step, homes)
-        self._folded.unpersist()
         for step in layers.STORE_STEPS:
             self.report_progress(step.table.path)
-            self.store.write(step.build(*(self._rows(table) for table in step.inputs)), step.table)
-        names = [*COUNTS.names, *COUNTS.partitions]
-        columns = self.store.read(self.spark, COUNTS).schema
-        rows = [tuple(row[name] for name in names) for row in counts]
-        self.store.write(self.spark.createDataFrame(rows, columns), COUNTS)
+            inputs = (self._draft.read(table).select(*table.names) for table in step.inputs)
+            self._draft.replace(step.build(*inputs), step.table)
 
-    def _ingest(self, batch: str) -> list[Row]:
-        """Write the events, headers and outcomes of a batch; return its rows of bronze/counts."""
+    def _ingest(self, kind: str, files: list[Row], loaded: LoadResult) -> list[str]:
+        """Add the events, headers, outcomes and invalid rows of some files. Return the homes of their traces."""
+        batch = f"{kind}-{self._draft.number}"
         self.report_progress(f"ingesting {batch}")
-        rows = self._parse(batch)
+        read = self._read(kind, batch, files)
+        if read is None:
+            return []
+        rows, lines, files_read = read
         rows.expensive.persist(StorageLevel.DISK_ONLY)
         try:
             old = self._assign_homes(batch, rows)
-            ingested = intake.ingest(rows, self._earlier_events(batch, old))
-            files = self._select(FILE, F.col("batch") == batch, "batch")
-            counts: list[Row] = ingested.counts.join(files, "source_file").select(*COUNTS.names, "batch").collect()
-            for frame, table in (
-                (ingested.event, EVENT),
-                (ingested.header, HEADER),
-                (ingested.outcome, OUTCOME),
-            ):
-                self.store.write(_with_home(frame, old, batch).withColumn("batch", F.lit(batch)), table)
+            old_homes = [] if old is None else [row.home for row in old.select("home").distinct().collect()]
+            homes = sorted({batch, *old_homes})
+            ingested = intake.ingest(rows, self._draft.read(EVENT, old_homes) if old_homes else None)
+            ids = files_read.select("source_file", "ingest_id")
+            counts: list[Row] = ingested.counts.join(ids, "source_file").select(*COUNTS.names).collect()
+            event = self._append(_with_home(ingested.event, old, batch), EVENT, batch, homes)
+            self._append(_with_home(ingested.header, old, batch), HEADER, batch, homes)
+            self._append(_with_home(ingested.outcome, old, batch), OUTCOME, batch, homes)
             if any(row.quarantined for row in counts):
-                self.store.write(ingested.quarantine.withColumn("batch", F.lit(batch)), QUARANTINE)
+                bad = self._append(ingested.quarantine, QUARANTINE, batch).orderBy("source_file", "line_no")
+                loaded.bad = (loaded.bad + bad.limit(BAD_SHOWN).collect())[:BAD_SHOWN]
         finally:
             rows.expensive.unpersist()
-        self._check_balance(batch, counts)
-        return counts
+        self._append(self.spark.createDataFrame(counts, COUNTS.columns), COUNTS, batch)
+        loaded.counts += counts
+        written = {"event": event.count()} | ({} if lines is None else {"read": lines.count()})
+        self._check_balance(batch, counts, written)
+        return homes
 
-    def _parse(self, batch: str) -> ParsedRows:
-        if batch.startswith(file_streams.PARQUET.name):
-            files = self._select(FILE, F.col("batch") == batch)
-            return intake.parse_table(
-                file_streams.read_parquet(self.spark, [row.source_file for row in files.collect()])
-            )
-        file = self._select(FILE, F.col("batch") == batch).first()
-        options = LogOptions(file.cluster, file.time_zone or self._options.time_zone) if file else self._options
-        lines = self._select(BRONZE_LINE, F.col("batch") == batch)
-        earlier = self._last_events() if batch.startswith(file_streams.GROWN.name) else None
-        return intake.parse_lines(lines, options.cluster, options.time_zone, earlier)
+    def _read(self, kind: str, batch: str, files: list[Row]) -> tuple[ParsedRows, DataFrame | None, DataFrame] | None:
+        """Return the rows of some files of a kind, their lines of text, and the files; None if there is no new row."""
+        names = [row.path for row in files]
+        listed = self.spark.createDataFrame(files)
+        earlier = None
+        if kind == "parquet":
+            read = self._append_files(listed, batch)
+            return intake.parse_table(input_files.read_parquet(self.spark, names)), None, read
+        if kind == "grown":
+            grown = input_files.read_grown(self.spark, files, self._draft.read(FILE))
+            if grown is None:
+                return None
+            new, listed = grown
+            earlier = self._last_events()
+            lines = self._append(new, BRONZE_LINE, batch)
+        else:
+            lines = self._read_lines(names, batch)
+        read = self._append_files(listed, batch)
+        return intake.parse_lines(lines, self._options.cluster, self._options.time_zone, earlier), lines, read
+
+    def _read_lines(self, names: list[str], batch: str) -> DataFrame:
+        try:
+            return self._append(input_files.read_lines(self.spark, names), BRONZE_LINE, batch)
+        except (PySparkException, Py4JError):
+            damaged = input_files.damaged_files(self.spark, names)
+            if not damaged:
+                raise
+            return self._append(input_files.read_lines(self.spark, names, damaged), BRONZE_LINE, batch)
+
+    def _append_files(self, files: DataFrame, batch: str) -> DataFrame:
+        return self._append(select_schema(files.withColumns(self._options.columns()), FILE), FILE, batch)
+
+    def _append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
+        """Add rows of a batch to a table; return its columns of them."""
+        return self._draft.append(frame.withColumn("batch", F.lit(batch)), table, batch, homes).select(*table.names)
 
     def _last_events(self) -> DataFrame:
         """Return the last event of each log and broker: `trace_id`, `seq`, `group_us`."""
-        of_logs = self._select(EVENT, F.col("source") != "koordinator")
+        of_logs = self._draft.read(EVENT).where(F.col("source") != "koordinator")
         return of_logs.groupBy("trace_id", records.node_of(F.col("seq")).alias("of_node")).agg(
             F.max("seq").alias("last_seq"), F.max("group_us").alias("last_group_us")
         )
@@ -196,45 +231,26 @@ class Loader:
         """Record the home of new traces. Return the other traces with their `home`, or None if all are new."""
         identified = parsed.rows.select("trace_id").unionByName(parsed.metadata.select("trace_id"))
         traces = identified.where("trace_id is not null").distinct()
-        settled = self._select(TRACE_HOME, F.col("home") != batch, "home")
-        new = traces.join(settled, "trace_id", "left_anti")
-        self.store.write(new.withColumn("home", F.lit(batch)), TRACE_HOME)
-        old = settled.join(F.broadcast(traces), "trace_id", "left_semi")
+        known = traces.join(self._draft.read(TRACE_HOME), "trace_id", "left").persist()
+        new = known.where("home IS NULL").withColumn("home", F.lit(batch))
+        self._draft.append(new, TRACE_HOME, batch, [batch])
+        old = known.where("home IS NOT NULL")
         return None if old.isEmpty() else old
 
-    def _earlier_events(self, batch: str, old: DataFrame | None) -> DataFrame | None:
-        """Return the events of other batches that may belong to the same traces."""
-        if old is None:
-            return None
-        homes = [row.home for row in old.select("home").distinct().collect()]
-        return self._select(EVENT, F.col("home").isin(homes) & (F.col("batch") != batch))
-
-    def _check_balance(self, batch: str, counts: list[Row]) -> None:
-        """Raise Unbalanced unless every row read is accounted for and the tables agree."""
+    def _check_balance(self, batch: str, counts: list[Row], written: dict[str, int]) -> None:
+        """Raise Unbalanced unless every row read is accounted for, and every line and event was written."""
         total = {name: sum(row[name] for row in counts) for name in ("read", *COUNT_COLUMNS, "more")}
-        of_batch = F.col("batch") == batch
-        actual = {
-            "event": self._select(EVENT, of_batch).count(),
-            "quarantined": self._select(QUARANTINE, of_batch).count(),
-        }
-        if not batch.startswith(file_streams.PARQUET.name):
-            actual["read"] = self._select(BRONZE_LINE, of_batch).count()
         expected = total | {"event": total["event"] + total["more"]}
-        mismatched = {name: n for name, n in actual.items() if n != expected[name]}
-        if mismatched or total["read"] != sum(total[name] for name in COUNT_COLUMNS):
-            raise Unbalanced(f"{batch} of {self.store.root}: counted {total}, but the tables have {actual}")
-
-    def _homes(self, batches: list[str]) -> list[str]:
-        """Return the homes of all traces with rows in these batches."""
-        frames = (self.store.read(self.spark, table).select("home", "batch") for table in (EVENT, HEADER, OUTCOME))
-        homes = reduce(lambda a, b: a.unionByName(b), frames).where(F.col("batch").isin(batches))
-        return sorted(row.home for row in homes.select("home").distinct().collect())
+        if total["read"] != sum(total[name] for name in COUNT_COLUMNS) or written != {n: expected[n] for n in written}:
+            raise Unbalanced(f"{batch} of {self.store.root}: counted {total}, but wrote {written}")
 
     def _build(self, step: Step, homes: list[str]) -> None:
         """Build the table of a step for these homes and write it."""
         self.report_progress(step.table.path)
-        is_affected = F.col("home").isin(homes)
-        inputs = (self._folded if table is FOLD else self._select(table, is_affected) for table in step.inputs)
+        inputs = (
+            self._folded if table is FOLD else self._draft.read(table, homes).select(*table.names)
+            for table in step.inputs
+        )
         frame = step.build(*inputs)
         if step.table is FOLD:
             self._folded = frame.persist(StorageLevel.DISK_ONLY)
@@ -242,21 +258,8 @@ class Loader:
         if len(homes) == 1:
             frame = frame.withColumn("home", F.lit(homes[0]))
         else:
-            frame = frame.join(F.broadcast(self._select(TRACE_HOME, is_affected, "home")), "trace_id")
-        self.store.write_homes(frame, step.table, homes)
-
-    def _select(self, table: Table, where: Column, *more: str) -> DataFrame:
-        """Return the matching rows of a table, with its own columns and `more`."""
-        return self.store.read(self.spark, table).where(where).select(*table.names, *more)
-
-    def _rows(self, table: Table) -> DataFrame:
-        return self.store.read(self.spark, table).select(*table.names)
-
-    def _changed_files(self, inputs: Sequence[str]) -> list[str]:
-        now = file_streams.list_files(self.spark, inputs).withColumnRenamed("file_size", "now")
-        before = self.store.read(self.spark, FILE)
-        rows = now.join(before, "source_file").where("now != file_size").select("source_file").distinct().collect()
-        return sorted(row.source_file for row in rows)
+            frame = frame.join(F.broadcast(self._draft.read(TRACE_HOME, homes)), "trace_id")
+        self._draft.replace_homes(frame, step.table, homes)
 
 
 def _send_code(spark: SparkSession) -> None:

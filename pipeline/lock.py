@@ -6,7 +6,6 @@ import os
 import platform
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.storage.files import File, Files
@@ -15,27 +14,27 @@ from .job_errors import JobRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 NAME = "lock"
 """The lock file in the store's folder; it names its owner."""
 
 
 @contextmanager
-def locked(root: str) -> Iterator[None]:
-    """Hold the lock of a store on this machine: a path, or a URL like file:/store; a store elsewhere has none.
+def locked(folder: Path | None) -> Iterator[None]:
+    """Hold the lock of a store in a folder of this machine; a store elsewhere (None) has none.
 
     The system releases the lock when the process ends. Raises JobRefused with the owner and the time of another load.
     """
-    folder = root.removeprefix("file:")
-    file = None if "://" in folder else _open(Path(folder))
-    if file is None:
+    file = None if folder is None else _open(folder)
+    if folder is None or file is None:
         yield
         return
     try:
         try:
             file.lock()
         except OSError as error:
-            raise JobRefused(f"{root}: {_owner(Path(folder))} is loading into it: wait until it ends") from error
+            raise JobRefused(f"{folder}: {_owner(folder)} is loading into it: wait until it ends") from error
         now = datetime.now(UTC).isoformat(" ", "seconds")
         file.truncate(0)
         file.write(0, f"process {os.getpid()} on {platform.node()}, since {now},".encode())

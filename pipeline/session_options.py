@@ -14,7 +14,17 @@ _SETTING = "NAME=VALUE"
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
-store_option = click.option("--store", "root", required=True, metavar="DIR", help="The store that `run` has filled.")
+
+def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments `root` and `as_of` to a command that reads a store."""
+    as_of = click.option("--as-of", metavar="SNAPSHOT", help="Read the tables as of a snapshot's number, or of a time"
+                         " like 2026-11-21T17:00 (UTC). [default: the current ones]")  # fmt: skip
+    return writable_store_option(as_of(command))
+
+
+writable_store_option = click.option(
+    "--store", "root", required=True, metavar="DIR", help="The store that `run` has filled."
+)
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:

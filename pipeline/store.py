@@ -1,42 +1,41 @@
 """A store: one folder with a subfolder for each table, on any file system that Spark supports.
 
-    STORE/bronze/line/batch=text-0/part-….parquet
-    STORE/silver/event/home=text-0/batch=text-3/part-….parquet
-    STORE/checkpoint/text/…
+    STORE/silver/event/text-7-3fa9c1/part-….parquet
+    STORE/gold/rebalance/7-3fa9c1/part-….parquet
+    STORE/snapshots/7/…
 
-A failed load leaves whole partitions behind, and the next load overwrites them.
+Every folder is written once. The snapshots say which folders are the tables (`snapshots`).
 """
 
 from __future__ import annotations
 
-from functools import partial
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.types import StructType
+from pyspark.sql.utils import is_remote
 
-from .job_errors import JobRefused
-from .schema import COUNTS, FILE, SCHEMA_VERSION
+from . import snapshots
+from .schema import TABLES
+from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from .schema import Table
+    from .snapshots import SnapshotFiles
 
 PATH_NOT_FOUND = "PATH_NOT_FOUND"
 """Spark's error condition for a missing folder."""
 
-VERSION_SCHEMA = StructType([StructField("schema_version", IntegerType())])
-
-
-def overwrite(frame: DataFrame, path: str, partitions: tuple[str, ...]) -> None:
-    """Replace the partitions that the frame has rows for, or the whole table if it has no partitions."""
-    writer = frame.write.mode("overwrite")
-    if partitions:
-        writer = writer.partitionBy(*partitions).option("partitionOverwriteMode", "dynamic")
-    writer.parquet(path)
+BYTES_PER_FILE = 128 << 20
+"""Size of the files that `compact` writes."""
 
 
 class Store:
@@ -45,89 +44,137 @@ class Store:
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/") or "/"
 
-    def path(self, table: Table) -> str:
-        """Return the folder of a table."""
-        return f"{self.root}/{table.path}"
+    @property
+    def local(self) -> Path | None:
+        """The folder, unless it is on another file system; with Spark Connect it is the server's."""
+        path = self.root.removeprefix("file:")
+        return None if "://" in path or is_remote() else Path(path)
 
-    def checkpoint(self, stream: str) -> str:
-        """Return the folder of a stream's checkpoint."""
-        return f"{self.root}/checkpoint/{stream}"
+    def open(self, spark: SparkSession, as_of: str | None = None) -> Tables:
+        """Return the tables as of a snapshot or a time, by default the current ones. Raises JobRefused."""
+        return Tables(spark, self.root, snapshots.as_of(self._files(spark), self.root, as_of))
 
-    def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """Return a table with its partition columns as strings; a table that was never written has no rows."""
-        folders = [StructField(name, StringType()) for name in table.partitions]
-        return self._read(spark, self.path(table), StructType([*table.columns.fields, *folders]))
+    def begin(self, spark: SparkSession) -> Draft:
+        """Return the current tables to change. Raises JobRefused if they have another schema version."""
+        files = self._files(spark)
+        return Draft(spark, self.root, files, snapshots.current(files, self.root) or Snapshot())
 
-    def write(self, frame: DataFrame, table: Table) -> None:
-        """Replace the partitions that the frame has rows for, or a whole table without partitions."""
-        overwrite(frame, self.path(table), table.partitions)
+    def _files(self, spark: SparkSession) -> SnapshotFiles:
+        return SparkSnapshotFiles(spark, self.root) if self.local is None else LocalSnapshotFiles(self.local)
 
-    def write_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> None:
-        """Replace the partitions of these homes. A partition that the frame has no rows for becomes empty."""
-        old = self._files(frame.sparkSession, table, homes)
-        self.write(frame, table)
-        if not old:
-            return
-        stale = old & self._files(frame.sparkSession, table, homes)
-        for home in sorted({home for home, _ in stale}):
-            empty = frame.sparkSession.createDataFrame([], table.columns)
-            overwrite(empty, f"{self.path(table)}/home={home}", ())
 
-    def _files(self, spark: SparkSession, table: Table, homes: Sequence[str]) -> set[tuple[str, str]]:
-        """Return the files with rows of these homes, each with its home."""
-        files = self.read(spark, table).inputFiles()
-        found = {(file.partition("/home=")[2].partition("/")[0], file) for file in files}
-        return {(home, file) for home, file in found if home in homes}
+class Tables:
+    """The tables of one snapshot."""
 
-    def open(self, spark: SparkSession, streams: Iterable[str]) -> bool:
-        """Record the schema version if the store is new. Return whether it is new.
+    def __init__(self, spark: SparkSession, root: str, snapshot: Snapshot) -> None:
+        self.spark, self.root, self.snapshot = spark, root, snapshot
 
-        Raises JobRefused as `require` does, and if a stream has lost its checkpoint: it would number its batches from 0
-        again and overwrite the existing ones.
+    def read(self, table: Table, homes: Sequence[str] | None = None) -> DataFrame:
+        """Return a table with its columns of origin; with `homes` only their rows. It may have no rows.
+
+        A column that older files lack is null.
         """
-        if not self._about(spark):
-            frame = spark.createDataFrame([(SCHEMA_VERSION,)], VERSION_SCHEMA)
-            frame.coalesce(1).write.mode("overwrite").parquet(f"{self.root}/about")
-            return True
-        self.require(spark)
-        batches = [row.batch for row in self.read(spark, FILE).select("batch").distinct().collect()]
-        for stream in streams:
-            has_read = any(name.startswith(f"{stream}-") for name in batches)
-            metadata = f"{self.checkpoint(stream)}/metadata"
-            if has_read and _existing(partial(spark.read.text, metadata)) is None:
-                raise JobRefused(
-                    f"{self.root}: the checkpoint {self.checkpoint(stream)} is missing:"
-                    " restore it, or load the inputs into a new store"
-                )
-        return False
+        folders = self.snapshot.folders(table.path, homes)
+        frame = self._read(table, folders)
+        return frame if homes is None else frame.where(F.col("home").isin(list(homes)))
 
-    def unfinished(self, spark: SparkSession) -> list[str]:
-        """Return the batches that were read, and whose load has not finished, oldest first."""
-        files, counts = (self.read(spark, table).select("batch").distinct() for table in (FILE, COUNTS))
-        names = [row.batch for row in files.join(counts, "batch", "left_anti").collect()]
-        return sorted(names, key=lambda name: (int(name.rpartition("-")[2]), name))
+    def create_views(self) -> None:
+        """Create a temporary view of each table in the Spark session: gold/rebalance is `gold_rebalance`."""
+        for table in TABLES.values():
+            self.read(table).createOrReplaceTempView(table.path.replace("/", "_"))
 
-    def require(self, spark: SparkSession) -> None:
-        """Raise JobRefused if this is not a store, or one of another schema version. Changes nothing."""
-        about = self._about(spark)
-        if not about:
-            raise JobRefused(
-                f"{self.root}: not a store of koordinator-pipeline; create one with `koordinator-pipeline run --output`"
-            )
-        version = about[0].schema_version
-        if version != SCHEMA_VERSION:
-            raise JobRefused(
-                f"{self.root}: its tables have version {version}, and this koordinator has version {SCHEMA_VERSION}:"
-                " load the inputs into a new store"
-            )
+    def _read(self, table: Table, folders: Sequence[Folder]) -> DataFrame:
+        schema = StructType(table.fields)
+        if not folders:
+            return self.spark.createDataFrame([], schema)
+        paths = [f"{self.root}/{table.path}/{folder.name}" for folder in folders]
+        return self.spark.read.schema(schema).parquet(*paths)
 
-    def _about(self, spark: SparkSession) -> list[Row]:
-        rows: list[Row] = self._read(spark, f"{self.root}/about", VERSION_SCHEMA).collect()
-        return rows
 
-    def _read(self, spark: SparkSession, path: str, schema: StructType) -> DataFrame:
-        frame = _existing(lambda: spark.read.schema(schema).parquet(path))
-        return spark.createDataFrame([], schema) if frame is None else frame
+class Draft(Tables):
+    """The tables as a load changes them; readers see the changes after `commit`."""
+
+    def __init__(self, spark: SparkSession, root: str, files: SnapshotFiles, base: Snapshot) -> None:
+        super().__init__(spark, root, base)
+        self.number = base.number + 1
+        self._files, self._token = files, uuid4().hex[:6]
+
+    def append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
+        """Add rows to a table and return them."""
+        added = self._written(frame, table, batch, homes)
+        self._list(table, [*self.snapshot.folders(table.path), added])
+        return self._read(table, [added])
+
+    def replace(self, frame: DataFrame, table: Table) -> None:
+        """Replace all rows of a table."""
+        self._list(table, [self._written(frame, table, str(self.number))])
+
+    def replace_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> None:
+        """Replace the rows of some homes. Other rows in their folders move to a new folder."""
+        affected = self.snapshot.folders(table.path, homes)
+        folders = [folder for folder in self.snapshot.folders(table.path) if folder not in affected]
+        others = sorted({home for folder in affected for home in folder.homes} - set(homes))
+        if others:
+            rest = self._read(table, affected).where(F.col("home").isin(others))
+            folders.append(self._written(rest, table, f"{self.number}-rest", others))
+        self._list(table, [*folders, self._written(frame, table, str(self.number), homes)])
+
+    def compact(self, table: Table) -> None:
+        """Merge the folders of a table into one with files of about BYTES_PER_FILE."""
+        folders = self.snapshot.folders(table.path)
+        homes = sorted({home for folder in folders for home in folder.homes})
+        paths = [f"{self.root}/{table.path}/{folder.name}" for folder in folders]
+        sizes = self.spark.read.format("binaryFile").option("recursiveFileLookup", value=True).load(paths)
+        total = sizes.agg(F.sum("length")).collect()[0][0] or 0
+        frame = self._read(table, folders).coalesce(1 + total // BYTES_PER_FILE)
+        self._list(table, [self._written(frame, table, str(self.number), homes)])
+
+    def commit(self) -> Snapshot:
+        """Make the changes visible in one step. Raises JobFailed if another load has committed meanwhile."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        committed = Snapshot(self.number, now, tables=self.snapshot.tables)
+        snapshots.commit(self._files, committed, self.root)
+        return committed
+
+    def _list(self, table: Table, folders: Sequence[Folder]) -> None:
+        self.snapshot = self.snapshot.with_folders(table.path, folders)
+
+    def _written(self, frame: DataFrame, table: Table, name: str, homes: Sequence[str] = ()) -> Folder:
+        folder = Folder(f"{name}-{self._token}", tuple(homes))
+        write(frame.select(*table.names, *table.origin), f"{self.root}/{table.path}/{folder.name}")
+        return folder
+
+
+class SparkSnapshotFiles:
+    """The snapshots of a store that only Spark reaches. Between `numbers` and `write` nothing keeps others out."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._spark, self._root = spark, f"{root}/{SNAPSHOTS}"
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the snapshots, in order."""
+        files = self._spark.read.format("binaryFile").option("recursiveFileLookup", value=True)
+        listed = _existing(lambda: files.load(self._root))
+        paths = [] if listed is None else [row.path for row in listed.select("path").collect()]
+        return sorted({int(path.split("/")[-2]) for path in paths})
+
+    def read(self, number: int) -> str:
+        """Return the text of a snapshot."""
+        (row,) = self._spark.read.text(f"{self._root}/{number}", wholetext=True).collect()
+        return str(row.value)
+
+    def write(self, number: int, text: str) -> None:
+        """Write a snapshot: Spark moves one complete file into place. Raises FileExistsError if there is one."""
+        if number in self.numbers():
+            raise FileExistsError(number)
+        frame = self._spark.createDataFrame([(text,)], "value string")
+        # a write that was cut off leaves a folder without a visible file
+        frame.coalesce(1).write.mode("append").text(f"{self._root}/{number}")
+
+
+def write(frame: DataFrame, path: str) -> None:
+    """Write the rows into a new folder. It may have the remains of a failed attempt of the same load."""
+    frame.write.mode("overwrite").parquet(path)
 
 
 def _existing(read: Callable[[], DataFrame]) -> DataFrame | None:

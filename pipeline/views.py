@@ -6,50 +6,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from .job_errors import JobRefused
+from . import snapshots
 from .schema import TABLES
+from .snapshots import LocalSnapshotFiles, parquet_files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .schema import Table
 
 TYPES = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 """Spark's types with another name in DuckDB."""
 
 
-def open_views(root: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection with a view of each table; a column that is missing from older files is null.
+def open_views(root: str, as_of: str | None = None) -> duckdb.DuckDBPyConnection:
+    """Return a connection with a view of each table, as of a snapshot or a time, by default the current one.
 
-    Raises JobRefused unless the folder is a store on this machine.
+    A column that older files lack is null. Raises JobRefused unless the folder is a store on this machine.
     """
-    if not (Path(root) / "about").is_dir():
-        raise JobRefused(
-            f"{root}: not a store of koordinator-pipeline on this machine;"
-            " create one with `koordinator-pipeline run --output`"
-        )
+    folder = Path(root)
+    snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
     connection = duckdb.connect()
     for path, table in TABLES.items():
+        files = parquet_files(folder, path, snapshot)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {table.layer}")
-        connection.execute(f"CREATE VIEW {table.layer}.{table.name} AS {_select(table, Path(root) / path)}")
+        connection.execute(f"CREATE VIEW {table.layer}.{table.name} AS {_select(table, files)}")
     return connection
 
 
-def _select(table: Table, folder: Path) -> str:
-    fields = [*table.columns, *(StructField(name, StringType()) for name in table.partitions)]
-    columns = ", ".join(f'CAST(NULL AS {_type(field.dataType)}) AS "{field.name}"' for field in fields)
+def _select(table: Table, files: Sequence[Path]) -> str:
+    columns = ", ".join(f'CAST(NULL AS {_type(field.dataType)}) AS "{field.name}"' for field in table.fields)
     empty = f"SELECT {columns} WHERE false"
-    # an interrupted load leaves hidden folders
-    files = [file for file in sorted(folder.rglob("*.parquet")) if not _is_hidden(file.relative_to(folder))]
     if not files:
         return empty
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    options = "hive_partitioning = true, hive_types_autocast = false, union_by_name = true"
+    options = "union_by_name = true, hive_partitioning = false"
     return f"{empty} UNION ALL BY NAME SELECT * FROM read_parquet([{names}], {options})"  # noqa: S608 - our own files
-
-
-def _is_hidden(file: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.parts)
 
 
 def _type(kind: DataType) -> str:

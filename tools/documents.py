@@ -24,7 +24,7 @@ import http_pages
 import laboratory
 from clients import error_reactions
 from clients.consumers import KINDS
-from scenes import cookbook
+from scenes import cookbook, rebalance_costs
 from tables import table
 
 from koordinator.cli.serve import serve
@@ -188,8 +188,8 @@ def pipeline_tables() -> str:
     schema = import_module("koordinator.pipeline.schema")
     parts = []
     for spec in schema.TABLES.values():
-        folders = "".join(f", in folders `{name}=`" for name in spec.partitions)
-        text = fill(f"{spec.doc} Key: `{', '.join(spec.key)}`{folders}.", PROSE_WIDTH, break_on_hyphens=False)
+        origin = "".join(f", with `{name}`" for name in spec.origin)
+        text = fill(f"{spec.doc} Key: `{', '.join(spec.key)}`{origin}.", PROSE_WIDTH, break_on_hyphens=False)
         heading = f"### {spec.path}\n\n{text}\n"
         rows = [
             (f"`{field.name}`", field.dataType.simpleString(), field.metadata["comment"])
@@ -231,6 +231,7 @@ def group_states_diagram() -> str:
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
+    "consumer-groups.md": {"costs": rebalance_costs.costs_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
     "fidelity.md": {
         "brokers": fidelity.brokers_table,

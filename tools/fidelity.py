@@ -26,6 +26,7 @@ from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.emulator.config.settings import RELEASES as EMULATED
 from koordinator.emulator.core.dialect import Dialect
 from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.versions import Versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -111,6 +112,8 @@ def _behaviour(behaviour: object) -> str:
         return "yes" if behaviour else "no"
     if isinstance(behaviour, int):
         return str(int(behaviour))
+    if isinstance(behaviour, Versions):
+        return "" if behaviour == Versions("none") else str(behaviour)
     # a function of one of the two coordinators
     return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - mypy knows only `object`
 
@@ -118,20 +121,25 @@ def _behaviour(behaviour: object) -> str:
 NOT_EMULATED = {
     ApiKey.PRODUCE: "`compression.type`: batches are stored as they were sent; a record length inside a compressed "
     "batch is compared with its fields (87); 2.4 closes the connection if there is not exactly one batch (87 here)",
-    ApiKey.FETCH: "followers, diverging epochs, conversion for v0-3, preferred read replicas",
+    ApiKey.FETCH: "followers, diverging epochs, preferred read replicas",
     ApiKey.LIST_OFFSETS: "v0 with `max_num_offsets` above 1 (there are no segments); tiered storage",
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",
-    ApiKey.OFFSET_COMMIT: "member epochs of KIP-848 groups; the ZooKeeper of brokers of 2.4 and 2.8",
-    ApiKey.OFFSET_FETCH: "member epochs of KIP-848 groups (ignored, as for a classic group); "
-    "the ZooKeeper of brokers of 2.4 and 2.8",
+    ApiKey.OFFSET_COMMIT: "the ZooKeeper of brokers of 2.4 and 2.8",
+    ApiKey.OFFSET_FETCH: "the ZooKeeper of brokers of 2.4 and 2.8",
     ApiKey.FIND_COORDINATOR: "share groups (INVALID_REQUEST)",
     ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts)",
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
-    ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics and brokers (42)",
+    ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics, groups and brokers (42); configs of "
+    "share groups and streams groups",
+    ApiKey.ALTER_CONFIGS: "configs of brokers; the texts, and some codes, of brokers with ZooKeeper (also of "
+    "ElectLeaders and AlterPartitionReassignments)",
+    ApiKey.DESCRIBE_LOG_DIRS: "sizes of volumes (-1)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers, loggers and groups (42)",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers and loggers (42)",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128); the assignor `uniform` "
+    "of release 3.9 for members with different subscriptions (that of 4.0 is used)",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "eligible leader replicas, which are always empty",
 }
 """The features of each served API that are missing here."""

@@ -135,17 +135,16 @@ def _entity(cls: type[Message], version: int, *, flexible: bool) -> Entity:
 def _part(spec: FieldSpec, version: int, *, flexible: bool) -> Part:
     nullable = version in spec.nullable
     if spec.is_array:
-        return Array(
-            _single(spec.type, version, flexible=flexible, nullable=False), flexible=flexible, nullable=nullable
-        )
+        return Array(_single(spec.type, version, flexible=flexible), flexible=flexible, nullable=nullable)
+    if nullable and isinstance(spec.type, type):
+        return Nullable(_entity(spec.type, version, flexible=flexible), tagged=spec.tag is not None)
     return _single(spec.type, version, flexible=flexible, nullable=nullable)
 
 
-def _single(type_: Kind | type[Message], version: int, *, flexible: bool, nullable: bool) -> Part:
+def _single(type_: Kind | type[Message], version: int, *, flexible: bool, nullable: bool = False) -> Part:
     """Return the part of a single value."""
     if isinstance(type_, type):
-        part = _entity(type_, version, flexible=flexible)
-        return Nullable(part) if nullable else part
+        return _entity(type_, version, flexible=flexible)
     if type_ in _FORMATS:
         return Fixed(_FORMATS[type_])
     name = _NAMES[type_]

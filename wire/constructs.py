@@ -162,28 +162,31 @@ class Array(Part):
 
 
 class Nullable(Part):
-    """An entity after a byte that marks null."""
+    """An entity after a byte that marks null; a tagged field has another marker and is always written."""
 
-    def __init__(self, subcon: "Entity") -> None:
+    def __init__(self, subcon: "Entity", *, tagged: bool) -> None:
         super().__init__()
         self.subcon = subcon
+        self.tagged = tagged
+        self.read = primitives.read_tagged_nullable if tagged else primitives.read_nullable
+        self.write = primitives.write_tagged_nullable if tagged else primitives.write_nullable
 
     def _parse(self, stream: BytesIO, _context: object, path: str) -> Any:
         with _parsing(path):
-            is_present = primitives.read_nullable(stream, lambda _io: True)
+            is_present = self.read(stream, lambda _io: True)
         return self.subcon._parse(stream, None, path) if is_present else None
 
     def _build(self, obj: Any, stream: BytesIO, _context: object, path: str) -> None:
         def build(value: object, io: BytesIO) -> None:
             self.subcon._build(value, io, None, path)
 
-        primitives.write_nullable(obj, stream, build)
+        self.write(obj, stream, build)
 
     def _emitparse(self, code: CodeGen) -> str:
-        return f"{_imported(code, primitives.read_nullable)}(io, {_parser(code, self.subcon)})"
+        return f"{_imported(code, self.read)}(io, {_parser(code, self.subcon)})"
 
     def _emitwrite(self, code: CodeGen, value: str) -> str:
-        return f"{_imported(code, primitives.write_nullable)}({value}, io, {_builder(code, self.subcon)})"
+        return f"{_imported(code, self.write)}({value}, io, {_builder(code, self.subcon)})"
 
 
 class Entity(Part):
@@ -243,7 +246,7 @@ class Entity(Part):
             tags = []
             for tag, (name, part) in self.tagged.items():
                 value = getattr(obj, name)
-                if not _is_default(value, self.defaults[name]):
+                if _is_always_written(part) or not _is_default(value, self.defaults[name]):
                     io = BytesIO()
                     part._build(value, io, None, f"{path}.{name}")
                     tags.append((tag, io.getvalue()))
@@ -308,7 +311,7 @@ class Entity(Part):
     def _tag_builder(self, code: CodeGen) -> list[str]:
         lines = ["    tags, end = [], io"]
         for tag, (name, part) in self.tagged.items():
-            lines.append(f"    if {self._differs(code, name)}:")
+            lines.append(f"    if {_is_always_written(part) or self._differs(code, name)}:")
             lines.append("        io = BytesIO()")
             lines.append(f"        {part._emitwrite(code, f'message.{name}')}")
             lines.append(f"        tags.append(({tag}, io.getvalue()))")
@@ -342,6 +345,10 @@ class Entity(Part):
                 return f"{value} != {default!r}"
         default = self._default(code, name)  # identity first: it is usually the same object
         return f"{value} is not {default} and {value} != {default}"
+
+
+def _is_always_written(part: Part) -> bool:
+    return isinstance(part, Nullable) and part.tagged
 
 
 def _is_literal(value: object) -> bool:

@@ -364,6 +364,18 @@ def write_nullable(value: _T | None, io: BytesIO, write: Callable[[_T, BytesIO],
         write(value, io)
 
 
+def read_tagged_nullable(io: BytesIO, read: Callable[[BytesIO], _T]) -> _T | None:
+    """Read a struct of a tagged field after its marker, an unsigned varint; 0 is None."""
+    return read(io) if read_uvarint(io) else None
+
+
+def write_tagged_nullable(value: _T | None, io: BytesIO, write: Callable[[_T, BytesIO], None]) -> None:
+    """Write a struct of a tagged field after the byte 1, or 0 for None."""
+    io.write(b"\0" if value is None else b"\x01")
+    if value is not None:
+        write(value, io)
+
+
 # Tagged fields
 
 

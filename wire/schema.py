@@ -241,7 +241,7 @@ def nested(
     tag: int | None = None,
     ignorable: bool = False,
 ) -> _T | None:
-    """Declare a nested struct; a nullable one follows a marker byte (1, or -1 for null)."""
+    """Declare a nested struct; a nullable one follows a marker byte (1, or -1 for null; 1 or 0 if it is tagged)."""
     value = element() if isinstance(default, EllipsisType) else default
     return _field(value, element, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 

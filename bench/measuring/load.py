@@ -82,13 +82,23 @@ class Load:
     ) -> Answer:
         """Open connections, each a member of one group (`Members.form`); they can send heartbeats afterwards."""
         opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
+        return {"seconds": self._form(opened, group, in_flight, first_alone=first_alone)}
+
+    def form_each(self, port: int, connections: int, in_flight: int = 1) -> Answer:
+        """Open connections, each the only member of its group; they can send heartbeats afterwards."""
+        opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
+        for number, connection in enumerate(opened):
+            self._form([connection], f"bench-{number}", in_flight, first_alone=True)
+        return {}
+
+    def _form(self, opened: list[Connection], group: str, in_flight: int, *, first_alone: bool) -> float:
         members = Members(self._peers, opened, group)
         seconds = members.form(first_alone=first_alone)
         expected = b"".join(answer(HeartbeatResponse(), HEARTBEAT_VERSION, number) for number in range(in_flight))
         for member in members.members.values():
             frames = _heartbeats(group, member.generation, member.id, in_flight)
             self._beat_on(member.connection, frames, expected, in_flight)
-        return {"seconds": seconds}
+        return seconds
 
     def echo(self, port: int, connections: int, in_flight: int = 1) -> Answer:
         """Open connections to the echo server, which returns heartbeats unchanged."""
@@ -187,6 +197,7 @@ def main() -> None:
     orders: dict[str, Callable[..., Answer]] = {
         "idle": load.idle,
         "form": load.form,
+        "form_each": load.form_each,
         "echo": load.echo,
         "beat": load.beat,
         "pace": load.pace,

@@ -6,8 +6,10 @@ import json
 import os
 import resource
 import select
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +23,7 @@ HERE = Path(__file__).parent
 LIMIT_S = 150.0
 """The limit for a process to answer; the load itself gives up earlier."""
 
+BUILD_S = 600.0
 END_S = 10.0
 REST_S = 0.1
 PAGE_BYTES = resource.getpagesize()
@@ -101,7 +104,7 @@ class Server(Process):
     """A server under load; it listens on `port` of 127.0.0.1 when this returns."""
 
     def __init__(self, *command: str, log: IO[str] | None = None) -> None:
-        super().__init__(sys.executable, *command, log=log)
+        super().__init__(*command, log=log)
         self.said = self.line()
         self.port = int(self.said["port"])
 
@@ -122,17 +125,31 @@ ANY_RECORD = ("--config", "message.max.bytes=2147483647")
 
 def emulator(*options: str, log: IO[str] | None = None) -> Server:
     """Start our server as users do: trace on, profile `fast`. `log` receives its stderr, ours if None."""
-    return Server("-m", "koordinator", "serve", "--port", "0", *options, log=log)
+    return Server(sys.executable, "-m", "koordinator", "serve", "--port", "0", *options, log=log)
 
 
 def echo() -> Server:
     """Start the Trio echo server."""
-    return Server(str(HERE / "echo.py"))
+    return Server(sys.executable, str(HERE / "echo.py"))
 
 
 def mock() -> Server:
     """Start librdkafka's mock cluster."""
-    return Server(str(HERE / "mock.py"))
+    return Server(sys.executable, str(HERE / "mock.py"))
+
+
+def kfake_program() -> Path | str:
+    """Build the server of franz-go's kfake; return its path, or the reason why there is none."""
+    go = shutil.which("go")
+    if go is None:
+        return "Go is not installed"
+    target = Path(tempfile.gettempdir()) / f"koordinator-bench-kfake-{os.getuid()}"
+    command = (go, "build", "-o", str(target), ".")
+    try:
+        subprocess.run(command, cwd=HERE / "kfake", capture_output=True, text=True, timeout=BUILD_S, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        return f"{error}: {error.stderr or ''}"
+    return target
 
 
 def load() -> Process:

@@ -23,11 +23,12 @@ class NotDone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The output of a process, its time, and the peak resident memory of it and each of its children."""
+    """The output of a process, its time, and the peak memory and processor time of it and all its descendants."""
 
     told: Any
     seconds: float
     peak_mib: float
+    processor_s: float
 
 
 def ran(*command: str) -> Spent:
@@ -37,8 +38,9 @@ def ran(*command: str) -> Spent:
     began = time.monotonic()
     with subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         peaks: dict[int, float] = {}
+        ticks: dict[int, int] = {}
         while True:
-            _watch(process.pid, peaks)
+            _watch(process.pid, peaks, ticks)
             try:
                 out, err = process.communicate(timeout=POLL_S)
                 break
@@ -47,21 +49,30 @@ def ran(*command: str) -> Spent:
     if process.returncode:
         raise NotDone(f"{' '.join(command)}: {err.strip() or out.strip()}")
     last = out.strip().splitlines()[-1]
-    return Spent(json.loads(last) if last.startswith("{") else last, time.monotonic() - began, sum(peaks.values()))
+    told = json.loads(last) if last.startswith("{") else last
+    processor_s = sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
+    return Spent(told, time.monotonic() - began, sum(peaks.values()), processor_s)
 
 
-def _watch(pid: int, peaks: dict[int, float]) -> None:
-    """Track the peak memory of a process and all its descendants."""
+def _watch(pid: int, peaks: dict[int, float], ticks: dict[int, int]) -> None:
+    """Track the peak memory and the processor time of a process and all its descendants."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+        times = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        children = [
+            child
+            for thread in Path(f"/proc/{pid}/task").iterdir()
+            for child in (thread / "children").read_text(encoding="utf-8").split()
+        ]
     except OSError:
         return
     for line in status.splitlines():
         if line.startswith("VmHWM:"):
             peaks[pid] = int(line.split()[1]) / 1024
+    # user and system time
+    ticks[pid] = int(times[11]) + int(times[12])
     for child in children:
-        _watch(int(child), peaks)
+        _watch(int(child), peaks, ticks)
 
 
 def size(folder: Path) -> int:

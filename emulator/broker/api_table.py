@@ -37,11 +37,9 @@ from koordinator.wire.messages.offset_fetch import (
 )
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
-from koordinator.wire.versions import Versions
 
 from ..core.data.config_admin import DEFAULT_CONFIG
-from ..core.dialect import Dialect
-from .releases import ACCEPTED, ADVERTISED, METADATA_VERSIONS
+from .releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
     from koordinator.wire.frames import RequestHeader
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     from koordinator.wire.schema import Message
 
     from ..config.settings import Settings
+    from ..core.data.features import Features
     from ..core.effects import Call
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
@@ -288,7 +287,7 @@ ADAPTERS: dict[int, VersionAdapter] = {key: _ADAPTED.get(ApiKey(key), VersionAda
 class ApiTable:
     """The APIs of the configured release (`kafka.version`) and error numbering (`error.codes`)."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, features: Features) -> None:
         self._release = settings.kafka_version
         # shared by all responses, because the trace retains them
         self._rows = {
@@ -296,7 +295,7 @@ class ApiTable:
             for key, versions in ADVERTISED[settings.kafka_version].items()
         }
         self._api_keys = tuple(self._rows.values())
-        self._features = _features(settings)
+        self._features = features
         self.numbering = NUMBERINGS[settings.error_codes]
         """Maps the core's errors to the codes on the wire."""
         self.adapters = {
@@ -336,13 +335,13 @@ class ApiTable:
             api_keys=self._api_keys,
             supported_features=tuple(
                 SupportedFeatureKey(name=name, min_version=levels.min, max_version=levels.max)
-                for name, (levels, _) in self._features.items()
+                for name, levels in self._features.supported.items()
                 if levels.min >= lowest
             ),
-            finalized_features_epoch=1 if self._features else -1,
+            finalized_features_epoch=self._features.epoch,
             finalized_features=tuple(
                 FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-                for name, (_, level) in self._features.items()
+                for name, level in self._features.levels.items()
                 if level
             ),
         )
@@ -352,15 +351,3 @@ def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
     return frame(header, encode(response, call.api_version))
-
-
-def _features(settings: Settings) -> dict[str, tuple[Versions, int]]:
-    """Return the supported levels and the finalized one of each feature (KIP-584) that has an effect here."""
-    release, features = settings.kafka_version, dict[str, tuple[Versions, int]]()
-    if release in METADATA_VERSIONS:
-        levels = METADATA_VERSIONS[release]
-        features["metadata.version"] = levels, levels.max
-    highest = Dialect.of(release, new_coordinator=True).transaction_version
-    if highest:
-        features["transaction.version"] = Versions(f"0-{highest}"), min(highest, settings.transaction_version)
-    return features

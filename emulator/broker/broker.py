@@ -78,7 +78,7 @@ class Broker:
         self._node_id = node.node_id
         self._settings = settings
         self._log = log
-        self._api_table = ApiTable(settings)
+        self._api_table = ApiTable(settings, node.cluster.features)
         self._recorder = TraceRecorder(node, trace)
         self._connections: dict[int, Connection] = {}
         self._closed: dict[int, Connection] = {}

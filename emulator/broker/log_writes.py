@@ -81,7 +81,7 @@ class LogWrites:
             cluster.changes.deferred.append((node.node_id, effect))
             return []
         appended, batch = coordinator.appended, self._batch(effect, now)
-        if len(batch) > cluster.batch_bytes_max(cluster.planned_topic(name)):
+        if len(batch) > cluster.planned_topic(name).batch_bytes_max(cluster.settings):
             return appended(now, effect.token, Error.MESSAGE_TOO_LARGE)
         effects = node.data.append(now, cluster.internal_topic(name), effect.partition, batch)
         if not self._is_durable:

@@ -94,7 +94,7 @@ class NodeRuntimes:
         self._store = store
         self.trace = trace
         self._settings = settings
-        self._new_uuid = new_uuid
+        self.new_uuid = new_uuid
         self._log = log
         self._nodes: dict[int, NodeRuntime] = {}
         self._by_connection: dict[int, NodeRuntime] = {}
@@ -348,7 +348,7 @@ class NodeRuntimes:
         return node
 
     def _new_broker(self, now: int, node_id: int) -> Broker:
-        cluster, settings, new_uuid = self.cluster, self._settings, self._new_uuid
+        cluster, settings, new_uuid = self.cluster, self._settings, self.new_uuid
         coordinator = Coordinator(now, cluster, settings, new_uuid, owned=())
 
         def on_topics_deleted(now: int, names: Iterable[str]) -> list[Effect]:

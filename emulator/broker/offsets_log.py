@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire import records as wire
 from koordinator.wire.control_records import read_marker_record
-from koordinator.wire.messages.offsets_topic import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitValue,
-    read_key,
-    read_value,
-    write_key,
-    write_value,
-)
+from koordinator.wire.messages.offsets_topic import read_key, read_value, write_key, write_value
 from koordinator.wire.primitives import Malformed
 
 from ..core.groups.records import CoordinatorRecord, TransactionEnd
@@ -68,7 +60,5 @@ def records_of(written: Iterable[wire.Record], producer_id: int | None = None) -
             continue
         if record.value is None:
             yield CoordinatorRecord(key, None, producer_id)
-        elif isinstance(key, GroupMetadataKey):
-            yield CoordinatorRecord(key, read_value(GroupMetadataValue, record.value), producer_id)
         else:
-            yield CoordinatorRecord(key, read_value(OffsetCommitValue, record.value), producer_id)
+            yield CoordinatorRecord(key, read_value(key, record.value), producer_id)

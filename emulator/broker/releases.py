@@ -47,15 +47,25 @@ _ACCEPTED: dict[ApiKey, tuple[str, str, str, str, str]] = {
     ApiKey.TXN_OFFSET_COMMIT: ("0-2", "0-3", "0-4", "0-5", "0-5"),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: ("0-3", "0-4", "0-4", "2-4", "2-4"),
     ApiKey.DESCRIBE_CONFIGS: ("0-2", "0-4", "0-4", "1-4", "1-4"),
+    ApiKey.ALTER_CONFIGS: ("0-1", "0-2", "0-2", "0-2", "0-2"),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: ("0-1", "0-2", "0-2", "1-2", "1-2"),
+    ApiKey.DESCRIBE_LOG_DIRS: ("0-1", "0-2", "0-4", "1-4", "1-5"),
     ApiKey.SASL_AUTHENTICATE: ("0-1", "0-2", "0-2", "0-2", "0-2"),
     ApiKey.CREATE_PARTITIONS: ("0-1", "0-3", "0-3", "0-3", "0-3"),
     ApiKey.DELETE_GROUPS: ("0-2", "0-2", "0-2", "0-2", "0-2"),
+    ApiKey.ELECT_LEADERS: ("0-2", "0-2", "0-2", "0-2", "0-2"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: ("0-1", "0-1", "0-1", "0-1", "0-1"),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: ("0", "0", "0", "0", "0-1"),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: ("0", "0", "0", "0", "0"),
     ApiKey.OFFSET_DELETE: ("0", "0", "0", "0", "0"),
+    ApiKey.UPDATE_FEATURES: ("none", "0", "0-1", "0-2", "0-2"),
     ApiKey.DESCRIBE_CLUSTER: ("none", "0", "0-1", "0-2", "0-2"),
     ApiKey.DESCRIBE_PRODUCERS: ("none", "0", "0", "0", "0"),
     ApiKey.DESCRIBE_TRANSACTIONS: ("none", "none", "0", "0", "0"),
     ApiKey.LIST_TRANSACTIONS: ("none", "none", "0-1", "0-1", "0-2"),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("none", "none", "0", "0-1", "0-1"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ("none", "none", "0", "0-1", "0-1"),
+    ApiKey.LIST_CONFIG_RESOURCES: ("none", "none", "0", "0", "0-1"),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("none", "none", "0", "0", "0"),
 }
 """A row for each served API, a column for each of RELEASES; "none": the release does not have the API."""
@@ -75,13 +85,6 @@ def _ranges(column: int) -> dict[int, Versions]:
 ACCEPTED: Mapping[str, Mapping[int, Versions]] = {release: _ranges(column) for column, release in enumerate(RELEASES)}
 """The accepted versions by release and API key. Any other API or version closes the connection, except versions of
 ApiVersions (KIP-511)."""
-
-METADATA_VERSIONS: Mapping[str, Versions] = {
-    "3.9": Versions("1-21"),
-    "4.0": Versions("7-25"),
-    "4.3": Versions("7-30"),
-}
-"""The supported levels of the feature metadata.version by release; the highest is finalized. Earlier: ZooKeeper."""
 
 ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
     release: {**served, **{int(key): Versions(text) for key, text in _ADVERTISED.get(release, {}).items()}}

@@ -29,15 +29,10 @@ WITHOUT_EFFECT: frozenset[str] = frozenset(
     delegation.token.max.lifetime.ms delegation.token.secret.key
     delete.records.purgatory.purge.interval.requests early.start.listeners eligible.leader.replicas.enable
     errors.deadletterqueue.topic.name.prefix fetch.purgatory.purge.interval.requests
-    group.consumer.assignment.interval.ms group.consumer.assignors group.consumer.assignor.offload.enable
-    group.consumer.heartbeat.interval.ms group.consumer.max.assignment.interval.ms
-    group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms group.consumer.max.size
-    group.consumer.migration.policy group.consumer.min.assignment.interval.ms
-    group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-    group.consumer.regex.refresh.interval.ms group.consumer.session.timeout.ms
+    group.consumer.assignor.offload.enable
     group.coordinator.append.linger.ms group.coordinator.append.max.buffer.size
     group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
-    group.coordinator.rebalance.protocols group.coordinator.threads
+    group.coordinator.threads
     group.share.assignment.interval.ms group.share.assignors group.share.assignor.offload.enable
     group.share.delivery.count.limit group.share.enable group.share.heartbeat.interval.ms
     group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms

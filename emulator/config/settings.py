@@ -127,6 +127,54 @@ class Settings:
         3_000, "How long the first join phase of an empty group waits for more members (KIP-134)."
     )
     group_max_size: int = setting(INT_MAX, "The most members of a group; the next one is refused (KIP-389).", lowest=1)
+    group_consumer_session_timeout_ms: int = setting(
+        45_000, "The session timeout of members of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_heartbeat_interval_ms: int = setting(
+        5_000, "The heartbeat interval that members of a consumer group are told (KIP-848).", lowest=1
+    )
+    group_consumer_min_session_timeout_ms: int = setting(
+        45_000, "The shortest session timeout of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_max_session_timeout_ms: int = setting(
+        60_000, "The longest session timeout of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_min_heartbeat_interval_ms: int = setting(
+        5_000, "The shortest heartbeat interval of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_max_heartbeat_interval_ms: int = setting(
+        15_000, "The longest heartbeat interval of a consumer group (KIP-848).", lowest=1
+    )
+    group_consumer_max_size: int = setting(
+        INT_MAX, "The most members of a consumer group; the next one is refused with 81 (KIP-848).", lowest=1
+    )
+    group_consumer_assignors: str = setting(
+        "uniform,range",
+        "The assignors of consumer groups; the first one is the default (KIP-848).",
+        choices=("uniform,range", "range,uniform", "uniform", "range"),
+    )
+    group_consumer_assignment_interval_ms: int = setting(
+        1_000, "The shortest time between two targets of a consumer group, since 4.3 (KIP-1263)."
+    )
+    group_consumer_min_assignment_interval_ms: int = setting(
+        0, "The shortest assignment interval of a consumer group (KIP-1263)."
+    )
+    group_consumer_max_assignment_interval_ms: int = setting(
+        15_000, "The longest assignment interval of a consumer group (KIP-1263)."
+    )
+    group_consumer_regex_refresh_interval_ms: int = setting(
+        600_000, "The longest time until patterns of a consumer group are resolved again (KIP-848).", lowest=10_000
+    )
+    group_consumer_migration_policy: str = setting(
+        "",
+        "The conversions allowed between classic and consumer groups (KIP-848). Empty: both ways, in 3.9 none.",
+        choices=("", "bidirectional", "upgrade", "downgrade", "disabled"),
+    )
+    group_coordinator_rebalance_protocols: str = setting(
+        "",
+        "The protocols of groups; without consumer, KIP-848 is off. Empty: classic and consumer, in 3.9 classic.",
+        choices=("", "classic", "classic,consumer", "classic,consumer,share", "classic,consumer,streams"),
+    )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
         50,
@@ -282,6 +330,20 @@ class Settings:
                 f"group.max.session.timeout.ms={self.group_max_session_timeout_ms}: must be at least"
                 f" group.min.session.timeout.ms={self.group_min_session_timeout_ms}, or no member could join"
             )
+        for name in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
+            lowest, value, highest = (
+                getattr(self, attribute(f"group.consumer.{each}{name}")) for each in ("min.", "", "max.")
+            )
+            if not lowest <= value <= highest:
+                raise InvalidSetting(
+                    f"group.consumer.{name}={value}: must be from group.consumer.min.{name}={lowest}"
+                    f" to group.consumer.max.{name}={highest}"
+                )
+        if self.group_consumer_session_timeout_ms <= self.group_consumer_heartbeat_interval_ms:
+            raise InvalidSetting(
+                f"group.consumer.session.timeout.ms={self.group_consumer_session_timeout_ms}: must be greater than"
+                f" group.consumer.heartbeat.interval.ms={self.group_consumer_heartbeat_interval_ms}"
+            )
 
 
 PROFILES: dict[str, dict[str, object]] = {
@@ -289,6 +351,8 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_initial_rebalance_delay_ms": 0,
         "group_min_session_timeout_ms": 1,
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
+        "group_consumer_min_session_timeout_ms": 1,
+        "group_consumer_min_heartbeat_interval_ms": 1,
     },
     "kafka-defaults": {},
 }

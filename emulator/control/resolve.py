@@ -8,6 +8,7 @@ from koordinator.wire.errors import Error
 
 from ..broker.api_table import NUMBERINGS
 from ..config.suggest import did_you_mean
+from ..core.groups.classic.group import ClassicGroup
 from ..core.refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from ..broker.connections import Output
     from ..core.data.topic import Topic
     from ..core.effects import Effect
-    from ..core.groups.classic.group import ClassicGroup, ClassicMember
     from ..core.groups.coordinator import Coordinator
+    from ..core.groups.group import Group, Member
     from ..core.transactions.transaction import Transaction
 
 SHOWN_MAX = 20
@@ -84,7 +85,7 @@ def perform(runtime: ClusterRuntime, now: int, group_id: str, effects: Iterable[
     return broker.perform(now, effects)
 
 
-def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
+def group_named(runtime: ClusterRuntime, group_id: str) -> Group:
     """Return a group from its coordinator. Raises ValueError if there is no such group or coordinator."""
     group = live_coordinator_of(runtime, group_id).groups.get(group_id)
     if group is None:
@@ -94,10 +95,20 @@ def group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
     return group
 
 
-def group_if_any(runtime: ClusterRuntime, group_id: str) -> ClassicGroup | None:
+def classic_group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
+    """Return a classic group as `group_named` does. Raises ValueError for a consumer group."""
+    group = group_named(runtime, group_id)
+    if not isinstance(group, ClassicGroup):
+        raise ValueError(  # noqa: TRY004 - as for a group that does not exist
+            f"group {group_id!r} is a {group.kind} group: it has no join phase (KIP-848); this works on classic groups"
+        )
+    return group
+
+
+def group_if_any(runtime: ClusterRuntime, group_id: str) -> Group | None:
     """Return a group, also from a paused node; None if it does not exist or its coordinator is down."""
     broker = runtime.broker_of_group(group_id)
-    return None if broker is None else broker.node.coordinator.groups.get(group_id)
+    return None if broker is None else broker.node.coordinator.group(group_id)
 
 
 def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction]]:
@@ -108,7 +119,7 @@ def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction
     return {name: (broker, each) for name, broker, each in sorted(found, key=lambda row: row[0])}
 
 
-def member_named(group: ClassicGroup, name: str) -> ClassicMember:
+def member_named(group: Group, name: str) -> Member:
     """Return the member with this instance id or member id, or the only member with this client id.
 
     Raises ValueError if no member or several members have the name.
@@ -124,7 +135,7 @@ def member_named(group: ClassicGroup, name: str) -> ClassicMember:
     raise ValueError(f"group {group.id!r} has no member {name!r}{known(name, labels_of(group))}")
 
 
-def labels_of(group: ClassicGroup) -> list[str]:
+def labels_of(group: Group) -> list[str]:
     """Return a label for each member: its instance id, else a client id that no other member has, else its id."""
     clients = [member.client_id for member in group.members.values()]
     return [

@@ -70,6 +70,9 @@ class Member:
     `assignment` has the partitions of each topic; it is empty unless the group's protocol type is "consumer".
     `protocols` are the names of the offered protocols, most preferred first. A Kafka broker does not report
     protocols and timeouts: there they are empty and -1.
+
+    The last four are those of a consumer group (KIP-848), whose members use the protocol "consumer" or "classic":
+    `target` is what the member is to have, `pending_revocation` what it has to give up first.
     """
 
     member_id: str
@@ -80,6 +83,10 @@ class Member:
     protocols: tuple[str, ...] = ()
     session_timeout_ms: int = -1
     rebalance_timeout_ms: int = -1
+    type: str = "classic"
+    epoch: int = -1
+    target: Assignment = field(default_factory=dict)
+    pending_revocation: Assignment = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -89,7 +96,11 @@ class Member:
 
 @value
 class Snapshot:
-    """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups."""
+    """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups.
+
+    The `type` is "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its
+    protocol the server's assignor; `epoch` is that of the group, and it has no leader.
+    """
 
     state: str = ClassicGroupState.DEAD.value
     generation: int = -1
@@ -100,13 +111,18 @@ class Snapshot:
     members: tuple[Member, ...] = ()
     """The members, in the order in which they joined."""
     waiting_for: tuple[str, ...] = ()
-    """The ids of the members that have not sent SyncGroup in this generation."""
+    """The ids of the members that have not sent SyncGroup in this generation, or do not have their target yet."""
+    type: str = "classic"
+    epoch: int = -1
 
     def __str__(self) -> str:
         size = f"{len(self.members)} member{'' if len(self.members) == 1 else 's'}"
         owned = "".join(f"; {member.label}: {_brief(member.assignment)}" for member in self.members)
-        late = f"; no SyncGroup yet from {', '.join(self.waiting_for)}" if self.waiting_for else ""
-        return f"{self.state}, generation {self.generation}, {size}{owned}{late}"
+        awaited, number = "no SyncGroup yet from", f"generation {self.generation}"
+        if self.type != "classic":
+            awaited, number = "not at its target yet:", f"epoch {self.epoch}"
+        late = f"; {awaited} {', '.join(self.waiting_for)}" if self.waiting_for else ""
+        return f"{self.state}, {number}, {size}{owned}{late}"
 
 
 @value
@@ -250,7 +266,7 @@ class RequestCheck(GroupCheck):
 
 @value
 class ConformanceCheck(GroupCheck):
-    """The result of the client checks C01 to C10, or of the checks of transactions T01 to T03, one verdict each."""
+    """The result of the client checks C01 to C12, or of the checks of transactions T01 to T03, one verdict each."""
 
     checks: list[Verdict] = field(default_factory=list)
 
@@ -333,8 +349,9 @@ class LockstepRound:
 class PuppetInfo:
     """A puppet at one moment.
 
-    `state` is out, joining, joined (SyncGroup is still to be sent), syncing, stable, leaving or failed. `assignment`
-    are its partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself.
+    `state` is out, joining, joined (SyncGroup is still to be sent), syncing, reconciling (the assignment is still to be
+    acknowledged, KIP-848), stable, leaving or failed. `generation` is also the epoch of a member. `assignment` are its
+    partitions by topic; of a Connect worker the tasks by connector, where -1 is the connector itself.
     `waits_for` is the API of its pending request, `error` the error of the last response; both may be None.
     """
 
@@ -343,6 +360,7 @@ class PuppetInfo:
     client_id: str
     instance_id: str | None
     protocol_type: str
+    group_protocol: str
     behaviour: dict[str, object]
     state: str
     member_id: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeGuard
 
-from koordinator.wire.apis import ApiKey
+from koordinator.wire.apis import REQUEST_KEYS
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
@@ -18,10 +19,21 @@ from ..config.suggest import did_you_mean
 from ..core import overrides
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
-from ..core.groups.classic.group import ClassicGroupState
+from ..core.groups.classic.group import ClassicGroupState, ClassicMember
+from ..core.groups.consumer.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
+from ..core.groups.group import CONSUMER
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
-from .resolve import coordinator_of, group_named, known, live_coordinator_of, member_named, perform, topic_named
+from .resolve import (
+    classic_group_named,
+    coordinator_of,
+    group_named,
+    known,
+    live_coordinator_of,
+    member_named,
+    perform,
+    topic_named,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +41,8 @@ if TYPE_CHECKING:
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
     from ..broker.steps import Steps
-    from ..core.groups.classic.group import ClassicGroup, ClassicMember
+    from ..core.groups.classic.group import Protocols
+    from ..core.groups.group import Group, Member
     from ..core.groups.group_store import GroupStore
 
 FORCED = "forced rebalance"
@@ -46,6 +59,9 @@ STATES = tuple(state.value for state in ClassicGroupState if state is not Classi
 
 LEAVE_VERSION, JOIN_VERSION = 3, 5
 """The first versions with instance ids (KIP-345)."""
+
+HEARTBEAT_VERSION = 1
+"""The version of ConsumerGroupHeartbeat with patterns (KIP-848)."""
 
 
 class Verbs:
@@ -66,7 +82,8 @@ class Verbs:
     def evict(self, now: int, *, group: str, member: str, as_if: str = "poll_timeout") -> None:
         """Remove a member as if its `max.poll.interval.ms` had expired, or as if its session had expired.
 
-        A static member's client does not leave at a poll timeout (KIP-345): only its session can expire.
+        A static member's client does not leave at a poll timeout (KIP-345): only its session can expire. One that uses
+        the consumer protocol leaves for a while (KIP-848).
         """
         if as_if not in AS_IF:
             choices = " or ".join(map(repr, AS_IF))
@@ -77,6 +94,8 @@ class Verbs:
         verb = self._verb(now, "evict", group, member=victim.id, as_if=as_if)
         if as_if == "session":
             return self._override(now, group, verb, lambda store, each: overrides.expire_session(store, each, victim))
+        if isinstance(victim, ConsumerMember) and victim.classic is None:
+            return self._send_as(now, verb, victim, HEARTBEAT_VERSION, _leave(group, victim))
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: its client does not leave the group at a poll timeout, its session"
@@ -97,18 +116,23 @@ class Verbs:
             static = known(instance, target.static_members)
             raise ValueError(f"member {instance!r} of group {group!r} is dynamic: only a static one is fenced{static}")
         overrides.require_not_frozen(target)
-        offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in previous.protocols]
+        if isinstance(previous, ConsumerMember) and previous.classic is None:
+            verb = self._verb(now, "fence", group, instance=previous.instance_id)
+            # a member that has not left keeps its instance id from others
+            self._send_as(now, verb, previous, HEARTBEAT_VERSION, _leave(group, previous))
+            return self._send_as(now, None, previous, HEARTBEAT_VERSION, _rejoin(group, previous))
+        protocols, protocol_type = _offer(previous)
+        offered = [JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols]
         request = JoinGroupRequest(
             group_id=group,
             session_timeout_ms=previous.session_timeout_ms,
             rebalance_timeout_ms=previous.rebalance_timeout_ms,
             group_instance_id=previous.instance_id,
-            protocol_type=previous.protocol_type,
+            protocol_type=protocol_type,
             protocols=tuple(offered),
         )
-        self._send_as(
-            now, self._verb(now, "fence", group, instance=previous.instance_id), previous, JOIN_VERSION, request
-        )
+        verb = self._verb(now, "fence", group, instance=previous.instance_id)
+        return self._send_as(now, verb, previous, JOIN_VERSION, request)
 
     def freeze(self, now: int, *, group: str, state: str | None = None) -> None:
         """Freeze a group in its current state, or in `state` as soon as it enters that. It need not exist yet.
@@ -121,9 +145,9 @@ class Verbs:
             choices = f"{', '.join(STATES[:-1])} or {STATES[-1]}"
             raise ValueError(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
         coordinator = coordinator_of(self._runtime, group)
-        target = None if coordinator is None else coordinator.groups.get(group)
-        if state is None:
-            target = group_named(self._runtime, group)
+        target = None if coordinator is None else coordinator.group(group)
+        if state is None or target is not None:
+            target = classic_group_named(self._runtime, group)
         frozen = target.state if state is None and target is not None else ClassicGroupState(state)
         if target is not None and target.is_frozen and target.state is not frozen:
             raise ValueError(f"group {group!r} is frozen in {target.state.value}: thaw it first")
@@ -192,7 +216,7 @@ class Verbs:
         return total
 
     def _override(
-        self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, ClassicGroup], None]
+        self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, Group], None]
     ) -> None:
         group_named(self._runtime, group)
         effects = live_coordinator_of(self._runtime, group).override(now, group, action)
@@ -203,13 +227,13 @@ class Verbs:
     def _send_as(
         self,
         now: int,
-        verb: VerbUsed,
-        member: ClassicMember,
+        verb: VerbUsed | None,
+        member: Member,
         version: int,
-        request: JoinGroupRequest | LeaveGroupRequest,
+        request: JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest,
     ) -> None:
         """Process a request as if the member's client had sent it on another connection."""
-        key = ApiKey.JOIN_GROUP if isinstance(request, JoinGroupRequest) else ApiKey.LEAVE_GROUP
+        key = REQUEST_KEYS[type(request)]
         call = Call(overrides.NO_CONNECTION, 0, key, version, member.client_id, member.client_host)
         self._note(verb)
         coordinator = live_coordinator_of(self._runtime, request.group_id)
@@ -224,6 +248,38 @@ class Verbs:
             trace, cluster = self._runtime.trace, self._runtime.cluster
             node = cluster.controller_id if verb.group_id is None else cluster.coordinator_of(verb.group_id)
             trace.add(trace.now_us(), verb, node)
+
+
+def _leave(group: str, member: ConsumerMember) -> ConsumerGroupHeartbeatRequest:
+    """Return the last heartbeat of a member; a static one leaves for a while."""
+    epoch = STATIC_LEAVING_EPOCH if member.is_static else LEAVING_EPOCH
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group, member_id=member.id, member_epoch=epoch, instance_id=member.instance_id
+    )
+
+
+def _rejoin(group: str, member: ConsumerMember) -> ConsumerGroupHeartbeatRequest:
+    """Return the first heartbeat of a static member's successor."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id=f"{member.id}-successor",
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        subscribed_topic_names=member.names,
+        subscribed_topic_regex=member.regex,
+        server_assignor=member.assignor,
+        topic_partitions=(),
+    )
+
+
+def _offer(member: Member) -> tuple[Protocols, str]:
+    """Return the protocols and the protocol type of a member that uses the classic protocol."""
+    if isinstance(member, ClassicMember):
+        return member.protocols, member.protocol_type
+    assert isinstance(member, ConsumerMember)
+    assert member.classic is not None
+    return tuple((each.name, each.metadata) for each in member.classic.supported_protocols), CONSUMER
 
 
 def _is_integer(number: object) -> TypeGuard[int]:

@@ -14,8 +14,11 @@ from koordinator.wire.errors import Error
 from koordinator.wire.primitives import ZERO_UUID
 
 from .clock import GroupClock
+from .data.features import Features
 from .data.log import PartitionLog
 from .data.metadata_changes import (
+    FeatureLevelChanged,
+    GroupConfigured,
     PartitionLed,
     PendingChanges,
     ProducerIdsReserved,
@@ -28,7 +31,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
 from .data.topic_configs import refuse_configs
-from .data.topic_rules import refuse_assignment, refuse_shape
+from .data.topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
@@ -80,6 +83,9 @@ class ClusterState:
         """Read-only topics of the emulator, served by name but never listed."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
+        self.features = Features(settings)
+        self.group_configs: dict[str, dict[str, str]] = {}
+        """The configs of groups, which need not exist (KIP-848)."""
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
@@ -88,6 +94,8 @@ class ClusterState:
         """By group id, the state in which a group freezes as soon as it enters it; see `GroupStore.freeze`."""
         self.marker_faults: dict[tuple[str, int], str] = {}
         """A test's faults in transaction markers, by partition; see `transactions.markers`."""
+        self.topics_version = self.newest_topic_version = 0
+        """Counts changes of topics and their partitions, so that consumer groups notice them."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
         self._new_uuid = new_uuid
@@ -204,6 +212,10 @@ class ClusterState:
             match change:
                 case ProducerIdsReserved():
                     self.producer_ids.reserved = change.end
+                case FeatureLevelChanged():
+                    self.features.set_level(change.name, change.level)
+                case GroupConfigured():
+                    self.group_configs[change.group_id] = dict(change.configs)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():
@@ -224,6 +236,8 @@ class ClusterState:
         return topic
 
     def _add_topic(self, topic: Topic) -> None:
+        self.topics_version += 1
+        self.newest_topic_version = self.topics_version
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         self._by_metric_name[_metric_name(topic.name)] = topic.name
         if topic.name in INTERNAL_TOPICS:
@@ -231,6 +245,7 @@ class ClusterState:
             self.leader_changes += topic is not self._plans.pop(topic.name, None)
 
     def _remove_topic(self, topic: Topic) -> None:
+        self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         del self._by_metric_name[_metric_name(topic.name)]
@@ -238,6 +253,7 @@ class ClusterState:
         self.leader_changes += 1
 
     def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
+        self.topics_version += 1
         for nodes in replicas:
             log = self.new_log()
             log.begin_epoch(0)
@@ -293,18 +309,13 @@ class ClusterState:
         found = self.topic(topic)
         return found.log(partition) if found else None
 
-    @staticmethod
-    def refuse_hidden_topic(name: str) -> Refusal:
-        """Return the refusal of any change to a hidden topic: 17."""
-        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
-
     def refuse_topic(self, name: str) -> Refusal | None:
         """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
         problem = illegal_name(name)
         if problem is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
-            return self.refuse_hidden_topic(name)
+            return refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         staged = {_metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
@@ -313,11 +324,6 @@ class ClusterState:
             problem = f"Topic '{name}' collides with existing topic: {other}"
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         return None
-
-    def batch_bytes_max(self, topic: Topic) -> int:
-        """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
-        own = topic.configs.get("max.message.bytes")
-        return self.settings.message_max_bytes if own is None else int(own)
 
     def partitions_or_default(self, partitions: int) -> int:
         """Return `partitions`, or `num.partitions` for -1."""
@@ -436,10 +442,6 @@ class ClusterState:
         if replicas is None:
             replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
         self.changes.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
-
-    def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
-        """Replace the configs of a topic."""
-        self.changes.propose(TopicConfigured(topic.topic_id, configs))
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""

@@ -15,50 +15,17 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
+from koordinator.wire.versions import Versions
 
 from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
 from .groups.classic.hash_order import java_order, scala_order
+from .write_errors import new_write_error, old_group_write_error, old_offset_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..config.settings import Settings
     from .groups.classic.group import NameOrder
-
-
-def new_write_error(error: Error) -> Error:
-    """Map a write error to NEW's response error (`CoordinatorOperationExceptionHelper`)."""
-    match error:
-        case Error.UNKNOWN_TOPIC_OR_PARTITION | Error.NOT_ENOUGH_REPLICAS | Error.REQUEST_TIMED_OUT:
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.NOT_LEADER_OR_FOLLOWER | Error.KAFKA_STORAGE_ERROR:
-            return Error.NOT_COORDINATOR
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.UNKNOWN_SERVER_ERROR
-        case _:
-            return error
-
-
-def old_group_write_error(error: Error) -> Error:
-    """Map the write error of a group record to OLD's response error (`GroupMetadataManager.storeGroup`)."""
-    match error:
-        case Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
-            return Error.COORDINATOR_NOT_AVAILABLE
-        case Error.REQUEST_TIMED_OUT:
-            return Error.REBALANCE_IN_PROGRESS
-        case _:
-            return new_write_error(error)
-
-
-def old_offset_write_error(error: Error) -> Error:
-    """Map the write error of offset records to OLD's response error (`GroupMetadataManager.storeOffsets`)."""
-    match error:
-        case Error.MESSAGE_TOO_LARGE | Error.RECORD_LIST_TOO_LARGE | Error.INVALID_FETCH_SIZE:
-            return Error.INVALID_COMMIT_OFFSET_SIZE
-        case Error.REQUEST_TIMED_OUT:
-            return error
-        case _:
-            return old_group_write_error(error)
 
 
 @value
@@ -167,8 +134,18 @@ class Dialect:
 
     # -- the history of releases, the latest change first ----------------------------------------------------
 
-    transaction_version: int = 2
-    """The highest level of the feature `transaction.version`; 0: the release does not have it. Since 4.0 (KIP-890)."""
+    metadata_versions: Versions = Versions("7-30")
+    """The supported levels of the feature `metadata.version` (KIP-778); with ZooKeeper none."""
+
+    lossless_metadata_version: int = 30
+    """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
+
+    transaction_versions: Versions = Versions("0-2")
+    """The supported levels of the feature `transaction.version`. Since 4.0 (KIP-890)."""
+
+    updates_features_at_once: bool = True
+    """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
+    (KIP-1022)."""
 
     checks_pending_change_first: bool = True
     """Whether AddPartitionsToTxn answers 51 for a change that is being written before it compares producer id and
@@ -194,12 +171,74 @@ class Dialect:
     verifies_epoch_of_open_transactions: bool = True
     """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
 
+    refused_offsets_stay_pending: bool = False
+    """Whether an offset refused for its metadata is pending nevertheless, if others of its request are accepted: until
+    the next commit of its partition or the end of its transaction. A transaction cannot commit the offsets that follow
+    it. In 2.8 (`GroupMetadataManager.storeOffsets`, `GroupMetadata.completePendingTxnOffsetCommit`)."""
+
     empty_group_accepts_any_transactional_member: bool = True
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
     group with members. In 2.8 the reverse (`GroupCoordinator.handleTxnCommitOffsets`)."""
 
     write_txn_markers_version: int = 2
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
+    first_group_epoch: int = 1
+    """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
+
+    spaces_assignments: bool = True
+    """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
+    (KIP-1263)."""
+
+    partitions_have_epochs: bool = True
+    """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
+    from that on. Since 4.3 (KIP-1251)."""
+
+    hashes_topics: bool = True
+    """Whether a consumer group remembers its topics as a hash, in the record of its epoch. Since 4.1 (KIP-1101); before
+    in a record of their own."""
+
+    describes_pending_partitions: bool = True
+    """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
+    (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
+
+    members_may_rejoin: bool = True
+    """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before: 110, unless its
+    previous epoch is 0 (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
+
+    unsubscribing_revokes_at_once: bool = True
+    """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
+    (`CurrentAssignmentBuilder`)."""
+
+    revocation_raises_epoch: bool = False
+    """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
+    (`CurrentAssignmentBuilder`)."""
+
+    consumer_groups_are_a_preview: bool = False
+    """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
+    groups have no configs. Before 4.0 (KIP-848)."""
+
+    consumer_members_leave_by_leave_group: bool = True
+    """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before: 25
+    (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
+
+    consumer_joins_may_lack_topics: bool = True
+    """Whether a member may join a consumer group without topics. Since 4.0; before: 42, and an empty member id is
+    noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
+
+    describes_missing_groups: bool = True
+    """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
+
+    new_patterns_keep_epoch: bool = True
+    """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
+    it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
+
+    pending_partitions_may_stay: bool = True
+    """Whether a member whose next target has partitions that it was to give up takes them back at once. Before 4.0 with
+    the next heartbeat (`CurrentAssignmentBuilder`)."""
+
+    extra_partition_stays: bool = True
+    """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
+    get it (`UniformHomogeneousAssignmentBuilder`)."""
 
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
@@ -238,6 +277,10 @@ class Dialect:
     auto_created_topic_error: Error = Error.UNKNOWN_TOPIC_OR_PARTITION
     """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
+
+    refuses_topics_given_twice: bool = True
+    """Whether DeleteTopics refuses a topic given twice with 42, and explains errors. With ZooKeeper the topic is
+    deleted and its row repeated, without messages (`KafkaApis.handleDeleteTopicsRequest`)."""
 
     any_broker_serves_admin_requests: bool = True
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With
@@ -321,14 +364,38 @@ class Dialect:
 
 
 KAFKA_4_3 = Dialect()
-KAFKA_4_0 = replace(KAFKA_4_3, commits_remember_topic_ids=False, write_txn_markers_version=1)
+KAFKA_4_0 = replace(
+    KAFKA_4_3,
+    metadata_versions=Versions("7-25"),
+    lossless_metadata_version=25,
+    first_group_epoch=0,
+    spaces_assignments=False,
+    partitions_have_epochs=False,
+    hashes_topics=False,
+    describes_pending_partitions=False,
+    members_may_rejoin=False,
+    unsubscribing_revokes_at_once=False,
+    revocation_raises_epoch=True,
+    new_patterns_keep_epoch=False,
+    commits_remember_topic_ids=False,
+    write_txn_markers_version=1,
+)
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
+    consumer_groups_are_a_preview=True,
+    consumer_members_leave_by_leave_group=False,
+    consumer_joins_may_lack_topics=False,
+    describes_missing_groups=False,
+    extra_partition_stays=False,
+    pending_partitions_may_stay=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
     failed_fetch_has_null_records=True,
     answers_offset_fetch_without_groups=False,
-    transaction_version=0,
+    metadata_versions=Versions("1-21"),
+    lossless_metadata_version=17,
+    transaction_versions=Versions("none"),
+    updates_features_at_once=False,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
     verifies_epoch_of_open_transactions=False,
@@ -363,6 +430,7 @@ KAFKA_3_9_OLD = replace(
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
+    metadata_versions=Versions("none"),
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
@@ -370,6 +438,7 @@ KAFKA_2_8 = replace(
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,
     refuses_unknown_timestamps=False,
+    refuses_topics_given_twice=False,
     any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,
@@ -381,6 +450,7 @@ KAFKA_2_8 = replace(
     describe_producers_explains_errors=False,
     producers_expire_with_transactional_ids=True,
     empty_group_accepts_any_transactional_member=False,
+    refused_offsets_stay_pending=True,
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from uuid import UUID
 
     from koordinator.wire.apis import Message
@@ -185,6 +186,34 @@ class MemberChanged:
 
 
 @value
+class TargetComputed:
+    """The target of a consumer group for an epoch: by member id, the partitions of each topic (KIP-848)."""
+
+    group_id: str
+    group_now: int
+    epoch: int
+    assignor: str
+    target: Mapping[str, Mapping[str, tuple[int, ...]]]
+
+
+@value
+class MemberReconciled:
+    """A step of a member of a consumer group towards its target: revoke, wait, take, or reach the epoch (KIP-848).
+
+    `state` is the member's (`MemberState`) in small letters; `revoking` are the partitions that it has to give up.
+    """
+
+    group_id: str
+    group_now: int
+    member_id: str
+    instance_id: str | None
+    epoch: int
+    state: str
+    assigned: Mapping[str, tuple[int, ...]]
+    revoking: Mapping[str, tuple[int, ...]]
+
+
+@value
 class RebalanceAvoided:
     """The return of a static member to a Stable group without a rebalance (KIP-345)."""
 
@@ -253,6 +282,8 @@ class TransactionChanged:
 
 
 OffsetsFact = OffsetsExpired | PendingOffsetsDecided
-Fact = StateChanged | MemberChanged | RebalanceAvoided | TimerFired | Superseded | OffsetsFact | TransactionChanged
+ConsumerGroupFact = TargetComputed | MemberReconciled
+GroupFact = StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact
+Fact = GroupFact | TimerFired | TransactionChanged
 InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
 Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Fact

@@ -13,11 +13,14 @@ from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
 from .effects import Call
+from .groups.causes import Cause, Reason
 from .groups.classic import rebalance
 from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
-from .groups.classic.transitions import Cause
-from .groups.group_store import GroupStore, Reason
+from .groups.consumer import membership
+from .groups.consumer.changes import write
+from .groups.consumer.group import ConsumerGroup
+from .groups.consumer.records import group_record
 from .groups.pending_writes import OffsetsCommitted
 from .groups.records import offset_record
 from .timers import PendingMemberExpiry
@@ -25,7 +28,9 @@ from .timers import PendingMemberExpiry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .timers import PendingSyncExpiry, RebalanceTimeout, TimerKey
+    from .groups.group import Group, Member
+    from .groups.group_store import GroupStore
+    from .timers import TimerKey
 
 NO_CONNECTION = 0
 """The connection of internal calls, whose responses are dropped; clients' connections start at 1."""
@@ -34,41 +39,51 @@ OFFSETS_PER_BATCH = 1000
 """The offsets in one record batch, which then is smaller than `message.max.bytes`, however long the names are."""
 
 
-def require_not_frozen(group: ClassicGroup) -> None:
+def require_not_frozen(group: Group) -> None:
     """Raise ValueError if the group is frozen."""
     if group.is_frozen:
-        raise ValueError(f"group {group.id!r} is frozen in {group.state.value}: thaw it first")
+        raise ValueError(f"group {group.id!r} is frozen in {group.state_name}: thaw it first")
 
 
-def force_rebalance(store: GroupStore, group: ClassicGroup, reason: str) -> None:
-    """Start a join phase for the given reason."""
+def force_rebalance(store: GroupStore, group: Group, reason: str) -> None:
+    """Start a join phase for the given reason; raise the epoch of a consumer group."""
     require_not_frozen(group)
+    if isinstance(group, ConsumerGroup):
+        if not group.members:
+            raise ValueError(f"group {group.id!r} is Empty: only a group with members can be forced to rebalance")
+        return write(
+            store, group, [group_record(group.id, group.epoch + 1, group.metadata_hash)], Reason(Cause.FORCED, reason)
+        )
+    assert isinstance(group, ClassicGroup)
     if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE}:
         raise ValueError(
             f"group {group.id!r} is {group.state.value}: only a Stable or CompletingRebalance group can be forced to"
             " rebalance"
         )
-    rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
+    return rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
 
 
-def expire_session(store: GroupStore, group: ClassicGroup, member: ClassicMember) -> None:
+def expire_session(store: GroupStore, group: Group, member: Member) -> None:
     """Expire the session of a member now. Raises ValueError while it is parked: Kafka would not expire it."""
     require_not_frozen(group)
     require_unparked(group, member)
-    rebalance.expire_session(store, group, member.id)
+    if isinstance(group, ConsumerGroup):
+        membership.fire(store, group, member.session)
+    elif isinstance(group, ClassicGroup):
+        rebalance.expire_session(store, group, member.id)
 
 
-def require_unparked(group: ClassicGroup, member: ClassicMember) -> None:
+def require_unparked(group: Group, member: Member) -> None:
     """Raise ValueError if a member's session cannot expire because a request of it is parked."""
-    parked = "JoinGroup" if member.parked_join is not None else "SyncGroup" if member.parked_sync is not None else None
-    if parked is not None and not member.is_new:
+    if isinstance(member, ClassicMember) and member.is_parked and not member.is_new:
+        parked = "JoinGroup" if member.parked_join is not None else "SyncGroup"
         raise ValueError(
             f"the {parked} of member {member.id!r} of group {group.id!r} is parked: "
             "its session does not end until that is answered"
         )
 
 
-def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: Group, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     every = [
@@ -93,32 +108,34 @@ def set_offsets(store: GroupStore, group: ClassicGroup, offsets: Mapping[tuple[s
         store.append(group.id, records, write)
 
 
-def freeze(store: GroupStore, group: ClassicGroup) -> None:
-    """Freeze the group in its state; do nothing if it is frozen."""
-    if not group.is_frozen:
+def freeze(store: GroupStore, group: Group) -> None:
+    """Freeze a classic group in its state; do nothing if it is frozen."""
+    if isinstance(group, ClassicGroup) and not group.is_frozen:
         store.freeze(group)
 
 
-def thaw(store: GroupStore, group: ClassicGroup) -> None:
+def thaw(store: GroupStore, group: Group) -> None:
     """Thaw the group; a join phase in which no member is missing ends at once."""
-    if group.is_frozen:
+    if isinstance(group, ClassicGroup) and group.is_frozen:
         store.thaw(group)
         rebalance.complete_if_all_joined(store, group)
 
 
-def spare_sessions(group: ClassicGroup, members: Iterable[ClassicMember], until: int) -> None:
+def spare_sessions(group: Group, members: Iterable[Member], until: int) -> None:
     """Restart the running session timers of members at group time `until`, as their heartbeats would."""
     for member in members:
         if member.session in group.timers:
-            waits_to_join = member.is_new and member.parked_join is not None
+            waits_to_join = isinstance(member, ClassicMember) and member.is_new and member.parked_join is not None
             timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if waits_to_join else member.session_timeout_ms
             group.timers.set(member.session, until + timeout_ms)
 
 
-def extend_phases(group: ClassicGroup, phases: Iterable[RebalanceTimeout | PendingSyncExpiry], until: int) -> None:
-    """Restart join or sync phases at group time `until`."""
+def extend_phases(group: Group, phases: Iterable[TimerKey], until: int) -> None:
+    """Restart join or sync phases, or steps of members, at group time `until`."""
     for phase in phases:
-        group.timers.set(phase, until + max(group.rebalance_timeout_ms, 1))
+        member = group.members.get(getattr(phase, "member_id", ""))
+        timeout_ms = group.rebalance_timeout_ms if member is None else member.rebalance_timeout_ms
+        group.timers.set(phase, until + max(timeout_ms, 1))
 
 
 def postpone_expiries(group: ClassicGroup, ms: int, due: TimerKey) -> None:

@@ -51,6 +51,32 @@ class PendingSyncExpiry:
 
 
 @value
+class RevocationTimeout:
+    """A member of a consumer group did not give partitions up within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
+class ClassicJoinTimeout:
+    """A classic member of a consumer group did not rejoin within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
+class ClassicSyncTimeout:
+    """A classic member of a consumer group did not send SyncGroup within its rebalance timeout (KIP-848)."""
+
+    member_id: str
+
+
+@value
+class PatternResolution:
+    """The topics that match the regular expressions of a consumer group are looked up, after the request (KIP-848)."""
+
+
+@value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
 
@@ -95,6 +121,10 @@ TimerKey = (
     | InitialDelay
     | RebalanceTimeout
     | PendingSyncExpiry
+    | RevocationTimeout
+    | ClassicJoinTimeout
+    | ClassicSyncTimeout
+    | PatternResolution
     | OffsetExpiryCheck
     | FetchTimeout
 )

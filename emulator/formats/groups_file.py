@@ -59,7 +59,10 @@ from .records_file import topic_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..core.groups.records import Key
+    from koordinator.wire.messages.offsets_topic import Key as AnyKey
+
+    Key = OffsetCommitKey | GroupMetadataKey
+    """The key of a record that has a line: consumer groups (KIP-848) have none."""
 
 GROUP_FIELDS = ("group_id", "generation", "protocol_type", "protocol", "leader", "state_changed_at", "members")
 MEMBER_FIELDS = (
@@ -88,9 +91,11 @@ def to_lines(records: Iterable[CoordinatorRecord]) -> list[Line]:
     """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition."""
     last: dict[Key, OffsetCommitValue | GroupMetadataValue] = {}
     for record in records:
-        last.pop(record.key, None)
-        if record.value is not None:
-            last[record.key] = record.value
+        key, value = record.key, record.value
+        if isinstance(key, OffsetCommitKey | GroupMetadataKey):
+            last.pop(key, None)
+            if isinstance(value, OffsetCommitValue | GroupMetadataValue):
+                last[key] = value
     return [_line(key, last[key]) for key in sorted(last, key=_sort_key)]
 
 
@@ -192,7 +197,7 @@ def parse_groups(lines: Iterable[str | bytes], file: str, now: int) -> list[Coor
     Raises LineError at the first bad line.
     """
     records: list[CoordinatorRecord] = []
-    line_numbers: dict[Key, int] = {}
+    line_numbers: dict[AnyKey, int] = {}
     for number, record in json_lines.objects(lines, file, lambda data: _record(data, now)):
         before = line_numbers.setdefault(record.key, number)
         if before != number:
@@ -201,10 +206,10 @@ def parse_groups(lines: Iterable[str | bytes], file: str, now: int) -> list[Coor
     return records
 
 
-def _name(key: Key) -> str:
-    if isinstance(key, GroupMetadataKey):
-        return f"group {key.group!r}"
-    return f"the offset of group {key.group!r} in {key.topic}-{key.partition}"
+def _name(key: AnyKey) -> str:
+    if isinstance(key, OffsetCommitKey):
+        return f"the offset of group {key.group!r} in {key.topic}-{key.partition}"
+    return f"group {key.group!r}"
 
 
 def _record(data: Line, now: int) -> CoordinatorRecord:

@@ -15,6 +15,7 @@ from koordinator.wire.apis import APIS
 from ..core.effects import StateChanged
 from ..core.groups.classic.group import ClassicGroupState
 from ..trace.events import ResponseSent
+from ..trace.vocabulary import ALL_GROUP_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -85,10 +86,8 @@ def _groups(clusters: dict[str, ClusterCounters]) -> Iterable[Metric]:
     offsets = GaugeMetricFamily(f"{GROUPS}offsets", "Committed offsets.", labels=["cluster"])
     members = GaugeMetricFamily("koordinator_group_members", "Members of all groups.", labels=["cluster"])
     by_state = {
-        state: GaugeMetricFamily(
-            f"{GROUPS}groups{state.value.lower()}", f"Groups in {state.value}.", labels=["cluster"]
-        )
-        for state in ClassicGroupState
+        state: GaugeMetricFamily(f"{GROUPS}groups{state.lower()}", f"Groups in {state}.", labels=["cluster"])
+        for state in ALL_GROUP_STATES
     }
     for cluster, counters in clusters.items():
         runtime = counters.registered.cluster.runtime
@@ -97,7 +96,7 @@ def _groups(clusters: dict[str, ClusterCounters]) -> Iterable[Metric]:
         offsets.add_metric([cluster], sum(len(group.offsets) for group in groups))
         members.add_metric([cluster], sum(len(group.members) for group in groups))
         for state, family in by_state.items():
-            family.add_metric([cluster], sum(group.state is state for group in groups))
+            family.add_metric([cluster], sum(group.state_name == state for group in groups))
     return [total, offsets, members, *by_state.values()]
 
 

@@ -14,6 +14,7 @@ const BAR_LABELS = {
   joining: "joined, waiting",
   pending: "has id",
   unjoined: "must rejoin",
+  revoking: "revoking",
   syncing: "syncing",
   away: "disconnected",
   removed: "removed",

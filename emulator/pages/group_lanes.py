@@ -23,19 +23,23 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import REMOVAL_CAUSES
+from ..verify.consumer_group_checks import JOINING_EPOCH
+from ..verify.group_trace import HEARTBEAT, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..verify.rebalances import PREPARING
-from .lane import Barrier, Lane, Span
+from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (
     action_text,
     is_error,
     is_routine,
     is_test_action,
+    level_of,
     partition_names,
     partition_ranges,
     subject_of,
     summary,
     timer_text,
+    why,
 )
 
 if TYPE_CHECKING:
@@ -45,13 +49,8 @@ if TYPE_CHECKING:
 
     Row = list[Any]
 
-MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup"})
-
 UUID_OF_MEMBER = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """The end of a member id, after the client id or instance id."""
-
-NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
-"""Errors after which a client gives up its partitions."""
 
 
 class GroupLanes:
@@ -106,6 +105,8 @@ class GroupLanes:
             case "state":
                 self._state(at, line)
                 return None
+            case "reconciliation":
+                return self._reconciliation(at, line)
             case "avoided_static":
                 return self._avoided_rebalance(at, line)
             case "timer":
@@ -124,8 +125,9 @@ class GroupLanes:
             if lane is None:
                 return
             lane.connection = None
+            has_left = lane.state == "away"
             self._become(lane, at, "away" if lane.is_member else None)
-            if lane.is_member:
+            if lane.is_member and not has_left:
                 lane.actions.append((at, "stop"))
                 self.story.disconnected(at, line, lane)
             self._event(at, line, lane)
@@ -136,17 +138,7 @@ class GroupLanes:
     def _event(self, at: int, line: Line, lane: Lane | None) -> None:
         lane = lane or self.lane_of_member.get(line.get("member_id", ""))
         subject = "group" if line["kind"] == "state" else lane.name if lane is not None else subject_of(line)
-        if is_error(line):
-            level = "bad"
-        elif line["kind"] == "state":
-            level = f"state k-{line.get('state_to')}"
-        elif line["kind"] == "avoided_static":
-            level = "good"
-        elif line.get("rule_id") or is_test_action(line) or line["kind"] == "timer":
-            level = "test"
-        else:
-            level = "notice" if line.get("error") else "plain"
-        self._rows.append(["event", at, subject, summary(line), level])
+        self._rows.append(["event", at, subject, summary(line), level_of(line)])
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
@@ -226,9 +218,10 @@ class GroupLanes:
             lane.former.add(lane.member_id or "")
             lane.member_id, lane.is_member = None, False
         lane.connection = connection_of(line)
-        if line.get("api") == "LeaveGroup":
+        api, epoch = line.get("api"), line.get("generation")
+        if api == "LeaveGroup" or (api == HEARTBEAT and epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}):
             lane.actions.append((at, "leave"))
-        if line.get("api") == "JoinGroup":
+        if api == "JoinGroup" or (api == HEARTBEAT and epoch == JOINING_EPOCH):
             self._joins(lane, at, line)
         return lane
 
@@ -244,7 +237,7 @@ class GroupLanes:
         lane.actions.append((at, "join"))
         self._become(lane, at, "joining")
         # a stable group may answer without a rebalance: see _state
-        if self.state != "Stable":
+        if self.state != "Stable" and line.get("api") == "JoinGroup":
             self._revoke_eagerly(lane, at, line)
         self._fill_barrier(at, lane)
 
@@ -266,16 +259,23 @@ class GroupLanes:
                 self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
             case "SyncGroup" if error == "REBALANCE_IN_PROGRESS" and lane.state == "syncing":
                 self._become(lane, at, "unjoined")
-            case "Heartbeat" if error is None:
-                self._rows.append(["heartbeat", at, lane.index])
-                if lane.state in {None, "away"}:
-                    lane.is_member = True
-                    self._become(lane, at, "unjoined" if self.state == PREPARING else "stable")
+            case "ConsumerGroupHeartbeat" | "Heartbeat" as api:
+                self._heard(lane, at, api, is_refused=error is not None)
             case "OffsetCommit" if error is None:
                 self._mark(at, lane, "commit", "offsets committed")
         if error in NOT_MEMBER and not lane.is_member:
             self._own(lane, (), at, line)
         return lane
+
+    def _heard(self, lane: Lane, at: int, api: str, *, is_refused: bool) -> None:
+        """Take the response to a heartbeat; steps of consumer groups have lines of their own."""
+        if not is_refused:
+            self._rows.append(["heartbeat", at, lane.index])
+        if api == HEARTBEAT and lane.state == "joining":
+            self._become(lane, at, "stable" if lane.is_member else None)
+        elif api != HEARTBEAT and lane.state in {None, "away"} and not is_refused:
+            lane.is_member = True
+            self._become(lane, at, "unjoined" if self.state == PREPARING else "stable")
 
     def _joined(self, lane: Lane, at: int, line: Line, error: str | None) -> None:
         if line.get("member_id") and error not in {"FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID"}:
@@ -315,11 +315,25 @@ class GroupLanes:
                 self._replaced(lane, at, line)
         return lane
 
+    def _reconciliation(self, at: int, line: Line) -> Lane | None:
+        """Take a step of a member of a consumer group; it keeps partitions until it has given them up."""
+        lane = self._lane_of(line)
+        if lane is not None:
+            body = line["body"]
+            lane.member_id, lane.is_member = line["member_id"], True
+            if line["generation"] == STATIC_LEAVING_EPOCH:
+                self._become(lane, at, "away")
+                self.story.left_for_a_while(at, lane)
+                return lane
+            self._become(lane, at, STEP_STATES.get(line.get("change", ""), "stable"))
+            self._own(lane, [*partition_names(body["assigned"]), *partition_names(body["revoking"])], at, line)
+        return lane
+
     def _removed(self, lane: Lane, at: int, line: Line) -> None:
         is_former = line.get("member_id") in lane.former
         if is_former:
             lane.former.discard(line.get("member_id", ""))
-            self._mark(at, lane, "removed", f"the former process is removed: {_why(line)}")
+            self._mark(at, lane, "removed", f"the former process is removed: {why(line)}")
             self.story.removed(at, line, lane)
         elif lane.member_id in {None, line.get("member_id")}:
             self._leaves(lane, at, line, is_removal=line.get("cause") in REMOVAL_CAUSES)
@@ -341,7 +355,7 @@ class GroupLanes:
     def _leaves(self, lane: Lane, at: int, line: Line, *, is_removal: bool) -> None:
         lane.is_member = False
         lane.actions.append((at, line.get("cause") or ""))
-        self._mark(at, lane, "removed" if is_removal else "left", _why(line))
+        self._mark(at, lane, "removed" if is_removal else "left", why(line))
         if is_removal:
             self.story.removed(at, line, lane)
         self._become(lane, at, "removed" if is_removal else None)
@@ -433,17 +447,3 @@ class GroupLanes:
         """Revoke the partitions of an eager consumer before its join; a cooperative one keeps them."""
         if not lane.is_cooperative:
             self._own(lane, (), at, line)
-
-
-def call_of(line: Line) -> tuple[Any, ...]:
-    """Return the key of a call, equal for its request and response."""
-    return line.get("node"), line.get("conn_id"), line.get("correlation_id")
-
-
-def connection_of(line: Line) -> tuple[Any, ...]:
-    """Return the node and the number of a line's connection."""
-    return line.get("node"), line.get("conn_id")
-
-
-def _why(line: Line) -> str:
-    return line.get("reason") or line.get("cause") or ""

@@ -12,6 +12,8 @@ const LEGEND = [
   ["band", "Stable", "Stable"],
   ["band", "PreparingRebalance", "PreparingRebalance: members join"],
   ["band", "CompletingRebalance", "CompletingRebalance: waiting for the leader's assignment"],
+  ["band", "Assigning", "Assigning: the target of the epoch is not computed yet"],
+  ["band", "Reconciling", "Reconciling: members revoke and take partitions"],
   ...Object.entries(LANE_STATES).map(([state, text]) => ["lane", state, text]),
   ["partition", "none", "no owner, or two owners"],
   ["mark", "heartbeat", "heartbeat"],

@@ -6,13 +6,25 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..verify.group_trace import HEARTBEAT
 from .texts import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from .texts import Line
+
 COOPERATIVE = re.compile("cooperative|compatible|sessioned")
 """Names of protocols that keep partitions during a rebalance (KIP-429, KIP-415)."""
+
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", HEARTBEAT, "OffsetCommit", "LeaveGroup"})
+"""The APIs whose requests name their sender as a member."""
+
+NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH"})
+"""Errors after which a client gives up its partitions."""
+
+STEP_STATES = {"unrevoked_partitions": "revoking", "unreleased_partitions": "syncing"}
+"""The states of lanes by those of members of a consumer group."""
 
 
 @dataclass
@@ -26,7 +38,7 @@ class Span:
 
 @dataclass
 class Lane:
-    """A member's lane. States are joining, pending, unjoined, syncing, stable, away (disconnected) and removed."""
+    """A member's lane. States: joining, pending, unjoined, revoking, syncing, stable, away (disconnected), removed."""
 
     name: str
     index: int
@@ -96,3 +108,13 @@ class Barrier:
         elif len(self.joined) > 1:
             remark = f", {list(self.joined.values())[-1].name} last"
         return joined, joined + len(waiting), listed(waiting), remark
+
+
+def call_of(line: Line) -> tuple[Any, ...]:
+    """Return the key of a call, equal for its request and response."""
+    return line.get("node"), line.get("conn_id"), line.get("correlation_id")
+
+
+def connection_of(line: Line) -> tuple[Any, ...]:
+    """Return the node and the number of a line's connection."""
+    return line.get("node"), line.get("conn_id")

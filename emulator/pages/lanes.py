@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .group_lanes import GroupLanes, call_of
+from .group_lanes import GroupLanes
+from .lane import call_of
 from .texts import is_test_action
 from .transactions import Transactions
 

@@ -28,6 +28,9 @@ const ITEMS_MAX = 40;
 const OFFSETS_MAX = 200;
 const ASSIGNORS = ["range", "cooperative-sticky", "sticky", "roundrobin"];
 
+/** The choice of a puppet whose coordinator assigns (KIP-848). */
+const CONSUMER = "consumer";
+
 /** @param {Member} member */
 const nameOf = (member) => member.instance_id || member.client_id || member.member_id;
 
@@ -229,14 +232,17 @@ function puppetRows({ group, described, puppets }, { act, keep, search }) {
   const assignor = keep("puppet-assignor", () =>
     make(
       "select",
-      { "aria-label": "Assignor of the new puppet" },
-      ...ASSIGNORS.map((each) => make("option", { selected: each === described.protocol }, each)),
+      { "aria-label": "Assignor of the new puppet, or the consumer protocol" },
+      ...[...ASSIGNORS, CONSUMER].map((each) =>
+        make("option", { selected: each === described.protocol || each === described.type }, each),
+      ),
     ),
   );
   const isStatic = keep("puppet-static", () => make("input", { type: "checkbox" }));
   const create = async () => {
     const static_ = isStatic.checked ? { instance_id: name.value } : {};
-    if (!(await act("POST", path(name.value), { protocols: [assignor.value], ...static_ }))) return;
+    const kind = assignor.value === CONSUMER ? { group_protocol: CONSUMER } : { protocols: [assignor.value] };
+    if (!(await act("POST", path(name.value), { ...kind, ...static_ }))) return;
     await act("POST", `${path(name.value)}/join`, {});
     name.value = name.value.replace(/\d*$/, (number) => String(Number(number || 1) + 1));
   };

@@ -1,8 +1,8 @@
 """A trace in the Trace Event Format, the JSON that https://ui.perfetto.dev and chrome://tracing open.
 
 * Each group is a process. Thread 0 holds the group's state, the other threads its lanes (`lanes`), in order of
-  appearance. Process 0 holds events without a group.
-* `X` slices are states; those of one thread do not overlap.
+  appearance. Process 0 holds events without a group, with a thread for each transactional id.
+* `X` slices are states, and transactions under their outcome; those of one thread do not overlap.
 * `b`/`e` slices are requests with their responses, which may overlap; the id is `node:connection:correlation id:seq`.
 * `i` instants are expired timers, removed members, and actions of rules, holds and tests.
 * `s`/`f` flows lead from the leader's SyncGroup to the responses with its assignments.
@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .lanes import lanes_of, responses_of
+from .transactions import Transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
     from .group_lanes import GroupLanes
     from .lane import Lane, Span
     from .texts import Line
+    from .transactions import Bar
 
     Event = dict[str, Any]
 
 NO_GROUP = 0
 """The process of events without a group."""
+
+NO_BARS: Mapping[str, Sequence[Bar]] = {}
 
 GROUP_THREAD = 0
 """The thread of a group's state, and the only thread of process 0."""
@@ -51,14 +55,27 @@ def perfetto_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     header = all_lines[0] if all_lines and all_lines[0]["kind"] == "header" else {}
     events = [line for line in all_lines if line["kind"] != "header"]
     responses = responses_of(events)
-    traced = [*_metadata(NO_GROUP, f"cluster {header.get('cluster', '')}".strip(), {GROUP_THREAD: "no group"})]
-    traced += _Process(events, responses, NO_GROUP, None).events()
+    bars = _bars_of(events)
+    threads = {GROUP_THREAD: "no group", **{tid: f"transaction {name}" for tid, name in enumerate(bars, start=1)}}
+    traced = [*_metadata(NO_GROUP, f"cluster {header.get('cluster', '')}".strip(), threads)]
+    traced += _Process(events, responses, NO_GROUP, None, bars).events()
     for pid, group in enumerate(lanes_of(events).values(), start=1):
         names = {GROUP_THREAD: "group", **dict(enumerate(group.lanes, start=1))}
         traced += _metadata(pid, f"group {group.id}", names)
         traced += _Process(events, responses, pid, group).events()
     other = {name: value for name, value in header.items() if name not in {"kind", "wall_ts"}}
     return {"traceEvents": traced, "displayTimeUnit": "ms", "otherData": other}
+
+
+def _bars_of(lines: Iterable[Line]) -> dict[str, list[Bar]]:
+    """Return the transactions of a trace by transactional id."""
+    transactions = Transactions()
+    bars: dict[str, list[Bar]] = {}
+    for at, line in enumerate(lines):
+        transactions.add(at, line)
+    for bar in transactions.bars:
+        bars.setdefault(bar.id, []).append(bar)
+    return bars
 
 
 def _metadata(pid: int, process: str, threads: Mapping[int, str]) -> Iterator[Event]:
@@ -73,10 +90,18 @@ def _metadata(pid: int, process: str, threads: Mapping[int, str]) -> Iterator[Ev
 
 
 class _Process:
-    """The events of one group, or those without a group."""
+    """The events of one group, or those without a group, with the transactions."""
 
-    def __init__(self, lines: Sequence[Line], responses: Mapping[int, int], pid: int, group: GroupLanes | None) -> None:
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        responses: Mapping[int, int],
+        pid: int,
+        group: GroupLanes | None,
+        bars: Mapping[str, Sequence[Bar]] = NO_BARS,
+    ) -> None:
         self._lines, self._responses, self._pid, self._group = lines, responses, pid, group
+        self._bars = bars
         self._ts = _times(lines, None if group is None else group.id)
         lanes = [] if group is None else list(group.lanes.values())
         self._tid = {id(lane): tid for tid, lane in enumerate(lanes, start=1)}
@@ -88,6 +113,8 @@ class _Process:
             for lane in self._group.lanes.values():
                 events += self._slices(self._tid[id(lane)], lane.spans)
             events += [*self._flows(), *self._counters(self._group)]
+        for tid, bars in enumerate(self._bars.values(), start=1):
+            events += self._slices(tid, bars)
         return sorted(events, key=lambda event: event["ts"])
 
     def _event(self, phase: str, at: int, tid: int, name: str, **more: object) -> Event:
@@ -96,7 +123,7 @@ class _Process:
         place = {"ts": self._time(at), "pid": self._pid, "tid": tid}
         return {"ph": phase, **place, "name": name, **more, "args": {"seq": line["seq"], **args}}
 
-    def _slices(self, tid: int, spans: Iterable[Span]) -> Iterator[Event]:
+    def _slices(self, tid: int, spans: Iterable[Span | Bar]) -> Iterator[Event]:
         last = max(self._ts.values(), default=0)
         for span in spans:
             ended = last if span.end is None else self._time(span.end)

@@ -13,6 +13,7 @@ export const LANE_STATES = {
   joining: "joined, waiting for other members",
   pending: "received a member id, must rejoin with it",
   unjoined: "must rejoin",
+  revoking: "gives partitions up",
   syncing: "waiting for its assignment",
   stable: "member with an assignment",
   away: "member without a connection",

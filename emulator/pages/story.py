@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import CAUSES
 from ..verify.group_trace import GroupTrace
-from ..verify.rebalances import COMPLETING, PREPARING, Rebalance, rebalances
+from ..verify.rebalances import BARRIERS, PREPARING, STARTS, Rebalance, rebalances
 from .texts import count, duration, listed, partition_ranges, spaced
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ class Story:
         self._away_us[lane.index] = _us(line)
         self.add(at, "info", lane.name, " disconnected without leaving", f"The group waits for it{limit}.{unread}")
 
+    def left_for_a_while(self, at: int, lane: Lane) -> None:
+        """A static member of a consumer group left with epoch -2 (KIP-848)."""
+        unread = f" No member reads {partition_ranges(lane.owned)} meanwhile." if lane.owned else ""
+        self.add(at, "info", lane.name, " left for a while", f"The group waits for it.{unread}")
+
     def returned(self, at: int, line: Line, lane: Lane) -> None:
         """A static member returned without a rebalance (KIP-345)."""
         since_us = self._away_us.pop(lane.index, None)
@@ -142,18 +147,18 @@ class Story:
 
     def take_line(self, line: Line) -> None:
         """Keep a line that belongs to a rebalance."""
-        if line["kind"] in {"state", "member"} or line.get("api") in REBALANCE_APIS:
+        if line["kind"] in {"state", "member", "target"} or line.get("api") in REBALANCE_APIS:
             self._tail.append({**MISSING, "group_ts_us": _us(line), **line})
 
     def state_changed(self, at: int, line: Line, lane: Lane | None) -> None:
         """The group changed its state; `lane` is the member that caused it."""
         state, course = line.get("state_to", ""), self._course
-        if course is not None and course.rebalance is None and state != COMPLETING:
+        if course is not None and course.rebalance is None and state not in BARRIERS:
             course.state, course.rebalance = state, self._judged(course.start)
             self.rebalances.append((at, course.rebalance))
-            joined = [n for n, each in enumerate(self._tail) if each.get("state_to") == COMPLETING]
+            joined = [n for n, each in enumerate(self._tail) if each.get("state_to") in BARRIERS]
             self._tail = self._tail[joined[-1] :] if joined else self._tail[-1:]
-        if state != PREPARING:
+        if state not in STARTS:
             return
         if course is not None:
             self._describe(course)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),
     *("ListGroups", "ListOffsets", "OffsetFetch", "OffsetForLeaderEpoch", "Fetch", "Heartbeat", "Produce"),
+    *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
     "InitProducerId",
 }
 """APIs that clients call all the time; their successful calls say nothing about the group."""
@@ -25,6 +26,10 @@ TIMERS = {
     "InitialDelay": "initial rebalance delay ended",
     "RebalanceTimeout": "rebalance timeout expired",
     "PendingSyncExpiry": "SyncGroup timeout expired",
+    "RevocationTimeout": "{} did not revoke its partitions in time",
+    "ClassicJoinTimeout": "{} did not rejoin in time",
+    "ClassicSyncTimeout": "{} did not send SyncGroup in time",
+    "PatternResolution": "topic patterns are resolved",
     "OffsetExpiryCheck": "check for expired offsets",
 }
 """The texts of timers that fired, with a place for the member's name."""
@@ -98,6 +103,19 @@ def is_error(line: Line) -> bool:
         and bool(line.get("error"))
         and not is_expected_error(line.get("api", ""), line["error"])
     )
+
+
+def level_of(line: Line) -> str:
+    """Return the level of a line among the events of a page, which decides its colour."""
+    if is_error(line):
+        return "bad"
+    if line["kind"] == "state":
+        return f"state k-{line.get('state_to')}"
+    if line["kind"] == "avoided_static":
+        return "good"
+    if line.get("rule_id") or is_test_action(line) or line["kind"] == "timer":
+        return "test"
+    return "notice" if line.get("error") else "plain"
 
 
 def is_routine(line: Line) -> bool:
@@ -190,7 +208,6 @@ def _values(action: Line) -> str:
 def summary(line: Line) -> str:
     """Return a line of the trace in a few words."""
     get = line.get
-    why = get("reason") or get("cause") or ""
     generation = "" if get("generation") in {None, -1} else f" · generation {get('generation')}"
     match line["kind"]:
         case "request":
@@ -198,18 +215,21 @@ def summary(line: Line) -> str:
         case "response":
             return f"{line.get('api')} → {get('error') or 'OK'}{generation}{_body_text(line)}"
         case "state":
-            return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why}"
+            return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why(line)}"
         case "member":
-            return f"{get('change')} · {why}"
+            return f"{get('change')} · {why(line)}"
+        case "target":
+            return f"target{generation} · {get('body', {}).get('assignor')}"
+        case "reconciliation":
+            return f"{spaced(str(get('change')))}{generation} · {_step_text(line)}"
         case "transaction":
             partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
-            return f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why)} · {partition_ranges(partitions)}".rstrip(
-                " ·"
-            )
+            text = f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}"
+            return text.rstrip(" ·")
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
         case "avoided_static":
-            return f"no rebalance · {why}"
+            return f"no rebalance · {why(line)}"
         case "dropped":
             return f"{get('count')} older events were discarded"
         case _:
@@ -225,3 +245,15 @@ def _body_text(line: Line) -> str:
     if line["kind"] == "response" and line.get("api") == "JoinGroup" and body.get("members"):
         return f" · leader of {count(len(body['members']), 'member')}"
     return ""
+
+
+def why(line: Line) -> str:
+    """Return the reason of a line, or else its cause."""
+    return line.get("reason") or line.get("cause") or ""
+
+
+def _step_text(line: Line) -> str:
+    body = line.get("body") or {}
+    revoking = partition_ranges(partition_names(body.get("revoking")))
+    owned = partition_ranges(partition_names(body.get("assigned"))) or "no partitions"
+    return f"{owned}, gives up {revoking}" if revoking else owned

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import TRANSACTION_CAUSES
+from .lane import call_of
 from .texts import partition_ranges, summary
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ STATES = {
 """The state of a bar, by the state of its transactional id."""
 
 ABORTED_BY_OTHERS = frozenset({"timed_out", "fenced", "operator"})
+
+LEVELS = {False: "plain", True: "bad"}
+"""The level of an event, by whether it is bad."""
 
 
 @dataclass(eq=False)
@@ -61,9 +65,9 @@ class Transactions:
     """The transactions of a trace, and how much of each every group has taken."""
 
     def __init__(self) -> None:
-        self._bars: deque[Bar] = deque(maxlen=BARS_MAX)
+        self.bars: deque[Bar] = deque(maxlen=BARS_MAX)
         self._open: dict[str, Bar] = {}
-        self._offsets: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        self._commits: dict[tuple[Any, ...], Line] = {}
         self._taken: defaultdict[str, dict[Bar, int]] = defaultdict(dict)
 
     def add(self, at: int, line: Line) -> None:
@@ -72,19 +76,33 @@ class Transactions:
         name = body.get("transactional_id", "")
         if line["kind"] == "transaction":
             self._changed(at, line, name, body)
-        elif line["kind"] == "request" and line.get("api") == "TxnOffsetCommit":
-            offsets = " ".join(f"{topic}-{number}@{offset}" for topic, number, offset in body.get("offsets", ()))
-            # with transaction version 2 this request begins the transaction
-            self._offsets[name][line.get("group_id", "")] = offsets
-            if name in self._open:
-                bar = self._open[name]
-                bar.events.append(["event", at, name, summary(line), "plain"])
+        elif line.get("api") != "TxnOffsetCommit":
+            return
+        elif line["kind"] == "request":
+            self._commits[call_of(line)] = line
+        elif line["kind"] == "response" and call_of(line) in self._commits:
+            self._committed(at, line, self._commits.pop(call_of(line)))
+
+    def _committed(self, at: int, response: Line, request: Line) -> None:
+        """Add the offsets that are accepted; with transaction version 2 the request may have begun the transaction."""
+        body = request.get("body") or {}
+        name = body.get("transactional_id", "")
+        bar = self._open.get(name)
+        if bar is None:
+            return
+        refused = {(topic, number) for topic, number, _ in (response.get("body") or {}).get("refused", ())}
+        offsets = [row for row in body.get("offsets", ()) if (row[0], row[1]) not in refused]
+        if offsets:
+            text = " ".join(f"{topic}-{number}@{offset}" for topic, number, offset in offsets)
+            bar.offsets[response.get("group_id", "")] = text
+        is_refused = bool(response.get("error"))
+        bar.events.append(["event", at, name, summary(response if is_refused else request), LEVELS[is_refused]])
 
     def take(self, group: GroupLanes) -> list[list[Any]]:
         """Return the rows of the bars that concern a group and have changed since the last call for it."""
         taken, rows = self._taken[group.id], []
         topics = {topic for lane in group.lanes.values() for topic in lane.topics}
-        for bar in self._bars:
+        for bar in self.bars:
             count = taken.get(bar, 0)
             if count < len(bar.events) and (group.id in bar.offsets or topics & bar.topics):
                 rows += [bar.row(group.id), *bar.events[count:]]
@@ -97,18 +115,16 @@ class Transactions:
             return
         bar = self._open.get(name)
         if bar is None:
-            bar = self._open[name] = Bar(name, at, offsets=self._offsets.pop(name, {}))
-            self._offsets[name] = bar.offsets
-            self._bars.append(bar)
+            bar = self._open[name] = Bar(name, at)
+            self.bars.append(bar)
         bar.state = state
         if state in {"committed", "aborted"}:
             bar.end = at
             del self._open[name]
-            del self._offsets[name]
         else:
             visible = [(topic, number) for topic, number in body.get("partitions", ()) if not topic.startswith("__")]
             bar.topics = frozenset(topic for topic, _ in visible)
             bar.partitions = partition_ranges(f"{topic}-{number}" for topic, number in visible)
             bar.cause = line.get("cause", "")
-        level = "bad" if bar.cause in ABORTED_BY_OTHERS and bar.end is None else "plain"
-        bar.events.append(["event", at, name, summary(line), level])
+        is_bad = bar.cause in ABORTED_BY_OTHERS and bar.end is None
+        bar.events.append(["event", at, name, summary(line), LEVELS[is_bad]])

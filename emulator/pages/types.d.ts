@@ -191,7 +191,14 @@ export interface FaultData {
 /** The state of a group in the event stream. */
 export interface GroupData {
   group: string;
-  described: { state: string; generation: number; protocol: string | null; leader: string | null; members: Member[] };
+  described: {
+    state: string;
+    type: string;
+    generation: number;
+    protocol: string | null;
+    leader: string | null;
+    members: Member[];
+  };
   timers: Timer[];
   clock: { mode: string; now_ms: number; ahead_ms: number };
   offsets: { topic: string; partition: number; offset: number }[];

@@ -127,6 +127,10 @@ class Server:
             await trio.to_thread.run_sync(log_writer.write_queued)
             for write, failure in log_writer.results():
                 self.perform(self._broker.appended(self.now(), write, failure))
+            for connection in self._connections.values():
+                # a Produce without acknowledgement ends without output, and may have muted its connection
+                if not connection.watched:
+                    self._watch(connection)
 
     async def settle(self) -> None:
         """Return once all log writes have ended that anything waits for now, or `serve` has; block no connection."""

@@ -32,6 +32,10 @@ POLL_INTERVAL_S = 0.0005
 """While clients are queued, others are looked for at this interval."""
 
 
+CHARGED_MAX_S = 0.002
+"""The most that a turn is charged: a member that completes a large rebalance must not wait for its next heartbeat."""
+
+
 class Turns:
     """The watched connections, and a queue of the ready ones."""
 
@@ -39,7 +43,7 @@ class Turns:
         self._poll = SocketWaits() if EPOLL is None else EPOLL()
         self._by_fd: dict[int, SocketConnection] = {}
         self._queue: list[tuple[float, int, SocketConnection]] = []
-        self._virtual_s = 0.0
+        self._virtual_s = self._latest_s = 0.0
 
     def watch(self, connection: SocketConnection, events: int) -> None:
         """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
@@ -71,12 +75,15 @@ class Turns:
                 self._queue_ready()
                 poll_at = began + POLL_INTERVAL_S
             if not self._queue:
+                # no debt lasts longer than the load
+                self._virtual_s = self._latest_s
                 return
             self._virtual_s, _, connection = heappop(self._queue)
             connection.is_queued = False
             yield connection
             now = trio.current_time()
-            connection.virtual_s = self._virtual_s + now - began
+            connection.virtual_s = self._virtual_s + min(now - began, CHARGED_MAX_S)
+            self._latest_s = max(self._latest_s, connection.virtual_s)
             began = now
 
     def _queue_ready(self) -> None:

@@ -12,6 +12,8 @@ import crc32c
 
 from ..core.data.metadata_changes import (
     Change,
+    FeatureLevelChanged,
+    GroupConfigured,
     PartitionLed,
     ProducerIdsReserved,
     RecordsDeleted,
@@ -32,6 +34,8 @@ KINDS: dict[str, type[Change]] = {
     "topic_deleted": TopicDeleted,
     "records_deleted": RecordsDeleted,
     "producer_ids_reserved": ProducerIdsReserved,
+    "feature_level_changed": FeatureLevelChanged,
+    "group_configured": GroupConfigured,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -95,16 +99,24 @@ class JournaledTopic:
 
 
 class TopicTable:
-    """The topics that result from the changes applied so far."""
+    """The topics, and the configs of groups, that result from the changes applied so far."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
+        self.feature_levels: dict[str, int] = {}
+        self.group_configs: dict[str, dict[str, str]] = {}
 
     def apply(self, change: Change) -> None:
         """Apply a change; DamagedJournal if it names an unknown topic."""
         if isinstance(change, ProducerIdsReserved):
             self.producer_ids_end = change.end
+            return
+        if isinstance(change, FeatureLevelChanged):
+            self.feature_levels[change.name] = change.level
+            return
+        if isinstance(change, GroupConfigured):
+            self.group_configs[change.group_id] = dict(change.configs)
             return
         if isinstance(change, TopicCreated):
             topic = JournaledTopic(change.topic_id, change.name, list(change.replicas), dict(change.configs))
@@ -130,6 +142,9 @@ class TopicTable:
         """Yield a minimal list of changes that leads to this table."""
         if self.producer_ids_end:
             yield ProducerIdsReserved(self.producer_ids_end)
+        yield from (FeatureLevelChanged(name, level) for name, level in self.feature_levels.items())
+        for group_id, configs in self.group_configs.items():
+            yield GroupConfigured(group_id, configs)
         for topic in self.by_id.values():
             yield TopicCreated(topic.topic_id, topic.name, tuple(topic.replicas), topic.configs)
             for partition, epoch in topic.epochs.items():

@@ -31,6 +31,11 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
             topic.logs.append(_restore_log(data_dir, stored, partition))
         cluster.restore_topic(topic, stored.epochs)
     cluster.producer_ids.resume(data_dir.topics.producer_ids_end)
+    for name, level in data_dir.topics.feature_levels.items():
+        # the release may be another one
+        if level in cluster.features.supported.get(name, ()):
+            cluster.features.set_level(name, level)
+    cluster.group_configs.update(data_dir.topics.group_configs)
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

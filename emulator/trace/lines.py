@@ -10,11 +10,13 @@ from koordinator.wire.errors import Error
 
 from ..core.effects import (
     MemberChanged,
+    MemberReconciled,
     OffsetsExpired,
     PendingOffsetsDecided,
     RebalanceAvoided,
     StateChanged,
     Superseded,
+    TargetComputed,
     TimerFired,
     TransactionChanged,
 )
@@ -35,6 +37,8 @@ from .events import (
 from .messages import Line, assigned, body_of, client_reason, join_columns, sender_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..core.effects import Call
     from .events import TraceEvent
 
@@ -158,6 +162,23 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 "reason": event.reason,
                 "body": {"assignment": assigned(event.assignment)} if event.assignment else None,
             }
+        case TargetComputed():
+            return {
+                "kind": "target",
+                **_group_columns(event.group_id, event.group_now),
+                "generation": event.epoch,
+                "body": {"assignor": event.assignor, "assignments": _nested(event.target)},
+            }
+        case MemberReconciled():
+            return {
+                "kind": "reconciliation",
+                "change": event.state,
+                **_group_columns(event.group_id, event.group_now),
+                "generation": event.epoch,
+                "member_id": event.member_id,
+                "instance_id": event.instance_id,
+                "body": {"assigned": _listed(event.assigned), "revoking": _listed(event.revoking)},
+            }
         case RebalanceAvoided():
             return {
                 "kind": "avoided_static",
@@ -216,6 +237,14 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
             }
         case _:
             assert_never(event)
+
+
+def _listed(partitions: Mapping[str, tuple[int, ...]]) -> dict[str, list[int]]:
+    return {topic: list(numbers) for topic, numbers in partitions.items()}
+
+
+def _nested(target: Mapping[str, Mapping[str, tuple[int, ...]]]) -> dict[str, dict[str, list[int]]]:
+    return {member_id: _listed(partitions) for member_id, partitions in target.items()}
 
 
 # -- shared columns ------------------------------------------------------------------------------------------

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from koordinator.wire.messages.connect_protocol import CONNECT, read_worker_assignment
+from koordinator.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
 from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.fetch import FetchRequest
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
 
 Line = dict[str, object]
 
@@ -47,6 +52,8 @@ WITH_BODY = frozenset(
         TxnOffsetCommitRequest,
         TxnOffsetCommitResponse,
         WriteTxnMarkersRequest,
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
     }
 )
 """The messages whose lines have a body."""
@@ -114,10 +121,13 @@ def error_of(response: Message) -> int:
 def sender_columns(request: Message) -> Line:
     """Return the member, instance and generation that a request names."""
     member_id = getattr(request, "member_id", None)
-    instance_id = getattr(request, "group_instance_id", None)
+    instance_id = getattr(request, "group_instance_id", getattr(request, "instance_id", None))
     if isinstance(request, LeaveGroupRequest) and len(request.members) == 1:
         member_id, instance_id = request.members[0].member_id, request.members[0].group_instance_id
-    generation = getattr(request, "generation_id", getattr(request, "generation_id_or_member_epoch", None))
+    epochs = (
+        getattr(request, name, None) for name in ("generation_id", "generation_id_or_member_epoch", "member_epoch")
+    )
+    generation = next((epoch for epoch in epochs if epoch is not None), None)
     return {
         "member_id": member_id or None,
         "instance_id": instance_id,
@@ -126,7 +136,9 @@ def sender_columns(request: Message) -> Line:
 
 
 def join_columns(response: Message) -> Line:
-    """Return the member id and generation that a JoinGroup response assigns."""
+    """Return the member id and generation that a JoinGroup response assigns, or a heartbeat of a consumer group."""
+    if isinstance(response, ConsumerGroupHeartbeatResponse) and not response.error_code:
+        return {"member_id": response.member_id, "generation": response.member_epoch}
     if not isinstance(response, JoinGroupResponse):
         return {}
     columns: Line = {"member_id": response.member_id} if response.member_id else {}
@@ -155,7 +167,7 @@ def body_of(message: Message, size: int) -> Line | None:
 
 @singledispatch
 def _body(message: object) -> Line | None:
-    """Return the body of a message; only joins, syncs, leaves, commits and lookups have one."""
+    """Return the body of a message; heartbeats of classic groups have none."""
     del message
     return None
 
@@ -187,6 +199,28 @@ def _(response: JoinGroupResponse) -> Line | None:
         "members": [member.member_id for member in response.members],
         "skip_assignment": response.skip_assignment or None,
     }
+
+
+@_body.register
+def _(request: ConsumerGroupHeartbeatRequest) -> Line | None:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    body = {
+        "rebalance_timeout_ms": None if request.rebalance_timeout_ms < 0 else request.rebalance_timeout_ms,
+        "topics": None if names is None else list(names),
+        "pattern": request.subscribed_topic_regex,
+        "assignor": request.server_assignor,
+        "owned": None if owned is None else _by_id(owned),
+    }
+    return {name: value for name, value in body.items() if value is not None} or None
+
+
+@_body.register
+def _(response: ConsumerGroupHeartbeatResponse) -> Line | None:
+    if response.error_code:
+        return {"message": response.error_message} if response.error_message else None
+    body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
+    given = response.assignment
+    return body if given is None else {**body, "assignment": _by_id(given.topic_partitions)}
 
 
 @_body.register
@@ -279,6 +313,10 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return {row.topic: list(row.partitions) for row in read_assignment(assignment).assigned_partitions}
     except Malformed:
         return None
+
+
+def _by_id(partitions: Iterable[TopicPartitions]) -> dict[str, list[int]]:
+    return {str(row.topic_id): list(row.partitions) for row in partitions}
 
 
 def _producer(request: EndTxnRequest | TxnOffsetCommitRequest) -> Line:

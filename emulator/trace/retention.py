@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeVar
 
+from koordinator.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -22,6 +26,7 @@ from .events import RequestReceived, ResponseSent
 from .messages import BODY_BYTES_MAX, WITH_BODY
 
 if TYPE_CHECKING:
+    from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
     from koordinator.wire.schema import Message
 
     from .events import TraceEvent
@@ -107,5 +112,13 @@ def _elements(message: Message) -> int:
             return len(message.members)
         case OffsetCommitRequest() | OffsetCommitResponse() | TxnOffsetCommitRequest() | TxnOffsetCommitResponse():
             return sum(1 + len(topic.partitions) for topic in message.topics)
+        case ConsumerGroupHeartbeatRequest():
+            return len(message.subscribed_topic_names or ()) + sum(map(_rows, message.topic_partitions or ()))
+        case ConsumerGroupHeartbeatResponse():
+            return 0 if message.assignment is None else sum(map(_rows, message.assignment.topic_partitions))
         case _:
             return 0
+
+
+def _rows(topic: TopicPartitions) -> int:
+    return 1 + len(topic.partitions)

@@ -13,6 +13,11 @@
 * A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,
   producer id, first offset). A response to a transactional Produce has the producer and `body.appended`: topic,
   partition, offset of the batch.
+* A ConsumerGroupHeartbeat has the fields that it does not leave unchanged, with partitions by topic id (`body.owned`);
+  the `generation` of its response is the epoch of the member from then on (`body.assignment`, if there is a new one).
+* `target`: `generation` is the epoch of the target, `body` has the assignor and the assignments by member id.
+  `reconciliation`: `change` is the state of the member after its step, `generation` its epoch; `body` has its assigned
+  partitions, and those that it has to give up first (`revoking`).
 * `transaction`, and `offsets` with a cause `transaction_…`: `body` has the producer and its partitions or offsets.
 * `state`, `member`: `cause` is the kind, `reason` Kafka's own words. A loaded member has its assignment as its body.
 * `clock`: `cause` is the operation, or `auto`; `body` has `from_ms` and `to_ms`. The events between them follow.

@@ -15,6 +15,8 @@ KINDS = {
     "response": "a response was sent",
     "state": "a group changed its state",
     "member": "a member was added, loaded, removed or replaced, or was given an id to rejoin with",
+    "target": "a consumer group computed the target assignment of an epoch (KIP-848)",
+    "reconciliation": "a member of a consumer group took a step towards its target (KIP-848)",
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted, or a marker decided those of a transaction",
@@ -43,6 +45,12 @@ TEST_ACTION_KINDS = ("rule", "hold", "clock", "puppet", "node", "leader", "verb"
 GROUP_STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 """The states of a classic group, as DescribeGroups spells them."""
 
+CONSUMER_GROUP_STATES = ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
+"""The states of a consumer group, as ConsumerGroupDescribe spells them (KIP-848)."""
+
+ALL_GROUP_STATES = tuple(dict.fromkeys((*GROUP_STATES, *CONSUMER_GROUP_STATES)))
+"""The states of groups of every kind."""
+
 REBALANCE_CAUSES = {
     "member_join": "a new member joins",
     "member_rejoin": "a member joins again during a rebalance",
@@ -52,6 +60,8 @@ REBALANCE_CAUSES = {
     "session_expired": "a member sent no heartbeat within its session timeout",
     "join_timeout": "a member did not rejoin within the rebalance timeout",
     "pending_expired": "a new member did not return with its id within its session timeout",
+    "topic_change": "a subscribed topic was created, deleted or extended (KIP-848)",
+    "revocation_timeout": "a member did not give partitions up within its rebalance timeout (KIP-848)",
     "sync_timeout": "a member did not send SyncGroup within the rebalance timeout",
     "protocol_change": "a static member's return changes the selected protocol",
     "over_capacity": "a loaded group has more members than group.max.size",
@@ -64,6 +74,7 @@ REBALANCE_CAUSES = {
 OTHER_CAUSES = {
     "joined": "the join barrier completed",
     "assigned": "the leader's assignment was written",
+    "reconciled": "every member of the consumer group has its target (KIP-848)",
     "emptied": "the last member left",
     "loaded": "the coordinator loaded the group",
     "unloaded": "the coordinator moved to another broker",
@@ -97,7 +108,7 @@ TRANSACTION_CAUSES = {
 CAUSES = {**OTHER_CAUSES, **REBALANCE_CAUSES}
 """Every cause, with its meaning."""
 
-REMOVAL_CAUSES = ("session_expired", "join_timeout", "sync_timeout", "fenced", "over_capacity")
+REMOVAL_CAUSES = ("session_expired", "join_timeout", "sync_timeout", "revocation_timeout", "fenced", "over_capacity")
 """The causes for which the coordinator removes a member that did not leave."""
 
 SUB_CAUSES = (
@@ -134,6 +145,8 @@ CHECKS = {
     "C08": "REBALANCE_IN_PROGRESS is answered by a JoinGroup within the rebalance timeout",
     "C09": "fatal errors are not asked for again and again without a pause",
     "C10": "what was consumed is committed before it is revoked, if the member commits automatically",
+    "C11": "consumer group: an error is followed by everything again, a lost membership by a join",
+    "C12": "consumer group: a heartbeat has the epoch of the latest response",
 }
 """The client checks, with their titles."""
 
@@ -157,6 +170,7 @@ def vocabulary_json() -> str:
         "metadata_kinds": METADATA_KINDS,
         "test_action_kinds": TEST_ACTION_KINDS,
         "group_states": GROUP_STATES,
+        "consumer_group_states": CONSUMER_GROUP_STATES,
         "rebalance_causes": REBALANCE_CAUSES,
         "other_causes": OTHER_CAUSES,
         "transaction_causes": TRANSACTION_CAUSES,

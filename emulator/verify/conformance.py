@@ -1,4 +1,4 @@
-"""The checks: C01 to C10, whether the members of a group follow Kafka's client protocol, and S01 to S10 of its server.
+"""The checks: C01 to C12, whether the members of a group follow Kafka's client protocol, and S01 to S12 of its server.
 
 Each client check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive:
 whether a closed client crashed or never leaves, and whether a client commits automatically.
@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..trace.vocabulary import CHECKS
-from . import commit_checks, join_checks, member_checks, ownership_checks, server_checks, transaction_checks
+from . import (
+    commit_checks,
+    consumer_group_checks,
+    join_checks,
+    member_checks,
+    ownership_checks,
+    server_checks,
+    transaction_checks,
+)
 from .names import require_known
 from .observations import FAIL, INCONCLUSIVE, PASS, Observations
 
@@ -74,6 +82,8 @@ def client_checks(
         "C08": lambda: join_checks.rejoins(trace),
         "C09": lambda: join_checks.no_tight_loop(trace),
         "C10": lambda: commit_checks.committed_before_revoke(trace, auto_commit=auto_commit),
+        "C11": lambda: consumer_group_checks.everything_after_error(trace),
+        "C12": lambda: consumer_group_checks.latest_epoch(trace),
     }
 
 
@@ -105,6 +115,14 @@ SERVER_CHECKS: dict[str, tuple[str, Callable[[GroupTrace], Observations]]] = {
     "S10": (
         "each request gets exactly one response, in the order of its connection",
         server_checks.one_response_in_order,
+    ),
+    "S11": (
+        "consumer group: a partition has one member at a time, the next one only after its release",
+        consumer_group_checks.released_first,
+    ),
+    "S12": (
+        "consumer group: targets have rising epochs, and the epoch of a member never goes back",
+        consumer_group_checks.epochs_rise,
     ),
 }
 """The coordinator checks by number: title and function."""

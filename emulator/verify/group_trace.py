@@ -24,7 +24,16 @@ Line = dict[str, Any]
 OK = "NONE"
 """The error name of a successful response."""
 
+HEARTBEAT = "ConsumerGroupHeartbeat"
+"""The only request of the members of a consumer group, besides those for offsets (KIP-848)."""
+
+LEAVING_EPOCH, STATIC_LEAVING_EPOCH = -1, -2
+"""The epochs of a heartbeat that leaves, for good or for a while."""
+
 _UUID = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", HEARTBEAT)
+"""The APIs of a member whose requests have its latest client id."""
 
 _REPLACED = re.compile(r"(?:was replaced by|assigning new member id) ([^\s,]+)")
 """Texts of the emulator and of Kafka before 3.0 for a replaced static member; they name the new member id."""
@@ -91,6 +100,20 @@ class Exchange:
             return None
         generation = self.response.get("generation")
         return None if generation is None else int(generation)
+
+    @property
+    def member_epoch(self) -> int | None:
+        """The epoch of the member in a successful response of ConsumerGroupHeartbeat."""
+        if self.api != HEARTBEAT or self.error != OK or self.response is None:
+            return None
+        return int(self.response["generation"])
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the request leaves the group."""
+        return self.api == "LeaveGroup" or (
+            self.api == HEARTBEAT and self.generation in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+        )
 
     @property
     def error(self) -> str | None:
@@ -186,6 +209,11 @@ class GroupTrace:
         return [line for line in self.group_lines if line["kind"] == "state"]
 
     @lazy
+    def targets(self) -> list[Line]:
+        """The targets of a consumer group."""
+        return [line for line in self.group_lines if line["kind"] == "target"]
+
+    @lazy
     def member_changes(self) -> dict[str, list[Line]]:
         """The lines in which each member was added, removed, replaced, or given an id."""
         changes: dict[str, list[Line]] = defaultdict(list)
@@ -193,6 +221,22 @@ class GroupTrace:
             if line["kind"] == "member" and line.get("member_id"):
                 changes[line["member_id"]].append(line)
         return dict(changes)
+
+    @lazy
+    def _protocols(self) -> list[tuple[int, bool]]:
+        """The lines that show the kind of the group, each with whether it is a consumer group."""
+        marks = []
+        for line in self.group_lines:
+            if line["kind"] in ("target", "reconciliation") or line.get("state_to") in ("Assigning", "Reconciling"):
+                marks.append((int(line["seq"]), True))
+            elif line.get("state_to") in ("PreparingRebalance", "CompletingRebalance"):
+                marks.append((int(line["seq"]), False))
+        return marks
+
+    def is_consumer_at(self, seq: int) -> bool:
+        """Return whether the group is a consumer group (KIP-848) at a line; states like Stable do not show it."""
+        at = bisect_right(self._protocols, seq, key=lambda mark: mark[0])
+        return bool(self._protocols) and self._protocols[max(at - 1, 0)][1]
 
     @lazy
     def joins(self) -> dict[int, list[Exchange]]:
@@ -235,7 +279,7 @@ class GroupTrace:
         """The client id of each member id."""
         members = [exchange for exchange in self.exchanges if exchange.member_id]
         return {each.member_id: each.client_id for each in members if each.api == "JoinGroup"} | {
-            each.member_id: each.client_id for each in members if each.api in ("SyncGroup", "Heartbeat", "OffsetCommit")
+            each.member_id: each.client_id for each in members if each.api in LATER_APIS
         }
 
     def label(self, member_id: str) -> str:

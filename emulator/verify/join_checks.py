@@ -24,7 +24,14 @@ librdkafka looks it up at most twice a second, and sends heartbeats until then.
 LOOP_REQUESTS, LOOP_MS = 15, 1000
 """This many equal errors within this time are a loop without backoff: `retry.backoff.ms` of clients is 100."""
 
-FATAL = ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "INCONSISTENT_GROUP_PROTOCOL")
+FATAL = (
+    "FENCED_INSTANCE_ID",
+    "GROUP_MAX_SIZE_REACHED",
+    "INCONSISTENT_GROUP_PROTOCOL",
+    "UNRELEASED_INSTANCE_ID",
+    "UNSUPPORTED_ASSIGNOR",
+    "INVALID_REGULAR_EXPRESSION",
+)
 """Errors that a retry does not resolve."""
 
 
@@ -119,7 +126,7 @@ def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
             observations.add_pass(exchange, lookup)
         elif retry is not None:
             observations.add_failure(f"{exchange}, and retried without a FindCoordinator: {retry}", exchange, retry)
-        elif exchange.connection in trace.closed or exchange.api == "LeaveGroup":
+        elif exchange.connection in trace.closed or exchange.leaves:
             continue
         else:
             observations.add_unclear(f"{exchange}, and has not looked up the coordinator yet", exchange)

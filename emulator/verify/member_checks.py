@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import OK, at_least_ms, between_ms
+from .group_trace import HEARTBEAT, OK, STATIC_LEAVING_EPOCH, at_least_ms, between_ms
 from .observations import Observations
 
 if TYPE_CHECKING:
@@ -17,11 +17,15 @@ MEMBER_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit")
 STORM_HEARTBEATS, STORM_MS = 50, 1000
 """More heartbeats of one member within this time are a storm; the shortest interval in use is about 100 ms."""
 
+SLACK_MS = 1000
+"""Tolerated delay of a heartbeat beyond the interval that the coordinator gives to a member of a consumer group."""
+
 
 def heartbeats(trace: GroupTrace) -> Observations:
     """Find late heartbeats, storms of heartbeats, and requests with generation -1 after a SyncGroup (C04).
 
-    A member owes heartbeats from its SyncGroup until it rejoins, leaves, or its connection closes.
+    A member owes a heartbeat in half a session, from its SyncGroup until it rejoins, leaves, or its connection closes.
+    A member of a consumer group owes one in each interval of its latest response.
     """
     observations = Observations()
     monitors = {member_id: _HeartbeatMonitor(trace, observations, member_id) for member_id in trace.by_member}
@@ -40,7 +44,7 @@ def heartbeats(trace: GroupTrace) -> Observations:
         elif line["kind"] == "conn" and line["change"] == "closed":
             for member_id in users.get((line.get("node"), line.get("conn_id")), set()) & monitors.keys():
                 monitors[member_id].pause()
-        elif line["kind"] == "member" and line.get("member_id") in monitors:
+        elif line["kind"] == "member" and line.get("change") != "added" and line.get("member_id") in monitors:
             monitors[line["member_id"]].end(line)
     if trace.end is not None:
         for monitor in monitors.values():
@@ -53,7 +57,8 @@ class _HeartbeatMonitor:
 
     def __init__(self, trace: GroupTrace, observations: Observations, member_id: str) -> None:
         self._trace, self._observations, self._member_id = trace, observations, member_id
-        self._session_ms = 0
+        self._limit_ms = 0.0
+        self._limit = ""
         self._has_synced = False
         self._last_response: Line | None = None
         self._connection: tuple[int | None, int | None] = (None, None)
@@ -72,14 +77,14 @@ class _HeartbeatMonitor:
         """Check a request of the member."""
         match exchange.api:
             case "JoinGroup":
-                self._session_ms = exchange.request_body.get("session_timeout_ms", self._session_ms)
+                self._set_session(exchange.request_body.get("session_timeout_ms"))
                 self.end(exchange.request)
                 return
-            case "LeaveGroup":
+            case _ if exchange.leaves:
                 self.pause()
                 return
-            case "Heartbeat":
-                if exchange.count > 1 and self._last_response is not None and self._session_ms:
+            case "Heartbeat" | "ConsumerGroupHeartbeat":
+                if exchange.count > 1 and self._last_response is not None and self._limit_ms:
                     self._observations.add_pass(exchange, n=exchange.count)
                 else:
                     self._check_interval(exchange.request, exchange)
@@ -88,27 +93,35 @@ class _HeartbeatMonitor:
             self._observations.add_failure(
                 f"{exchange}{self._trace.software(self._member_id)}: generation -1 after a SyncGroup", exchange
             )
-        if exchange.api in ("Heartbeat", "SyncGroup"):
+        if exchange.api == HEARTBEAT:
+            self._set_interval(exchange.response_body.get("heartbeat_interval_ms"))
+        if exchange.api in ("Heartbeat", "SyncGroup", HEARTBEAT):
             # no heartbeat is due before the response, or after an error
             self._last_response = exchange.response if exchange.error == OK else None
             self._connection = exchange.connection
             self._has_synced |= exchange.api == "SyncGroup" and exchange.error == OK
 
+    def _set_session(self, session_ms: int | None) -> None:
+        if session_ms is not None:
+            self._limit_ms, self._limit = session_ms / 2, f"its session timeout is {session_ms / 1000:g} s"
+
+    def _set_interval(self, interval_ms: int | None) -> None:
+        if interval_ms:
+            self._limit_ms = interval_ms + SLACK_MS
+            self._limit = f"its heartbeat interval is {interval_ms / 1000:g} s"
+
     def _check_interval(self, line: Line, heartbeat: Exchange | None = None) -> None:
         start = self._last_response
-        if start is None or not self._session_ms:
+        if start is None or not self._limit_ms:
             return
         elapsed_ms = between_ms(start, line)
-        if elapsed_ms >= self._session_ms / 2:
+        if elapsed_ms >= self._limit_ms:
             elapsed_ms -= self._trace.blocked_ms(self._connection, start, line)
-        if elapsed_ms >= self._session_ms / 2:
-            name, session = (
-                self._trace.describe(self._member_id),
-                f"its session timeout is {self._session_ms / 1000:g} s",
-            )
-            text = f"{name} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; {session}"
+        if elapsed_ms >= self._limit_ms:
+            name = self._trace.describe(self._member_id)
+            text = f"{name} sent no heartbeat for {elapsed_ms / 1000:.3g} s after #{start['seq']}; {self._limit}"
             lagged_ms = self._trace.lagged_ms(start, line)
-            if elapsed_ms - lagged_ms < self._session_ms / 2:
+            if elapsed_ms - lagged_ms < self._limit_ms:
                 text += f"; the emulator itself was {lagged_ms / 1000:.3g} s late, on a busy machine"
                 self._observations.add_unclear(text, start, line, of=self._member_id)
             else:
@@ -140,13 +153,13 @@ def leaving(trace: GroupTrace) -> Observations:
         if any((line.get("cause"), line.get("change")) == ("member_leave", "removed") for line in changes)
     }
     for member_id, exchanges in trace.by_member.items():
-        own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat")}
-        leave = next((each for each in exchanges if each.api == "LeaveGroup" and each.connection in own), None)
+        own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat", HEARTBEAT)}
+        leave = next((each for each in exchanges if each.leaves and each.connection in own), None)
         is_static = member_id in trace.instances
         name = trace.describe(member_id)
         # of the connection in use last: the member may have closed others before
         closed = trace.closed.get(exchanges[-1].connection)
-        if leave is not None and is_static:
+        if leave is not None and is_static and leave.generation != STATIC_LEAVING_EPOCH:
             observations.add_failure(f"{name} is a static member and has sent {leave}", leave)
         elif leave is not None:
             observations.add_pass(leave)
@@ -168,6 +181,7 @@ def leaving(trace: GroupTrace) -> Observations:
 def _was_member(trace: GroupTrace, member_id: str, at: Line) -> bool:
     changes = [line["change"] for line in trace.member_changes.get(member_id, ()) if line["seq"] < at["seq"]]
     joined = any(
-        exchange.joined_generation is not None and exchange.seq < at["seq"] for exchange in trace.by_member[member_id]
+        (exchange.joined_generation is not None or exchange.member_epoch is not None) and exchange.seq < at["seq"]
+        for exchange in trace.by_member[member_id]
     )
     return joined and (not changes or changes[-1] not in ("removed", "replaced"))

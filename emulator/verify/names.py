@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..config.suggest import LISTED_MAX, did_you_mean
-from ..trace.vocabulary import GROUP_STATES
+from ..trace.vocabulary import ALL_GROUP_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +19,7 @@ GROUP_APIS = (
     "OffsetCommit",
     "OffsetFetch",
     "OffsetDelete",
+    "ConsumerGroupHeartbeat",
 )
 """The APIs whose requests name one group; the trace files their lines under that group."""
 
@@ -35,4 +36,4 @@ def require_known(noun: str, name: str, known: Iterable[str]) -> str:
 
 def require_state(name: str) -> str:
     """Return a group state as DescribeGroups spells it; raise ValueError for any other."""
-    return require_known("the state of a group", name, GROUP_STATES)
+    return require_known("the state of a group", name, ALL_GROUP_STATES)

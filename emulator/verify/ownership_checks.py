@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .consumer_group_checks import owned_as_assigned
 from .group_trace import OK
 from .observations import Observations
 from .ownership import owners_by_partition, ownership_errors
@@ -23,7 +24,7 @@ def revoked_first(trace: GroupTrace) -> Observations:
     """Find owned partitions that a cooperative leader gave to another member without a generation between (C06).
 
     KIP-429: a partition that a member still owns when it joins stays with it, or has no owner until the next
-    generation.
+    generation. A member of a consumer group reports only partitions that it was assigned, and has not given up.
     """
     observations = Observations()
     assigned: dict[str, set[Partition]] = {}
@@ -42,6 +43,7 @@ def revoked_first(trace: GroupTrace) -> Observations:
     for zombie in zombies(trace):
         if zombie.kind == NOT_THE_OWNER and zombie.was_accepted and zombie.exchange.generation in cooperative:
             observations.add_failure(f"{zombie}{trace.software(zombie.exchange.member_id)}", zombie.exchange)
+    owned_as_assigned(trace, observations)
     return observations
 
 

@@ -1,4 +1,4 @@
-"""The rebalances of a group: from the state PreparingRebalance to the state that ends it."""
+"""The rebalances of a group: from the state PreparingRebalance, or Assigning, to the state that ends it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
+STARTS, BARRIERS = {PREPARING, "Assigning"}, {COMPLETING, "Reconciling"}
+"""The states that begin a rebalance, and those after its join barrier, or after the target of a consumer group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Rebalance:
 
     `cause` is one of `REBALANCE_CAUSES`, `sub_cause` the kind of the client's own reason (KIP-800). Durations are
     milliseconds on the group's clock: `join_ms` lasts from the start to the end of the join barrier, `sync_ms` from
-    there to the assignment. `straggler` is the last member to join, and `straggler_wait_ms` the time that the others
+    there to the assignment. A consumer group has targets in place of join barriers, and ends when all members have
+    theirs (KIP-848). `straggler` is the last member to join, and `straggler_wait_ms` the time that the others
     waited for it; if members missed the barrier (`timed_out`), it is the first of those. `outcome` is completed,
     emptied, superseded (the next rebalance began before the assignment), gone (the coordinator moved) or open.
     """
@@ -87,7 +90,7 @@ def rounds(trace: GroupTrace) -> list[Round]:
     late: list[Line] = []
     for line in [*trace.group_lines, None]:
         is_state = line is not None and line["kind"] == "state"
-        starts = line is not None and is_state and line["state_to"] == PREPARING
+        starts = line is not None and is_state and line["state_to"] in STARTS
         if start is not None and (starts or line is None):
             outcome, end = ("superseded", line) if end is None and line is not None else (outcome, end)
             barrier = join or (end if outcome == "emptied" else None)
@@ -100,7 +103,7 @@ def rounds(trace: GroupTrace) -> list[Round]:
             start, join, end, outcome, late = line, None, None, "open", []
         elif line["kind"] == "member" and line.get("cause") == "join_timeout" and line.get("member_id"):
             late.append(line)
-        elif is_state and end is None and line["state_to"] == COMPLETING:
+        elif is_state and end is None and line["state_to"] in BARRIERS:
             join = line
         elif is_state and end is None and line["state_to"] in OUTCOMES:
             end, outcome = line, OUTCOMES[line["state_to"]]
@@ -127,7 +130,9 @@ def rebalance_of(trace: GroupTrace, lines: Round, joined: list[list[Exchange]]) 
         trigger=trace.label(trigger) if trigger else None,
         generation_before=int(start["generation"]),
         generation=lines.generation,
-        members=tuple(dict.fromkeys(trace.label(member_id) for member_id in member_ids(joined))),
+        members=tuple(
+            dict.fromkeys(trace.label(member_id) for member_id in member_ids(joined) or target_of(trace, lines))
+        ),
         straggler=late,
         straggler_wait_ms=None if wait_us is None else wait_us / 1000,
         timed_out=timed_out,
@@ -160,6 +165,11 @@ def member_ids(joined: list[list[Exchange]]) -> list[str]:
     by_seq = sorted((exchange for exchanges in joined for exchange in exchanges), key=lambda each: each.seq)
     lists = (exchange.response_body.get("members") for exchange in by_seq)
     return next(filter(None, lists), list(dict.fromkeys(exchange.member_id for exchange in by_seq)))
+
+
+def target_of(trace: GroupTrace, lines: Round) -> dict[str, dict[str, list[int]]]:
+    """Return the target of a rebalance of a consumer group, by member id; empty for a classic group."""
+    return next((line["body"]["assignments"] for line in trace.targets if line["generation"] == lines.generation), {})
 
 
 def straggler(

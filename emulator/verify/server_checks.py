@@ -130,7 +130,10 @@ def errors_in_kafkas_order(trace: GroupTrace) -> Observations:
 
 @dataclass(frozen=True, slots=True)
 class _Reign:
-    """The time of a generation, from an event to another; -1 while the group was dead or unloaded."""
+    """The time of a generation, from an event to another; -1 while the group was dead or unloaded.
+
+    It is also -1 in a consumer group, whose members have epochs of their own.
+    """
 
     generation: int
     since: int
@@ -140,7 +143,8 @@ class _Reign:
 def _reigns(trace: GroupTrace) -> list[_Reign]:
     changes: list[tuple[int, int]] = []
     for line in trace.states:
-        generation = -1 if line["state_to"] == "Dead" else line.get("generation")
+        is_unknown = line["state_to"] == "Dead" or trace.is_consumer_at(int(line["seq"]))
+        generation = -1 if is_unknown else line.get("generation")
         if generation is not None and (not changes or changes[-1][0] != generation):
             changes.append((generation, int(line["seq"])))
     ends = [*(since for _, since in changes[1:]), NEVER]

@@ -10,7 +10,7 @@
     coordinator  {node_id, host, port}
     members      [{member_id, instance_id, client_id, client_host, assignment: {topic: [partition, …]} or null}]
     offsets      [{topic, partition, committed, end, lag, owner}], owner is a member id
-    errors       [{group_id, member_id, instance_id, topic, broker, code, name, message}]
+    errors       [{group_id, member_id, instance_id, topic, transactional_id, broker, code, name, message}]
 
 Unknown values, and those that do not apply, are null. `code` and `name` are those of Kafka's error; both are null if no
 broker answered.
@@ -93,6 +93,12 @@ def transactions_report(result: Result[TransactionDescription]) -> Report:
     rows = [{**_attributes(each, *names), "coordinator": _node(each.coordinator)} for each in result.successes]
     empty = [] if result.failures else [Text("no transactions")]
     return Report({"transactions": rows}, [table] if rows else empty, result.failures)
+
+
+def abort_report(result: Result[str]) -> Report:
+    """Return the report of the transactions that were aborted."""
+    lines = [Text(f"{_printable(transactional_id)}: aborted") for transactional_id in result.successes]
+    return Report({"aborted": list(result.successes)}, lines, result.failures)
 
 
 def description_report(result: Result[GroupDescription]) -> Report:
@@ -193,6 +199,7 @@ def _line(error: GroupFailure) -> str:
         None if error.broker is None else f"broker {error.broker.node_id}",
         error.group_id,
         error.topic,
+        error.transactional_id,
         error.instance_id if error.instance_id is not None else error.member_id,
     ]
     return ": ".join(_printable(part) for part in (*subjects, str(error.failure)) if part is not None)
@@ -212,7 +219,7 @@ def _node(node: BrokerNode) -> dict[str, object]:
 def _error(error: GroupFailure) -> dict[str, object]:
     code = error.failure.code
     return {
-        **_attributes(error, "group_id", "member_id", "instance_id", "topic"),
+        **_attributes(error, "group_id", "member_id", "instance_id", "topic", "transactional_id"),
         "broker": None if error.broker is None else _node(error.broker),
         "code": None if code is None else int(code),
         **_attributes(error.failure, "name", "message"),

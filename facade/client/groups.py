@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from koordinator.wire.messages.consumer_protocol import read_assignment
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from koordinator.wire.messages.describe_groups import (
@@ -19,7 +23,7 @@ from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsR
 from koordinator.wire.primitives import Malformed
 
 from .admin import COORDINATOR_MOVES
-from .errors import Failure, RequiredVersion, broker_failure
+from .errors import Failure, NoCommonVersion, RequiredVersion, broker_failure
 from .offsets import committed_offsets, end_offsets
 
 if TYPE_CHECKING:
@@ -44,6 +48,8 @@ _LIST = RequiredVersion(ApiKey.LIST_GROUPS, 0, "0.10")
 _LIST_STATES = RequiredVersion(ApiKey.LIST_GROUPS, 4, "2.6")
 _TYPES_VERSION = 5
 _DESCRIBE = RequiredVersion(ApiKey.DESCRIBE_GROUPS, 0, "0.10")
+_DESCRIBE_CONSUMER = RequiredVersion(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, "3.7")
+_NOT_FOUND = int(Error.GROUP_ID_NOT_FOUND)
 _DELETE = RequiredVersion(ApiKey.DELETE_GROUPS, 0, "1.1")
 
 Assignment: TypeAlias = "dict[str, tuple[int, ...]]"
@@ -60,6 +66,7 @@ class GroupFailure:
     member_id: str | None = None
     instance_id: str | None = None
     topic: str | None = None
+    transactional_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +170,7 @@ def list_groups(admin: Admin, states: Sequence[str] = ()) -> Result[GroupListing
 
 
 def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescription]:
-    """Return state, members, committed offsets and lag of classic groups."""
+    """Return state, members, committed offsets and lag of classic groups and consumer groups."""
     described = describe(admin, group_ids)
     failures = [GroupFailure(each, group_id=name) for name, each in described.items() if isinstance(each, Failure)]
     groups = [each for each in described.values() if isinstance(each, GroupDescription)]
@@ -191,7 +198,7 @@ def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescr
 def describe(
     admin: Admin, group_ids: Iterable[str], *required: RequiredVersion
 ) -> dict[str, GroupDescription | Failure]:
-    """Return classic groups without their offsets; a missing group is a GROUP_ID_NOT_FOUND failure.
+    """Return groups without their offsets; a missing group is a GROUP_ID_NOT_FOUND failure.
 
     `required` are versions that the coordinator must have for the requests that follow.
     """
@@ -201,9 +208,46 @@ def describe(
             connection.version(each)
         request = DescribeGroupsRequest(groups=tuple(names))
         response = connection.send(request, connection.version(_DESCRIBE), DescribeGroupsResponse)
-        return {row.group_id: _described(row, node) for row in response.groups}
+        groups = {row.group_id: _described(row, node) for row in response.groups}
+        missing = [name for name, each in groups.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
+        return {**groups, **_consumer_groups(connection, node, missing)}
 
     return admin.at_coordinators(group_ids, call)
+
+
+def _consumer_groups(
+    connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
+) -> dict[str, GroupDescription | Failure]:
+    """Return those of the groups that are consumer groups (KIP-848); `protocol` is the server's assignor."""
+    try:
+        version = connection.version(_DESCRIBE_CONSUMER)
+    except NoCommonVersion:
+        return {}
+    if not names:
+        return {}
+    request = ConsumerGroupDescribeRequest(group_ids=tuple(names))
+    response = connection.send(request, version, ConsumerGroupDescribeResponse)
+    return {
+        row.group_id: GroupDescription(
+            group_id=row.group_id,
+            state=row.group_state,
+            protocol_type=CONSUMER,
+            protocol=row.assignor_name,
+            coordinator=node,
+            members=tuple(
+                MemberDescription(
+                    *(member.member_id, member.instance_id, member.client_id, member.client_host),
+                    assignment={
+                        each.topic_name: tuple(sorted(each.partitions))
+                        for each in sorted(member.assignment.topic_partitions, key=lambda each: each.topic_name)
+                    },
+                )
+                for member in sorted(row.members, key=lambda member: (member.instance_id or "", member.member_id))
+            ),
+        )
+        for row in response.groups
+        if row.error_code == Error.NONE
+    }
 
 
 def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Failure:

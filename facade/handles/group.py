@@ -27,13 +27,26 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, VerbControls):
 
     @property
     def state(self) -> str:
-        """Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist."""
+        """Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist.
+
+        Of a consumer group: Empty, Assigning, Reconciling or Stable (KIP-848).
+        """
         return self.snapshot().state
 
     @property
+    def type(self) -> str:
+        """The protocol of the group: "classic" or "consumer" (KIP-848)."""
+        return self.snapshot().type
+
+    @property
     def generation(self) -> int:
-        """The number of completed join phases; -1 if the group does not exist."""
+        """The number of completed join phases, or the epoch of a consumer group's target; -1 without a group."""
         return self.snapshot().generation
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of a consumer group, which rises before its target is computed (KIP-848); -1 for others."""
+        return self.snapshot().epoch
 
     @property
     def protocol(self) -> str | None:

@@ -29,12 +29,12 @@ class Puppet(PuppetHandle):
     """
 
     def join(self, reason: str | None = None) -> Puppet:
-        """Send JoinGroup: the first one, a rejoin, or after it left or failed. `reason` as in KIP-800."""
+        """Join the group: the first join, a rejoin, or after it left or failed. `reason` as in KIP-800."""
         self._port.call(Puppets.join, group=self.group_id, name=self.name, reason=reason)
         return self
 
     def sync(self) -> Puppet:
-        """Send SyncGroup; the leader sends assignments."""
+        """Send SyncGroup; the leader sends assignments. In the consumer protocol, acknowledge the assignment."""
         self._port.call(Puppets.sync, group=self.group_id, name=self.name)
         return self
 
@@ -49,13 +49,16 @@ class Puppet(PuppetHandle):
         self._port.call(Puppets.commit, group=self.group_id, name=self.name, offsets=rows)
         return self
 
-    def leave(self, reason: str | None = None) -> Puppet:
-        """Send LeaveGroup, even as a static member; the puppet stays out until `join`."""
-        self._port.call(Puppets.leave, group=self.group_id, name=self.name, reason=reason)
+    def leave(self, reason: str | None = None, *, temporarily: bool = False) -> Puppet:
+        """Leave the group, even as a static member; the puppet stays out until `join`.
+
+        `temporarily` keeps the partitions of a static member of the consumer protocol until its session ends.
+        """
+        self._port.call(Puppets.leave, group=self.group_id, name=self.name, reason=reason, temporarily=temporarily)
         return self
 
     def stop(self) -> Puppet:
-        """Stop without LeaveGroup, like a killed process; `join` starts it again without its member id."""
+        """Stop without leaving, like a killed process; `join` starts it again without its member id."""
         self._port.call(Puppets.stop, group=self.group_id, name=self.name)
         return self
 
@@ -67,7 +70,10 @@ class Puppet(PuppetHandle):
 
     @property
     def state(self) -> str:
-        """out, joining, joined (without an assignment yet), syncing, stable, leaving or failed."""
+        """out, joining, joined (without an assignment yet), syncing, stable, leaving or failed.
+
+        In the consumer protocol also reconciling: it has not acknowledged its assignment yet.
+        """
         return self.describe().state
 
     @property
@@ -77,7 +83,7 @@ class Puppet(PuppetHandle):
 
     @property
     def generation(self) -> int:
-        """The generation of its last successful JoinGroup; -1 outside a generation."""
+        """The generation of its last successful JoinGroup, or its epoch; -1 outside the group."""
         return self.describe().generation
 
     @property
@@ -113,12 +119,14 @@ class PuppetControls(GroupHandle):
         topics: Sequence[TopicLike] | Mapping[str, int] | None = None,
         owned: Mapping[TopicKey, Sequence[int]] | None = None,
         behaviour: str | Mapping[str, object] = "healthy",
-        session_timeout_s: float = 6,
+        session_timeout_s: float | None = None,
         rebalance_timeout_s: float = 30,
         heartbeat_interval_s: float | None = None,
         client_id: str | None = None,
         protocol_type: str = "consumer",
         scheduled_rebalance_max_delay_s: float | None = None,
+        group_protocol: str = "classic",
+        pattern: str | None = None,
     ) -> Puppet:
         """Create a puppet, which is outside the group until `join`.
 
@@ -126,7 +134,11 @@ class PuppetControls(GroupHandle):
         subscription; None subscribes to all topics. `owned` are the partitions by topic that its first JoinGroup
         claims. `behaviour` is a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. All times are in
         the group's time. Without `heartbeat_interval_s` it sends a heartbeat three times per session timeout, and every
-        200 ms of real time, with more than 100 puppets less often. Its client id defaults to its name.
+        200 ms of real time, with more than 100 puppets less often. The session timeout is 6 s by default, the client id
+        its name.
+
+        With `group_protocol="consumer"` (KIP-848), the group has the session timeout and the heartbeat interval.
+        `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
         A worker of Kafka Connect (`protocol_type="connect"`) offers the protocols "sessioned", "compatible" and
         "default"; its `topics` are connectors with their numbers of tasks. Raises ValueError for invalid arguments and
@@ -141,12 +153,14 @@ class PuppetControls(GroupHandle):
             topics=topics if topics is None or isinstance(topics, Mapping) else list(map(topic_name_of, topics)),
             owned=None if owned is None else {topic_name_of(topic): held for topic, held in owned.items()},
             behaviour=behaviour,
-            session_timeout_ms=round(session_timeout_s * 1000),
+            session_timeout_ms=_ms(session_timeout_s),
             rebalance_timeout_ms=round(rebalance_timeout_s * 1000),
             heartbeat_interval_ms=_ms(heartbeat_interval_s),
             client_id=client_id,
             protocol_type=protocol_type,
             scheduled_rebalance_max_delay_ms=_ms(scheduled_rebalance_max_delay_s),
+            group_protocol=group_protocol,
+            pattern=pattern,
         )
         return Puppet(self._port, self.id, name)
 

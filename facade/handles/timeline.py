@@ -27,6 +27,9 @@ LINE_MAX = 200
 HEADING = "its last events:"
 """The line before the events of a group in a failure message."""
 
+HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat"}
+"""The APIs whose successful requests are only counted."""
+
 FIRST_ERROR = "   <-- first error"
 
 
@@ -68,7 +71,7 @@ def _is_redundant(event: Event, after: Event | None) -> bool:
 
 
 def _is_heartbeat(event: Event) -> bool:
-    return event["kind"] in {"request", "response"} and event.get("api") == "Heartbeat" and not event.get("error")
+    return event["kind"] in {"request", "response"} and event.get("api") in HEARTBEATS and not event.get("error")
 
 
 def _line(texts: EventTexts, event: Event, start_us: int) -> str:

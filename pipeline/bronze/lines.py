@@ -22,7 +22,7 @@ ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4
 
 
 def select_lines(text: DataFrame, *more: Column) -> DataFrame:
-    """Select the required columns of a frame that Spark reads from text files, as a batch or a stream.
+    """Select the required columns of a frame that Spark reads from text files.
 
     Bytes that are not UTF-8 become U+FFFD: other readers of Parquet refuse them.
     """
@@ -34,24 +34,9 @@ def select_lines(text: DataFrame, *more: Column) -> DataFrame:
     )
 
 
-def select_files(table: DataFrame) -> DataFrame:
-    """Select the file columns of each row that Spark reads from Parquet files, for `distinct_files`."""
-    return table.select(*_PARTS)
-
-
-def distinct_files(parts: DataFrame) -> DataFrame:
-    """Return each file once, with its id and size."""
-    return parts.distinct().select(*_file("file_path", "file_size", "file_modification_time"))
-
-
-def listed_files(listing: DataFrame) -> DataFrame:
-    """Return the file columns of the files that Spark lists with the format `binaryFile`."""
-    return listing.select(*_file("path", "length", "modificationTime"))
-
-
-def with_file_columns(table: DataFrame) -> DataFrame:
-    """Add the file columns to the rows that Spark reads from Parquet files."""
-    return table.select("*", *_file())
+def with_file_columns(rows: DataFrame) -> DataFrame:
+    """Add the file columns to the rows that Spark reads from files, or to its list of files (`binaryFile`)."""
+    return rows.select("*", *_file())
 
 
 def whole_lines(text: DataFrame) -> DataFrame:
@@ -92,11 +77,9 @@ def trace_id_of(source_file: Column) -> Column:
     return F.md5(stem(source_file))
 
 
-_PARTS = ("_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time")
-
-
-def _file(path: str = _PARTS[0], size: str = _PARTS[1], changed: str = _PARTS[2]) -> tuple[Column, ...]:
+def _file() -> tuple[Column, ...]:
+    path, size = F.col("_metadata.file_path"), F.col("_metadata.file_size")
     # as a number: formatting a date for every row would be slow
-    numbers = (F.col(size).cast("string"), F.unix_micros(changed).cast("string"))
-    ingest_id = F.md5(F.concat_ws("|", path, *numbers))
-    return F.col(path).alias("source_file"), ingest_id.alias("ingest_id"), F.col(size).alias("file_size")
+    changed = F.unix_micros("_metadata.file_modification_time")
+    ingest_id = F.md5(F.concat_ws("|", path, size.cast("string"), changed.cast("string")))
+    return path.alias("source_file"), ingest_id.alias("ingest_id"), size.alias("file_size")

@@ -6,7 +6,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.verify.group_trace import OK, GroupTrace
+from koordinator.emulator.verify.consumer_group_checks import JOINING_EPOCH
+from koordinator.emulator.verify.group_trace import HEARTBEAT, OK, GroupTrace
 from koordinator.emulator.verify.lazy import lazy
 from koordinator.emulator.verify.rebalances import arrivals, rounds
 
@@ -27,6 +28,9 @@ WATCHED = "watched"
 
 JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics")
 """Columns of silver/member_span from the body of a JoinGroup."""
+
+CLASSIC, CONSUMER = "classic", "consumer"
+"""The kinds of groups, as ListGroups names them (KIP-848)."""
 
 CLIENT = ("client_id", "client_software", "client_version")
 
@@ -61,9 +65,9 @@ class GroupFacts:
     def spans(self) -> list[Row]:
         """silver/member_span: every stay, by member and time.
 
-        A stay starts with `added` or `loaded`, or with the JoinGroup alone: that of a member that replaces a static one
+        A stay starts with `added` or `loaded`, or with the join alone: that of a member that replaces a static one
         (KIP-345), or that joined before the trace began. In a log it may start with the replacement of the old member.
-        The last JoinGroup determines the member's fields.
+        The last join determines the member's fields.
         """
         marks: dict[str | None, list[tuple[int, Line, Exchange | None]]] = {}
         for line in self.trace.group_lines:
@@ -72,7 +76,10 @@ class GroupFacts:
         for line, new_id in self.trace.replacements:
             marks.setdefault(new_id, []).append((line["seq"], line | {"change": "added"}, None))
         for exchange in self.trace.exchanges:
-            if (exchange.api, exchange.error) == ("JoinGroup", OK) and exchange.member_id:
+            is_join = exchange.api == "JoinGroup" or (
+                exchange.api == HEARTBEAT and exchange.generation == JOINING_EPOCH
+            )
+            if is_join and exchange.error == OK and exchange.member_id:
                 marks.setdefault(exchange.member_id, []).append((exchange.seq, exchange.request, exchange))
         return [span for member_id, each in marks.items() for span in self._stays(member_id, each)]
 
@@ -92,7 +99,7 @@ class GroupFacts:
                 stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
             if join:
                 stay |= {name: line.get(name) for name in CLIENT}
-                stay |= {name: join.request_body.get(name) for name in JOIN_FIELDS}
+                stay |= _join_fields(join)
             elif line.get("change") in ("removed", "replaced"):
                 reason = "replaced" if line["change"] == "replaced" else line.get("cause")
                 stays.append(stay | {"left_seq": seq, "left_us": line.get("group_ts_us"), "end_reason": reason})
@@ -119,6 +126,15 @@ class GroupFacts:
     def software(self, member_id: str | None) -> str | None:
         """Return a member's client library and its version; None if it is unknown."""
         return self.trace.software(member_id or "").strip(" ()") or None
+
+
+def _join_fields(join: Exchange) -> Row:
+    """Return the columns from a JoinGroup, or from the first heartbeat of a member of a consumer group."""
+    body = join.request_body
+    fields: Row = {name: body.get(name) for name in JOIN_FIELDS}
+    if join.api == HEARTBEAT:
+        fields |= {"protocol_type": CONSUMER, "protocols": [body["assignor"]] if body.get("assignor") else None}
+    return fields
 
 
 def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from .group_facts import CLIENT
+from .group_facts import CLASSIC, CLIENT, CONSUMER, NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,8 @@ def group(facts: GroupFacts) -> Iterator[Row]:
     """Return the row of silver/group."""
     end = facts.trace.end or {}
     ends = {"end_seq": end.get("seq"), "end_wall_us": end.get("wall_ts"), "end_us": end.get("group_ts_us")}
-    yield facts.key | ends | {"lost": facts.trace.dropped or None}
+    kind = CONSUMER if facts.trace.is_consumer_at(NEVER) else CLASSIC
+    yield facts.key | {"type": kind} | ends | {"lost": facts.trace.dropped or None}
 
 
 def member(facts: GroupFacts) -> Iterator[Row]:
@@ -82,12 +83,16 @@ def state_time(facts: GroupFacts) -> Iterator[Row]:
 
 
 def commit(facts: GroupFacts) -> Iterator[Row]:
-    """Return gold/commit. A commit in generation -1 comes from a client without a membership."""
+    """Return gold/commit. A commit in generation -1 comes from a client without a membership.
+
+    In a consumer group the generation is the epoch of the member, which may be behind that of the group.
+    """
     for call in facts.trace.exchanges:
         if call.api != "OffsetCommit":
             continue
         state, current = facts.state_at(call.seq)
         is_known = current is not None and call.generation is not None and call.generation >= 0
+        is_known = is_known and not facts.trace.is_consumer_at(call.seq)
         lag = (current or 0) - (call.generation or 0) if is_known else None
         offsets = call.request_body.get("offsets")
         yield facts.key | {

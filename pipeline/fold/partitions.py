@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.verify.group_trace import OK
 from koordinator.emulator.verify.lazy import lazy
 
-from .group_facts import NEVER, Row, ms
+from .group_facts import CONSUMER, NEVER, Row, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.emulator.verify.rebalances import Round
 
     from .group_facts import GroupFacts
 
@@ -34,11 +37,16 @@ class PartitionFacts:
 
     @lazy
     def assignment(self) -> list[Row]:
-        """silver/assignment: the partitions in the first accepted SyncGroup with assignments of each generation."""
+        """silver/assignment: the partitions in the first accepted SyncGroup with assignments of each generation.
+
+        Of a consumer group the targets.
+        """
         firsts: dict[int | None, Row] = {}
         for call in self._facts.trace.exchanges:
             if call.api == "SyncGroup" and call.error == OK and call.request_body.get("assignments"):
                 firsts.setdefault(call.generation, {"seq": call.seq, "assignments": call.request_body["assignments"]})
+        for line in self._facts.trace.targets:
+            firsts.setdefault(line["generation"], {"seq": line["seq"], "assignments": line["body"]["assignments"]})
         return [
             self._facts.key
             | {"generation": generation, "seq": first["seq"], "member_id": member_id}
@@ -51,7 +59,7 @@ class PartitionFacts:
 
     @lazy
     def moves(self) -> dict[int, list[Row]]:
-        """silver/move, by rebalance. Only completed rebalances count, with the assignment between barrier and end.
+        """silver/move, by rebalance. Only completed rebalances count, with the assignment between start and end.
 
         A partition that stays unassigned in several rebalances has a row for the first of them only.
         """
@@ -69,7 +77,7 @@ class PartitionFacts:
                 continue
             now: dict[Place, str] = {}
             for row in assigned[each.generation]:
-                if each.join["seq"] < row["seq"] < each.end["seq"]:
+                if each.start["seq"] < row["seq"] < each.end["seq"]:
                     at = (row["topic"], row["partition"])
                     now[at] = min(now.get(at, row["member"]), row["member"])
             for at in last - now.keys():
@@ -92,7 +100,8 @@ class PartitionFacts:
         A cooperative rebalance revokes a partition in its first round (a row without `new_member`) and assigns it in
         the second (a row with both members). The gap starts at the JoinGroup of the second round, in which the old
         owner no longer claims the partition. An eager member gives up its partitions with its first JoinGroup, even
-        one for a rebalance that another superseded. A member that did not join gave them up when it left.
+        one for a rebalance that another superseded. A member that did not join gave them up when it left. In a consumer
+        group the gap lasts from the old owner's acknowledgement to the step that gives the partition to the new one.
         """
         left: dict[str, Marks] = defaultdict(list)
         for span in sorted(self._facts.spans, key=lambda span: span.get("left_seq", 0)):
@@ -116,13 +125,16 @@ class PartitionFacts:
                 given_up_us = (
                     (first_us if rebalance["mode"] == "eager" else joined_us)[old] if old in joined_us else None
                 )
+                taken_us = synced_us.get(new)
+                if rebalance["type"] == CONSUMER:
+                    given_up_us, taken_us = self._handover(each, place, new)
                 offset, position = as_of(committed.get(place), end_seq), as_of(fetched.get(place), end_seq)
                 unread = None if offset is None or position is None else max(0, position - offset)
                 yield (
                     self._facts.key
                     | {name: move[name] for name in MOVED}
                     | {
-                        "gap_ms": ms(given_up_us or as_of(left.get(old), end_seq), synced_us.get(new)),
+                        "gap_ms": ms(given_up_us or as_of(left.get(old), end_seq), taken_us),
                         "last_committed": offset,
                         "last_fetched": position,
                         "redelivered_records": unread,
@@ -130,6 +142,23 @@ class PartitionFacts:
                 )
             if each.outcome != "superseded":
                 first_us = {}
+
+    def _handover(self, each: Round, place: tuple[str, str, int], new: str) -> tuple[int | None, int | None]:
+        """Return when the old owner no longer held a partition of a consumer group, and when the new one got it."""
+        old, topic, partition = place
+        given_up_us = taken_us = None
+        for line in self._steps[bisect_left(self._steps, each.start["seq"], key=itemgetter("seq")) :]:
+            member, body = self._facts.trace.label(line["member_id"]), line["body"]
+            is_assigned = partition in body["assigned"].get(topic, ())
+            if member == old and given_up_us is None and not is_assigned:
+                given_up_us = None if partition in body["revoking"].get(topic, ()) else line["group_ts_us"]
+            elif member == new and taken_us is None and is_assigned:
+                taken_us = line["group_ts_us"]
+        return given_up_us, taken_us
+
+    @lazy
+    def _steps(self) -> list[Line]:
+        return [line for line in self._facts.trace.group_lines if line["kind"] == "reconciliation"]
 
     def _committed(self) -> dict[tuple[str, str, int], Marks]:
         """Return the offsets that members committed.

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from koordinator.emulator.trace.vocabulary import sub_cause
 from koordinator.emulator.verify.group_trace import OK
 from koordinator.emulator.verify.lazy import lazy
-from koordinator.emulator.verify.rebalances import member_ids, straggler
+from koordinator.emulator.verify.rebalances import member_ids, straggler, target_of
 
-from .group_facts import CLIENT, ms
+from .group_facts import CLASSIC, CLIENT, CONSUMER, ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -52,6 +52,7 @@ class RebalanceFacts:
             row |= {name: each.start.get(name) for name in ("cause", "reason", "client_reason")}
             row |= _at("start", each.start) | _at("end", each.end)
             row |= {
+                "type": CONSUMER if self._facts.trace.is_consumer_at(each.start["seq"]) else CLASSIC,
                 "gen_before": each.start.get("generation"),
                 "trigger_member": self._label(each.start.get("member_id")),
                 "join_seq": each.join["seq"] if each.join else None,
@@ -125,9 +126,10 @@ class RebalanceFacts:
         statics = set(self._facts.trace.instances.values())
         for each, lines, joined in zip(self.rounds, self._facts.rounds, self._facts.arrivals, strict=True):
             before = rows[-1] if rows else {}
-            labels = dict.fromkeys(filter(None, map(self._label, member_ids(joined))))
+            ids = member_ids(joined) or target_of(self._facts.trace, lines)
+            labels = dict.fromkeys(filter(None, map(self._label, ids)))
             row: Row = each | self._times(each, lines) | self._straggler(each, lines, joined)
-            row["mode"], row["protocol"] = self._mode(each)
+            row["mode"], row["protocol"] = self._mode(each, lines)
             row |= self._moved(each, labels)
             row |= _members(each, base, labels, seen_in, statics)
             row["sub_cause"] = sub_cause(each["client_reason"])
@@ -189,7 +191,10 @@ class RebalanceFacts:
         wait_ms = None if wait_us is None else wait_us / 1000
         return {"straggler_member": member, "straggler_wait_ms": wait_ms, "straggler_share": share}
 
-    def _mode(self, each: Row) -> tuple[str | None, str | None]:
+    def _mode(self, each: Row, lines: Round) -> tuple[str | None, str | None]:
+        if each["type"] == CONSUMER:
+            targets = (line for line in self._facts.trace.targets if line["generation"] == lines.generation)
+            return "cooperative", next((line["body"]["assignor"] for line in targets), None)
         rows = self.arrivals[each["rebalance_no"]]
         protocol = max((row["protocol"] or "" for row in rows), default="")
         if not protocol:

@@ -15,6 +15,7 @@ from ..marts.cohort import BY, compare_cohorts, metric_values
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
+from .run import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,15 +35,21 @@ INPUT_TABLES = (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.MEMBER, schema.
 )
 @click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write the comparison as JSON.")
 @session_options
-def compare(root: str, by: str, baseline: str | None, json_path: Path | None, **session: Any) -> None:  # noqa: ANN401 - the arguments of session_options
+def compare(
+    root: str,
+    as_of: str | None,
+    by: str,
+    baseline: str | None,
+    json_path: Path | None,
+    **session: Any,  # noqa: ANN401 - the arguments of session_options
+) -> None:
     """Compare cohorts: n, mean, median, 95th percentile, and the 95 % interval of the difference of means.
 
     An interval without 0 is in bold: the difference between these cohorts is not due to chance.
     """
-    store = Store(root)
     with open_session(**session) as spark:
-        store.require(spark)
-        values = metric_values(by, *(store.read(spark, table) for table in INPUT_TABLES)).cache()
+        tables = Store(absolute(root)).open(spark, as_of)
+        values = metric_values(by, *map(tables.read, INPUT_TABLES)).cache()
         cohorts = _cohorts(values)
         chosen = baseline or ("dynamic" if by == "membership" and "dynamic" in cohorts else next(iter(cohorts), ""))
         if cohorts and chosen not in cohorts:

@@ -41,7 +41,14 @@ if TYPE_CHECKING:
 )
 @click.option("--title", default="Rebalances", show_default=True, metavar="TEXT", help="Title of the page.")
 @session_options
-def report(root: str, html_path: Path, markdown_path: Path | None, title: str, **session: Any) -> int:  # noqa: ANN401 - the arguments of session_options
+def report(
+    root: str,
+    as_of: str | None,
+    html_path: Path,
+    markdown_path: Path | None,
+    title: str,
+    **session: Any,  # noqa: ANN401 - the arguments of session_options
+) -> int:
     """Write one HTML page of the tables, which opens offline and can be printed.
 
     Prints the path of the page. The page has no script and loads nothing.
@@ -50,21 +57,18 @@ def report(root: str, html_path: Path, markdown_path: Path | None, title: str, *
     with open_session(**session) as spark, progress(STEPS) as report_progress:
         try:
             with spark_errors_explained(store.root):
-                store.require(spark)
-                unfinished = store.unfinished(spark)
-                facts = read_facts(lambda table: store.read(spark, table), report_progress)
-                pages = list(
-                    timelines(store.read(spark, schema.EVENT), store.read(spark, schema.TRACE), traces_to_show(facts))
-                )
+                tables = store.open(spark, as_of)
+                facts = read_facts(tables.read, report_progress)
+                pages = list(timelines(tables.read(schema.EVENT), tables.read(schema.TRACE), traces_to_show(facts)))
         except JobFailed as error:
             click.echo(f"koordinator-pipeline report: {error}", err=True)
             return EXIT_FAILED
     try:
         addresses = _write_timelines(html_path, pages)
-        html_path.write_text(page(facts, title=title, timelines=addresses, unfinished=unfinished), encoding="utf-8")
+        html_path.write_text(page(facts, title=title, timelines=addresses), encoding="utf-8")
         if markdown_path is not None:
             with click.open_file(str(markdown_path), "w", encoding="utf-8") as file:
-                file.write(summary(facts, title=title, unfinished=unfinished))
+                file.write(summary(facts, title=title))
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
     click.echo(html_path)

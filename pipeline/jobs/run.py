@@ -14,7 +14,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .. import file_streams, layers
+from .. import layers
+from ..input_files import PACKED, PARQUET, LogOptions
 from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
 from ..loading import COUNT_COLUMNS, Loader
 from ..session import open_session
@@ -32,8 +33,8 @@ STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 BIG_INPUT_BYTES = 64 << 20
 """Bytes of input from which Java should optimize."""
 
-COMPRESSED_SUFFIXES = (".parquet", ".gz", ".zst")
-"""Files with these suffixes hold about 25 times their size (docs/pipeline-cluster.md)."""
+COMPRESSION = 25
+"""Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""
 
 _URL = re.compile(r"\w\w+:")
 
@@ -60,9 +61,9 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return session_options(command)
 
 
-def log_options(values: dict[str, Any], *, follow: bool = False) -> file_streams.LogOptions:
+def log_options(values: dict[str, Any], *, follow: bool = False) -> LogOptions:
     """Take the options of logs out of a command's values."""
-    return file_streams.LogOptions(values.pop("cluster"), values.pop("time_zone"), follow)
+    return LogOptions(values.pop("cluster"), values.pop("time_zone"), follow)
 
 
 def _known_zone(_context: click.Context, _option: click.Parameter, zone: str) -> str:
@@ -77,15 +78,15 @@ def is_big(sources: Sequence[str]) -> bool:
     if not all(path.exists() for path in paths):
         return True
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-    sizes = (file.stat().st_size * (25 if file.name.endswith(COMPRESSED_SUFFIXES) else 1) for file in files)
+    sizes = (file.stat().st_size * (COMPRESSION if file.name.endswith((*PACKED, PARQUET)) else 1) for file in files)
     return any(size > BIG_INPUT_BYTES for size in accumulate(sizes))
 
 
 def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
     """Return the absolute inputs and the store.
 
-    Raises JobRefused if the store is inside an input, an input does not exist, or inputs are on several file systems. A
-    path that does not exist here is accepted with Spark Connect, because the server reads its own files.
+    Raises JobRefused if the store is inside an input, or an input does not exist. A path that does not exist here is
+    accepted with Spark Connect, because the server reads its own files.
     """
     sources, store = [absolute(path) for path in inputs], absolute(output)
     for path in sources:
@@ -94,8 +95,6 @@ def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tup
             raise JobRefused(f"--input {path}: no such file or folder")
         if f"{store}/".startswith(f"{path.rstrip('/')}/"):
             raise JobRefused(f"--output {output} is inside --input {path}: choose a folder outside of it")
-    # compute the pattern now, so that invalid inputs are refused before the job starts
-    file_streams.combined_glob(sources)
     return sources, Store(store)
 
 
@@ -121,12 +120,12 @@ def run(
     ):
         try:
             with spark_errors_explained(store.root):
-                if file_streams.list_files(spark, sources).isEmpty():
-                    raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
                 loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
         except JobFailed as error:
             click.echo(f"koordinator-pipeline run: {error}", err=True)
             return EXIT_FAILED
+    if not loaded.n_files:
+        raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
     warn(loaded.changed, loaded.unknown)
     for line in report(loaded, max_bad_ratio, time.monotonic() - began):
         click.echo(line)

@@ -13,7 +13,7 @@ from ..session_options import store_option
 @click.command
 @store_option
 @click.option("-c", "--command", "query", metavar="QUERY", help="Run a query and end. [default: a prompt]")
-def sql(root: str, query: str | None) -> int:
+def sql(root: str, as_of: str | None, query: str | None) -> int:
     """Query the tables of a local store with DuckDB; gold/rebalance is gold.rebalance.
 
     At the prompt a query ends with a semicolon, and Ctrl-D ends the command.
@@ -34,7 +34,7 @@ def sql(root: str, query: str | None) -> int:
             click.echo(str(result).rstrip())
         return 0
 
-    with open_views(root) as connection:
+    with open_views(root, as_of) as connection:
         if query is not None:
             return run(query)
         lines: list[str] = []

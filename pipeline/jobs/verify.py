@@ -18,6 +18,7 @@ from ..job_errors import EXIT_FAILED, JobRefused
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
+from .run import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,23 +47,18 @@ Row = dict[str, Any]
 @session_options
 def verify(
     root: str,
+    as_of: str | None,
     ignore: tuple[str, ...],
     json_path: Path | None,
     junit_path: Path | None,
     **session: Any,  # noqa: ANN401 - the arguments of session_options
 ) -> int:
-    """Check the coordinator (S01 to S10), its clients (C01 to C10) and transactions (T01 to T03), in every trace.
+    """Check the coordinator (S01 to S12), its clients (C01 to C12) and transactions (T01 to T03), in every trace.
 
     Exit status 1 if a check of severity `error` failed; a failed check of severity `warning` does not change it.
     """
-    store = Store(root)
     with open_session(**session) as spark:
-        store.require(spark)
-        if unfinished := store.unfinished(spark):
-            raise JobRefused(
-                f"{root}: the load of {', '.join(unfinished)} is not finished; repeat `koordinator-pipeline run` first"
-            )
-        verdicts = store.read(spark, schema.VERDICT)
+        verdicts = Store(absolute(root)).open(spark, as_of).read(schema.VERDICT)
         counts = verdicts.groupBy("check_id").pivot("status", list(STATUSES)).count().na.fill(0).collect()
         failed = verdicts.where(verdicts["status"] == FAIL).orderBy(
             "check_id", "run_id", "test_id", "trace_id", "group_id"

@@ -57,8 +57,9 @@ def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
     runs.warn(sorted(set(loaded.changed) - warned), loaded.unknown)
     warned.update(loaded.changed)
     if loaded.counts:
-        rebalances = loader.store.read(loader.spark, REBALANCE).count()
-        failed = loader.store.read(loader.spark, VERDICT).where("status = 'fail'").count()
+        tables = loader.store.open(loader.spark)
+        rebalances = tables.read(REBALANCE).count()
+        failed = tables.read(VERDICT).where("status = 'fail'").count()
         click.echo(
             f"{len(loaded.counts):,} files, {loaded.rows('event'):,} events, {loaded.bad_ratio:.3%} bad;"
             f" in all {rebalances:,} rebalances, {failed:,} checks failed"

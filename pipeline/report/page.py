@@ -17,7 +17,7 @@ import koordinator
 from . import charts, queries, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from .facts import Facts, Rows
 
@@ -61,16 +61,12 @@ FAILURES_FIRST = 5
 """Number of failures outside of the details."""
 
 
-def page(facts: Facts, *, title: str, timelines: Mapping[str, str], unfinished: Sequence[str] = ()) -> str:
-    """Render the page. `timelines` has the address of each trace's timeline relative to the page, by trace_id.
-
-    `unfinished` has the batches of the store whose load has not finished.
-    """
+def page(facts: Facts, *, title: str, timelines: Mapping[str, str]) -> str:
+    """Render the page. `timelines` has the address of each trace's timeline relative to the page, by trace_id."""
     return _render(
         "page.html.jinja",
         facts,
         title=title,
-        unfinished=unfinished,
         timelines=timelines,
         style=_environment().get_template("page.css").render(),
         charts=charts.draw_charts(facts),
@@ -84,13 +80,12 @@ def page(facts: Facts, *, title: str, timelines: Mapping[str, str], unfinished: 
     )
 
 
-def summary(facts: Facts, *, title: str, unfinished: Sequence[str] = ()) -> str:
-    """Render the summary in GitHub's Markdown; `unfinished` as in `page`."""
+def summary(facts: Facts, *, title: str) -> str:
+    """Render the summary in GitHub's Markdown."""
     text = _render(
         "summary.md.jinja",
         facts,
         title=title,
-        unfinished=unfinished,
         judged=_judged(facts),
         failed=_sum(facts.checks, "fail"),
         rows_max=SUMMARY_ROWS,

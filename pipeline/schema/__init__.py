@@ -6,8 +6,8 @@ microseconds since the epoch: `wall_us` by the wall clock, `group_us` and `t_…
 can advance. Durations are in group time unless a column says otherwise. The column `member` names a member: its
 `group.instance.id` if it is static, else its member id.
 
-A folder `batch=` in the store holds the rows of one load and is written once. A folder `home=` holds complete traces,
-by the batch in which they first appeared; the tables derived from a trace are rewritten when more of it arrives.
+A *batch* is the input of one kind in one load; the column `batch` names the one that brought a row. The column `home`
+names the batch in which a trace first appeared; the tables derived from traces are rewritten for whole homes.
 
 Tables may gain columns and never change otherwise; `SCHEMA_VERSION` is their version.
 """

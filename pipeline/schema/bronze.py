@@ -19,7 +19,7 @@ BRONZE_LINE = table(
     ("file_size", LONG, "size of the file at that time, in bytes"),
     ("ingested_at", TIMESTAMP, "time of the load"),
     key="source_file block_start row_id",
-    partitions=("batch",),
+    origin=("batch",),
 )
 
 FILE = table(
@@ -33,7 +33,7 @@ FILE = table(
     ("n_lines", LONG, "for a file that `watch` follows: number of lines read so far"),
     ("first_line", STRING, "for a file that `watch` follows: hash of its first line"),
     key="ingest_id",
-    partitions=("batch",),
+    origin=("batch",),
 )
 
 TRACE_HOME = table(
@@ -53,7 +53,7 @@ QUARANTINE = table(
     ("line_no", LONG, "line number in the file, from 1; null for Parquet files"),
     ("ingest_id", STRING, "hash of the file's path, size and modification time"),
     key="source_file line_no",
-    partitions=("batch",),
+    origin=("batch",),
 )
 
 REASONS = {
@@ -86,7 +86,7 @@ COUNTS = table(
     ("quarantined", LONG, "rows in quarantine"),
     ("more", LONG, "additional events of log lines, beyond one per line"),
     key="ingest_id",
-    partitions=("batch",),
+    origin=("batch",),
 )
 
 SOURCES = {

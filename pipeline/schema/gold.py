@@ -24,11 +24,12 @@ from .tables import (
 
 REBALANCE = table(
     "gold/rebalance",
-    "Every rebalance: from PreparingRebalance to the state that ends it.",
+    "Every rebalance: from PreparingRebalance, or Assigning, to the state that ends it.",
     *TRACE_COLUMNS,
     REBALANCE_NO,
+    ("type", STRING, "kind of the group when it began: classic, or consumer (KIP-848)"),
     ("start_seq", LONG, "the event that started it"),
-    ("join_seq", LONG, "the event that ended its join barrier"),
+    ("join_seq", LONG, "the event that ended its join barrier, or had the target of a consumer group"),
     ("end_seq", LONG, "the event that ended it"),
     ("started_at", TIMESTAMP, "its start, by the wall clock"),
     ("gen_before", INT, "the generation before"),
@@ -56,7 +57,7 @@ REBALANCE = table(
     (
         "mode",
         STRING,
-        "eager, or cooperative: members keep their partitions while they rejoin (KIP-429); null if unknown",
+        "eager, or cooperative: members keep their partitions meanwhile (KIP-429, KIP-848); null if unknown",
     ),
     ("straggler_member", STRING, "the member that joined last, or the first that timed out"),
     ("straggler_wait_ms", DOUBLE, "time for which all others waited for it"),

@@ -6,7 +6,7 @@ from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS
 
 VERDICT = table(
     "mart/verdict",
-    "Every check of every group: S01 to S10 judge the coordinator, C01 to C10 its clients. T01 to T03 judge the "
+    "Every check of every group: S01 to S12 judge the coordinator, C01 to C12 its clients. T01 to T03 judge the "
     "transactions of a trace, without a group.",
     *TRACE_COLUMNS,
     ("subject", STRING, "`coordinator`, or the client library with its version; `clients` if there are several"),
@@ -34,7 +34,7 @@ CLIENT_MATRIX = table(
     ("rebalances", DOUBLE, "rebalances per run"),
     ("last_run", TIMESTAMP, "start of the last run"),
     key="client_software client_version scenario",
-    partitions=(),
+    origin=(),
 )
 
 FLAKY = table(
@@ -48,5 +48,5 @@ FLAKY = table(
     ("rebalances_failed", DOUBLE, "rebalances per failed run"),
     ("rebalances", DOUBLE, "rebalances per run"),
     key="test_id",
-    partitions=(),
+    origin=(),
 )

@@ -68,7 +68,7 @@ EVENT = table(
     ("mode", STRING, "for `clock`: the new mode of the clock"),
     ("body", STRING, "further fields as JSON, for joins, syncs, leaves, commits and fetches"),
     key="trace_id seq",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 HEADER = table(
@@ -93,7 +93,7 @@ HEADER = table(
     ("libs", MapType(STRING, STRING), "versions of client libraries by name"),
     ("rerun", INT, "number of previous runs of the same test"),
     key="trace_id",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 OUTCOME = table(
@@ -106,7 +106,7 @@ OUTCOME = table(
     ("rerun", INT, "number of previous runs of the same test"),
     ("seed", LONG, "the seed that reproduces it"),
     key="trace_id",
-    partitions=("home", "batch"),
+    origin=("home", "batch"),
 )
 
 TRACE = table(
@@ -153,7 +153,7 @@ RUN = table(
     ("n_traces", LONG, "number of traces"),
     ("n_events", LONG, "number of events"),
     key="run_id",
-    partitions=(),
+    origin=(),
 )
 
 TEST = table(
@@ -171,7 +171,7 @@ TEST = table(
 
 MEMBER_SPAN = table(
     "silver/member_span",
-    "Every stay of a member in its group, from its JoinGroup or addition to its end.",
+    "Every stay of a member in its group, from its join or addition to its end.",
     TRACE_ID,
     GROUP_ID,
     ("member_id", STRING, "its member id"),
@@ -189,17 +189,17 @@ MEMBER_SPAN = table(
     ("rebalance_timeout_ms", INT, "max.poll.interval.ms of a consumer (KIP-62)"),
     ("protocol_type", STRING, "consumer or connect"),
     ("protocols", STRINGS, "the assignors it offers, in order of preference"),
-    ("topics", STRINGS, "subscribed topics"),
+    ("topics", STRINGS, "subscribed topics, without those of a pattern"),
     key="trace_id group_id member_id joined_seq",
 )
 
 ASSIGNMENT = table(
     "silver/assignment",
-    "The accepted assignment of each generation's leader.",
+    "The accepted assignment of each generation's leader, and the targets of consumer groups.",
     TRACE_ID,
     GROUP_ID,
     ("generation", INT, "the generation"),
-    ("seq", LONG, "the leader's SyncGroup"),
+    ("seq", LONG, "the leader's SyncGroup, or the event with the target"),
     ("member_id", STRING, "the assigned member id"),
     MEMBER_NAME,
     ("topic", STRING, "the topic"),
@@ -233,11 +233,19 @@ CALL = table(
     ("rule_id", STRING, "the fault rule that applied to it"),
     ("synthetic", BOOL, "whether Kafka would never send this response here"),
     ("session_timeout_ms", INT, "JoinGroup request: session.timeout.ms"),
-    ("rebalance_timeout_ms", INT, "JoinGroup request: max.poll.interval.ms of a consumer (KIP-62)"),
+    (
+        "rebalance_timeout_ms",
+        INT,
+        "JoinGroup or ConsumerGroupHeartbeat request: max.poll.interval.ms of a consumer (KIP-62)",
+    ),
     ("protocol_type", STRING, "JoinGroup request: consumer or connect"),
     ("protocols", STRINGS, "JoinGroup request: the assignors it offers"),
-    ("topics", STRINGS, "JoinGroup request: subscribed topics"),
-    ("owned", PARTITIONS, "JoinGroup request: the partitions it claims to own (KIP-429)"),
+    ("topics", STRINGS, "JoinGroup or ConsumerGroupHeartbeat request: subscribed topics"),
+    (
+        "owned",
+        PARTITIONS,
+        "JoinGroup request: the partitions it claims to own (KIP-429); ConsumerGroupHeartbeat request: by topic id",
+    ),
     ("assignments", MapType(STRING, PARTITIONS), "SyncGroup request of a leader: the assignment by member id"),
     ("offsets", ArrayType(OFFSET), "OffsetCommit request: the offsets"),
     ("protocol", STRING, "JoinGroup response: the selected assignor"),
@@ -272,6 +280,7 @@ GROUP = table(
     "Every group, with its last event.",
     TRACE_ID,
     GROUP_ID,
+    ("type", STRING, "its kind at the end: classic, or consumer (KIP-848)"),
     ("end_seq", LONG, "the last event with a group time"),
     ("end_wall_us", LONG, "its end, by the wall clock"),
     ("end_us", LONG, "its end, by the group's clock"),
@@ -285,6 +294,7 @@ ROUND = table(
     TRACE_ID,
     GROUP_ID,
     REBALANCE_NO,
+    ("type", STRING, "kind of the group when it began: classic, or consumer (KIP-848)"),
     ("start_seq", LONG, "the event that started it"),
     ("start_wall_us", LONG, "its start, by the wall clock"),
     ("start_us", LONG, "its start, by the group's clock"),

@@ -29,19 +29,27 @@ OFFSET = StructType([StructField("topic", STRING), StructField("partition", INT)
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table in the folder `layer/name`; `key` identifies a row, and each partition column is a level of folders."""
+    """A table in the folder `layer/name`; `key` identifies a row.
+
+    The columns of `origin` tell how a row came into the store: the home of its trace, and the batch that brought it.
+    """
 
     layer: str
     name: str
     doc: str
     key: tuple[str, ...]
     columns: StructType
-    partitions: tuple[str, ...] = ("home",)
+    origin: tuple[str, ...] = ("home",)
 
     @property
     def path(self) -> str:
         """Path of the table in the store."""
         return f"{self.layer}/{self.name}"
+
+    @property
+    def fields(self) -> list[StructField]:
+        """The columns in the store: those of the table, and those of its origin."""
+        return [*self.columns.fields, *(StructField(name, STRING) for name in self.origin)]
 
     @property
     def names(self) -> list[str]:
@@ -51,12 +59,12 @@ class Table:
 
 
 def table(
-    path: str, doc: str, *columns: tuple[str, DataType, str], key: str, partitions: tuple[str, ...] = ("home",)
+    path: str, doc: str, *columns: tuple[str, DataType, str], key: str, origin: tuple[str, ...] = ("home",)
 ) -> Table:
     """Define a table at `layer/name`; each column has a name, a type, and a description."""
     layer, _, name = path.partition("/")
     fields = [StructField(column, kind, nullable=True, metadata={"comment": text}) for column, kind, text in columns]
-    return Table(layer, name, doc, tuple(key.split()), StructType(fields), partitions)
+    return Table(layer, name, doc, tuple(key.split()), StructType(fields), origin)
 
 
 TRACE_ID = ("trace_id", STRING, "the trace of one cluster, or of one log")

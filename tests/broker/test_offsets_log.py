@@ -163,7 +163,7 @@ class TestReading:
         assert list(records_of(read_records(batch_of(read, 1)))) == read
 
     def test_kip_915_types_that_are_not_known_are_passed_over(self) -> None:
-        assert list(records_of([self.record(b"\0\3\0\1g")])) == []
+        assert list(records_of([self.record(b"\0\x09\0\1g")])) == []
 
     def test_a_null_value_is_a_tombstone(self) -> None:
         (record,) = records_of([self.record(b"\0\2\0\1g", None)])

@@ -7,8 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.core.groups.causes import Cause
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, Cause
+from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
 from koordinator.emulator.core.transactions.transitions import TransactionCause
 from koordinator.emulator.trace import vocabulary
 

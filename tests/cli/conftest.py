@@ -16,6 +16,7 @@ from brokers.scripted_broker import Scripted
 from clients.groups_command import Ran, runner
 
 from koordinator import Emulator
+from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,5 +123,6 @@ def at(cluster: Cluster) -> tuple[str, str]:
 
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
-    with Scripted() as scripted:
+    # of a release without consumer groups (KIP-848)
+    with Scripted(versions={ApiKey.CONSUMER_GROUP_DESCRIBE: None}) as scripted:
         yield scripted

@@ -220,6 +220,7 @@ def test_delete_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str
         "member_id": None,
         "instance_id": None,
         "topic": None,
+        "transactional_id": None,
         "broker": None,
         "code": 69,
         "name": "GROUP_ID_NOT_FOUND",

@@ -23,10 +23,10 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-def ran(cluster: Cluster, *arguments: str) -> str:
+def ran(cluster: Cluster, *arguments: str, command: str = "list", status: int = 0) -> str:
     servers = ("--bootstrap-server", cluster.bootstrap_servers)
-    result = CliRunner().invoke(commands, ["transactions", *servers, *arguments], standalone_mode=False)
-    assert result.return_value == 0, result.output
+    result = CliRunner().invoke(commands, ["transactions", command, *servers, *arguments], standalone_mode=False)
+    assert result.return_value == status, result.output
     return result.output
 
 
@@ -51,3 +51,23 @@ def test_a_state_selects_transactions_in_one_document(cluster: Cluster) -> None:
 
 def test_a_cluster_without_transactions_says_so(cluster: Cluster) -> None:
     assert ran(cluster) == "no transactions\n"
+
+
+def test_an_open_transaction_is_aborted_and_its_producer_fenced(cluster: Cluster) -> None:
+    cluster.producer("p", "open").init().produce("orders", "a", partition=1)
+    assert ran(cluster, "open", command="abort") == "open: aborted\n"
+    cluster.transaction("open").wait_state("Empty")
+    assert cluster.producers["p"].produce("orders", "late").error == "INVALID_PRODUCER_EPOCH"
+
+
+def test_only_an_open_transaction_can_be_aborted(cluster: Cluster) -> None:
+    cluster.producer("idle").init()
+    epoch = cluster.transaction("idle").producer_epoch
+    document, _, _ = ran(cluster, "idle", "nosuch", "--json", command="abort", status=1).partition("koordinator ")
+    found = json.loads(document)
+    assert found["aborted"] == []
+    assert [(row["transactional_id"], row["message"]) for row in found["errors"]] == [
+        ("idle", "it is Empty, not Ongoing"),
+        ("nosuch", "there is no such transactional id"),
+    ]
+    assert cluster.transaction("idle").producer_epoch == epoch

@@ -18,14 +18,16 @@ from koordinator.wire.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import Record, check_crc, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from conformance.player import Player
+
+    from koordinator.wire.records import BatchHeader
 
 TIME = re.compile(r"\d{12,}")
 
@@ -58,18 +60,6 @@ def with_body(body: bytes, batch: bytes = BATCH) -> bytes:
 def compressed(codec: int, body: bytes) -> bytes:
     """Return a batch whose attributes name a codec."""
     return patched(with_body(body), ATTRIBUTES, ">h", codec)
-
-
-def new_topic(play: Player, partitions: int, configs: dict[str, str] | None = None) -> str:
-    """Create a topic, and wait until the broker leads all its partitions."""
-    topic = play.new_topic(partitions, configs)
-    places = tuple(ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions))
-    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name=topic, partitions=places),))
-    for _ in range(60):
-        if not any(codes(play.ask(request, 4).unrecorded().topics[0].partitions)):
-            return topic
-        play.wait(0.5)
-    raise AssertionError(f"{topic} is not led within 30 s")
 
 
 def ask(play: Player, *topics: tuple[str, Iterable[tuple[int, bytes | None]]], version: int = 9, acks: int = 1) -> Any:
@@ -130,7 +120,7 @@ def fetched(play: Player, topic: str) -> bytes:
 @scenario(kip="KIP-98")
 def test_e801_headers_that_a_broker_refuses(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 1)
+    topic = play.new_topic(1)
     refused = {
         87: (
             b"",
@@ -166,7 +156,7 @@ def test_e801_headers_that_a_broker_refuses(play: Player) -> None:
 @scenario(kip="KIP-98")
 def test_e802_a_corrupt_length_fails_the_whole_request(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 2)
+    topic = play.new_topic(2)
     for batch in (
         patched(BATCH, LENGTH, ">i", 5),
         patched(BATCH, LENGTH, ">i", -1),
@@ -181,7 +171,7 @@ def test_e802_a_corrupt_length_fails_the_whole_request(play: Player) -> None:
 @scenario(kip="KIP-98")
 def test_e803_the_records_of_a_batch_are_read(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 1)
+    topic = play.new_topic(1)
     body = BATCH[HEADER_ENDS:]
     damaged = (
         b"",
@@ -214,7 +204,7 @@ def test_e803_the_records_of_a_batch_are_read(play: Player) -> None:
 @scenario(kip="KIP-98")
 def test_e804_bytes_that_no_codec_reads(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 2)
+    topic = play.new_topic(2)
     body = BATCH[HEADER_ENDS:]
     for codec in (1, 2, 3, 4, 5, 6, 7):
         for damaged in (body, b""):
@@ -232,8 +222,8 @@ def test_e804_bytes_that_no_codec_reads(play: Player) -> None:
 @scenario(kip="KIP-467")
 def test_e805_a_compacted_topic_refuses_records_without_key(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 2, {"cleanup.policy": "compact"})
-    both = new_topic(play, 1, {"cleanup.policy": "compact,delete"})
+    topic = play.new_topic(2, {"cleanup.policy": "compact"})
+    both = play.new_topic(1, {"cleanup.policy": "compact,delete"})
     keyed, keyless = RECORDS[0], Record(timestamp=1000, value=b"v")
     for records in ([keyless], [keyed, keyless, keyed, keyless], [keyless] * 5):
         for compression in (None, "gzip"):
@@ -246,7 +236,7 @@ def test_e805_a_compacted_topic_refuses_records_without_key(play: Player) -> Non
 def test_e806_timestamps_out_of_range_are_refused(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
     play.needs(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
-    topic = new_topic(play, 1, {"message.timestamp.before.max.ms": "1000", "message.timestamp.after.max.ms": "1000"})
+    topic = play.new_topic(1, {"message.timestamp.before.max.ms": "1000", "message.timestamp.after.max.ms": "1000"})
     far, none = 1 << 50, -1
     for times in ((1000,), (far,), (none,), (1000, none, far)):
         batch = write_batch([Record(timestamp=each, key=b"k", value=b"v") for each in times])
@@ -256,7 +246,7 @@ def test_e806_timestamps_out_of_range_are_refused(play: Player) -> None:
 @scenario(kip="KIP-937")
 def test_e807_timestamps_of_the_future_are_refused_by_default_since_4_0(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 1)
+    topic = play.new_topic(1)
     batch = write_batch([Record(timestamp=1 << 50, key=b"k", value=b"v")])
     assert codes(produced(play, (topic, [(0, batch)]))) == ([32] if play.since("4.0.0") else [0])
 
@@ -264,7 +254,7 @@ def test_e807_timestamps_of_the_future_are_refused_by_default_since_4_0(play: Pl
 @scenario(kip="KIP-32")
 def test_e808_the_log_may_set_the_timestamps(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 1, {"message.timestamp.type": "LogAppendTime"})
+    topic = play.new_topic(1, {"message.timestamp.type": "LogAppendTime"})
     for compression in (None, "gzip"):
         answer = ask(play, (topic, [(0, write_batch(RECORDS, compression=compression))])).unrecorded()
         (row,) = answer.responses[0].partition_responses
@@ -279,7 +269,7 @@ def test_e808_the_log_may_set_the_timestamps(play: Player) -> None:
 @scenario(kip="KIP-32")
 def test_e809_a_producer_does_not_set_log_append_time(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic = new_topic(play, 1)
+    topic = play.new_topic(1)
     for codec in (0, 1):
         body = compress(Codec(codec), BATCH[HEADER_ENDS:])
         produced(play, (topic, [(0, compressed(8 | codec, body))]))
@@ -292,7 +282,7 @@ def test_e809_a_producer_does_not_set_log_append_time(play: Player) -> None:
 @scenario(kip="base")
 def test_e810_a_partition_given_twice_has_one_row(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic, other = new_topic(play, 2), new_topic(play, 1)
+    topic, other = play.new_topic(2), play.new_topic(1)
     three = write_batch(RECORDS + RECORDS[:1])
     assert len(produced(play, (topic, [(0, BATCH), (0, three), (1, BATCH)]))) == 2
     assert len(produced(play, (topic, [(0, BATCH)]), (other, [(0, BATCH)]), (topic, [(0, three), (1, BATCH)]))) == 3
@@ -306,7 +296,7 @@ def test_e810_a_partition_given_twice_has_one_row(play: Player) -> None:
 @scenario(kip="base")
 def test_e811_refusals_have_the_start_of_the_log_once_it_is_known(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 9)
-    topic, small = new_topic(play, 1), new_topic(play, 1, {"max.message.bytes": "100"})
+    topic, small = play.new_topic(1), play.new_topic(1, {"max.message.bytes": "100"})
     assert codes(produced(play, (topic, [(0, BATCH)]), (small, [(0, BATCH)]))) == [0, 0]
     asked = DeleteRecordsRequest(
         topics=tuple(
@@ -339,7 +329,46 @@ def test_e811_refusals_have_the_start_of_the_log_once_it_is_known(play: Player) 
 @scenario(kip="base")
 def test_e812_a_partition_without_records_is_never_answered(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 10)
-    topic = new_topic(play, 2)
+    topic = play.new_topic(2)
     asked = ask(play, (topic, [(0, None), (1, BATCH)]))
     play.expect_never(asked)
     assert not fetched(play, topic)
+
+
+@scenario(kip="KIP-283")
+def test_e813_old_fetches_get_old_messages(play: Player) -> None:
+    topic = play.new_topic(1)
+    records = [
+        Record(timestamp=1000, key=b"k", value=b"v", headers=(("h", b"x"),)),
+        Record(timestamp=3000, key=None, value=b""),
+        Record(timestamp=2000, key=b"", value=None),
+    ]
+    for compression in (None, "gzip", None):
+        batch = write_batch(records, compression=compression)
+        assert codes(produced(play, (topic, [(0, batch)]), version=3)) == [0]
+    for version in (each for each in range(5) if play.serves(ApiKey.FETCH, each)):
+        for offset in (0, 1, 4, 7, 9):
+            places = (FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),)
+            topics = (FetchTopic(topic=topic, partitions=places),)
+            request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=topics)
+            (row,) = play.ask(request, version).unrecorded().responses[0].partitions
+            messages = [
+                (
+                    header.magic,
+                    header.attributes,
+                    header.base_offset,
+                    header.max_timestamp,
+                    check_crc(data),
+                    read_records(data),
+                )
+                for header, data in complete(row.records or b"")
+            ]
+            play.transcript.add("Fetch", version, f"{row.error_code} {row.high_watermark} {messages}")
+
+
+def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:
+    """Yield batches and messages but for the last one, which may be cut: a broker fills the size that it promised."""
+    try:
+        yield from read_batches(data)
+    except Malformed:
+        return

@@ -273,7 +273,7 @@ class TestOldRecords:
 
     def test_values_written_are_read_back(self) -> None:
         value = self.value(3)
-        assert read_value(GroupMetadataValue, write_value(value)) == value
+        assert read_value(GroupMetadataKey(), write_value(value)) == value
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,20 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.max.session.timeout.ms": 1800000,
         "group.initial.rebalance.delay.ms": 3000,
         "group.max.size": 2147483647,
+        "group.consumer.session.timeout.ms": 45000,
+        "group.consumer.heartbeat.interval.ms": 5000,
+        "group.consumer.min.session.timeout.ms": 45000,
+        "group.consumer.max.session.timeout.ms": 60000,
+        "group.consumer.min.heartbeat.interval.ms": 5000,
+        "group.consumer.max.heartbeat.interval.ms": 15000,
+        "group.consumer.max.size": 2147483647,
+        "group.consumer.assignors": "uniform,range",
+        "group.consumer.assignment.interval.ms": 1000,
+        "group.consumer.min.assignment.interval.ms": 0,
+        "group.consumer.max.assignment.interval.ms": 15000,
+        "group.consumer.regex.refresh.interval.ms": 600000,
+        "group.consumer.migration.policy": "",
+        "group.coordinator.rebalance.protocols": "",
         "offset.metadata.max.bytes": 4096,
         "offsets.topic.num.partitions": 50,
         "offsets.topic.replication.factor": 3,
@@ -58,6 +72,8 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
         group_initial_rebalance_delay_ms=0,
         group_min_session_timeout_ms=1,
         transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
+        group_consumer_min_session_timeout_ms=1,
+        group_consumer_min_heartbeat_interval_ms=1,
     )
     assert Settings.of("fast")[0] == fast
 
@@ -174,7 +190,7 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["log.dirs", "zookeeper.connect", "group.consumer.max.size", "listener.name.internal.ssl.key.password"],
+    ["log.dirs", "zookeeper.connect", "group.share.max.size", "listener.name.internal.ssl.key.password"],
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})
@@ -282,3 +298,21 @@ def test_only_invalid_setting_is_raised_whatever_the_value(name: str, value: obj
         return
     assert said.isprintable()
     assert not name.isprintable() or name[:80] in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("group.consumer.session.timeout.ms", 70_000, "to group.consumer.max.session.timeout.ms=60000"),
+        ("group.consumer.heartbeat.interval.ms", 4_000, "group.consumer.min.heartbeat.interval.ms=5000"),
+        ("group.consumer.assignment.interval.ms", 16_000, "to group.consumer.max.assignment.interval.ms=15000"),
+    ],
+)
+def test_settings_of_consumer_groups_keep_their_bounds(name: str, value: int, problem: str) -> None:
+    with pytest.raises(InvalidSetting, match=rf"^{name}={value}: must be from .*{problem}"):
+        Settings.of("kafka-defaults", {name: value})
+
+
+def test_a_session_of_a_consumer_group_outlasts_its_heartbeat() -> None:
+    with pytest.raises(InvalidSetting, match=r"must be greater than group\.consumer\.heartbeat\.interval\.ms=5000"):
+        Settings.of("fast", {"group.consumer.session.timeout.ms": 5_000})

@@ -11,11 +11,12 @@ from scenes.play import CHANGED, RANGE, Play
 
 from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import StateChanged
+from koordinator.emulator.core.groups.causes import Cause, Reason
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, Cause, TransitionError, next_state
-from koordinator.emulator.core.groups.group_store import Reason
+from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, TransitionError, next_state
 from koordinator.emulator.trace.vocabulary import OTHER_CAUSES, REBALANCE_CAUSES
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,8 +94,18 @@ def change_protocol(play: Play) -> None:
     play.join("", "i2", protocols=ROUND_ROBIN)
 
 
+def downgrade(play: Play) -> None:
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="A", rebalance_timeout_ms=1_000, subscribed_topic_names=("t",), topic_partitions=()
+    )
+    play.send(joining, 1)
+    play.join("", "i1")
+    play.send(ConsumerGroupHeartbeatRequest(group_id="g", member_id="A", member_epoch=-1), 1)
+
+
 SCENES: dict[tuple[ClassicGroupState, Cause], Callable[[Play], object]] = {
     (EMPTY, Cause.MEMBER_JOIN): Play.stable_member,
+    (EMPTY, Cause.GROUP_DOWNGRADE): downgrade,
     (EMPTY, Cause.LOADED): lambda play: (play.stable_member(), reload(play)),
     (EMPTY, Cause.REMOVED): lambda play: (play.emptied(), play.delete("g")),
     (EMPTY, Cause.UNLOADED): lambda play: (play.emptied(), unload(play)),
@@ -121,6 +132,7 @@ SCENES: dict[tuple[ClassicGroupState, Cause], Callable[[Play], object]] = {
     (STABLE, Cause.SYNC_TIMEOUT): lambda play: stay_silent_after_sync(play, leader_synced=True),
     (STABLE, Cause.OVER_CAPACITY): reload_over_capacity,
     (STABLE, Cause.FORCED): lambda play: (play.stable_member(), force(play)),
+    (STABLE, Cause.GROUP_DOWNGRADE): downgrade,
     (STABLE, Cause.UNLOADED): lambda play: (play.stable_member(), unload(play)),
     (DEAD, Cause.STORE_ERROR): fail_deletion,
 }

@@ -16,7 +16,8 @@ from koordinator.emulator.storage.data_dir import FORMAT, JOURNAL, LOCK, LOG, ME
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.emulator.storage.metadata_journal import DamagedJournal, read_journal
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import delete_records, incremental_alter_configs, init_producer_id
+from koordinator.wire.messages import delete_records, incremental_alter_configs, init_producer_id, update_features
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.records import Record, read_header, write_batch
 
@@ -141,6 +142,16 @@ def test_no_producer_id_is_handed_out_twice(tmp_path: Path) -> None:
         ids += [durable.exchange(wanted, 4).producer_id for _ in range(2)]
         durable = again(durable, tmp_path)
     assert len(set(ids)) == len(ids) == 6
+
+
+def test_the_level_of_a_feature_survives_a_restart(tmp_path: Path) -> None:
+    durable = DurableCluster(tmp_path)
+    row = update_features.FeatureUpdateKey(feature="transaction.version", max_version_level=1, upgrade_type=2)
+    assert durable.exchange(update_features.UpdateFeaturesRequest(feature_updates=(row,)), 1).error_code == 0
+    durable = again(durable, tmp_path)
+    wanted = ApiVersionsRequest(client_software_name="c", client_software_version="1")
+    levels = {row.name: row.max_version_level for row in durable.exchange(wanted, 3).finalized_features}
+    assert levels["transaction.version"] == 1
 
 
 def test_offsets_survive_a_change_of_offsets_topic_num_partitions(tmp_path: Path) -> None:

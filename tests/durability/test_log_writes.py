@@ -171,6 +171,35 @@ def test_a_slow_disk_does_not_delay_other_connections() -> None:
     assert disk.thread != threading.get_ident()
 
 
+def test_a_connection_is_read_again_after_a_write_without_response() -> None:
+    class Silent(EchoBroker):
+        """Mutes a connection during its write, and answers nothing after it, as with acks=0."""
+
+        def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+            super().appended(now, write, failure)
+            self.writer_of = None
+            return []
+
+        def is_muted(self, connection: int) -> bool:
+            return connection == self.writer_of
+
+    async def main() -> None:
+        disk: Any = SlowDisk()
+        disk.released.set()
+        server = Server(Silent(), 0, LogWriter(disk))
+        with trio.fail_after(LIMIT_S):
+            async with trio.open_nursery() as nursery:
+                await nursery.start(server.serve, [])
+                async with connect(server) as client:
+                    await client.send_all(b"write")
+                    await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
+                    await client.send_all(b"hello")
+                    assert bytes(await client.receive_some()) == b"hello"
+                nursery.cancel_scope.cancel()
+
+    trio.run(main)
+
+
 def test_a_wait_for_the_disk_ends_with_the_server() -> None:
     disk: Any = SlowDisk()
 

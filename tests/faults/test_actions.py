@@ -14,6 +14,7 @@ from koordinator.emulator.broker.connections import Answer, Close
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.control.faults.error_responses import PLACES_OF, error_response
 from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, REBALANCING
+from koordinator.emulator.core.data.features import Features
 from koordinator.emulator.core.effects import Call
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
@@ -204,7 +205,8 @@ def request_of(api: str, version: int) -> Message:
 @pytest.mark.parametrize("api", [api for api in PLACES_OF if api != "Metadata"])
 def test_errors_are_rendered_at_every_level_of_every_version(api: str) -> None:
     key = next(key for key, each in APIS.items() if each.name == api)
-    api_table = ApiTable(Settings.of("fast", {})[0])
+    settings = Settings.of("fast", {})[0]
+    api_table = ApiTable(settings, Features(settings))
     for version in APIS[key].versions:
         try:
             api_table.check(key, version)

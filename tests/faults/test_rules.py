@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from koordinator import faults
 from koordinator.emulator.control.faults.actions import ACTIONS, RuleError, action_data
 from koordinator.emulator.control.faults.error_responses import PLACES_OF
-from koordinator.emulator.control.faults.rules import API_NAMES, STATES, WITH_GENERATION, FaultRule, Match
+from koordinator.emulator.control.faults.rules import API_NAMES, WITH_GENERATION, FaultRule, Match
+from koordinator.emulator.trace.vocabulary import ALL_GROUP_STATES
 from koordinator.wire.errors import Error
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
@@ -54,7 +55,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
         if draw(st.booleans()):
             match[name] = draw(TEXTS)
     if draw(st.booleans()):
-        match["state"] = draw(st.sampled_from(STATES))
+        match["state"] = draw(st.sampled_from(ALL_GROUP_STATES))
     if draw(st.booleans()):
         match["broker"] = draw(st.integers(1, 9))
     if api in WITH_GENERATION and draw(st.booleans()):

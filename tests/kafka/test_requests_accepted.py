@@ -44,6 +44,12 @@ def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
             return {Error.UNKNOWN_TOPIC_OR_PARTITION}
         case ApiKey.OFFSET_COMMIT, 0 if there.release.has_kraft:
             return {Error.UNSUPPORTED_VERSION}
+        case ((ApiKey.SASL_HANDSHAKE | ApiKey.SASL_AUTHENTICATE), _):
+            return {Error.ILLEGAL_SASL_STATE}
+        case ApiKey.ELECT_LEADERS, _:
+            return {Error.ELECTION_NOT_NEEDED}
+        case ApiKey.ALTER_REPLICA_LOG_DIRS, _:
+            return {Error.LOG_DIR_NOT_FOUND}
         case _:
             return set()
 

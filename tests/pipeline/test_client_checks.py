@@ -1,4 +1,4 @@
-"""C01 to C10 in the pipeline give the same verdicts as in the emulator, for every trace of the emulator's own tests."""
+"""C01 to C12 in the pipeline give the same verdicts as in the emulator, for every trace of the emulator's own tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 CHECKS = HERE.parent / "checks"
-TALES = [CHECKS / "test_conformance.py", CHECKS / "test_conformance_rebalances.py"]
+TALES = [CHECKS / f"test_conformance{name}.py" for name in ("", "_rebalances", "_consumer_groups")]
 TRACES = HERE.parent / "pages" / "traces"
 
 

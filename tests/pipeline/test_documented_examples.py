@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-COMMAND = re.compile(r"^(?:\$ )?koordinator-pipeline (.*)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?koordinator-pipeline +((?:\"[^\"]*\"|[^\"\n])*)$", re.MULTILINE)
 COMMANDS = [
     command
     for block in blocks("bash", "console", "yaml")
@@ -45,7 +46,9 @@ def test_a_command_has_valid_options(line: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     for name in INPUTS:
         (tmp_path / name).mkdir()
-    name, *arguments = shlex.split(line.partition(" >>")[0].replace("…", ""), comments=True)
+    name, *arguments = takewhile(
+        lambda word: not word.startswith(">"), shlex.split(line.replace("…", ""), comments=True)
+    )
     job = jobs.get_command(click.Context(jobs), name)
     assert job is not None
     job.make_context(name, arguments)

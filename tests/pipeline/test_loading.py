@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from spark.loads import copied, load, put, tables, trace
+from click.testing import CliRunner
+from spark.loads import copied, differing, load, put, read_table, tables, trace
 
-from koordinator.pipeline import file_streams, layers
+from koordinator.pipeline import layers
 from koordinator.pipeline.fold.frames import FOLD, unfolded
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
+from koordinator.pipeline.jobs import compact as compact_job
 from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME
+from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -77,11 +81,11 @@ def test_late_lines_give_the_same_tables_as_one_load(second: Path, whole: dict[s
 
 def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: SparkSession) -> None:
     store = copied(second, folder / "only new")
-    counts = Store(str(store)).read(spark, COUNTS)
-    assert {(row.batch, row["source_file"].rpartition("/")[2], row["read"]) for row in counts.collect()} == {
-        ("text-0", "a1.jsonl", HALF),
-        ("text-1", "a2.jsonl", len(A) - HALF),
-        ("text-1", "b.jsonl", len(B)),
+    counts = read_table(store, COUNTS).to_pylist()
+    assert {(row["batch"], row["source_file"].rpartition("/")[2], row["read"]) for row in counts} == {
+        ("text-1", "a1.jsonl", HALF),
+        ("text-2", "a2.jsonl", len(A) - HALF),
+        ("text-2", "b.jsonl", len(B)),
     }
     assert load(spark, store, folder / "inputs").counts == []
 
@@ -97,35 +101,58 @@ def test_late_lines_can_empty_a_table(
     shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, FOLD))
     monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
     store = copied(first, tmp_path / "store")
-    before = Store(str(store)).read(spark, STATE_TIME).count()
+    before = read_table(store, STATE_TIME).num_rows
     load(spark, store, folder / "inputs")
-    assert (before > 0, Store(str(store)).read(spark, STATE_TIME).count()) == (True, 0)
+    assert (before > 0, read_table(store, STATE_TIME).num_rows) == (True, 0)
+
+
+def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
+    second: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = copied(second, tmp_path / "store")
+    monkeypatch.setattr(compact_job, "open_session", lambda **_: nullcontext(spark))
+    assert CliRunner().invoke(compact_job.compact, ["--store", str(store)], standalone_mode=False).return_value == 0
+    compacted = as_of(LocalSnapshotFiles(store), str(store), None)
+    assert {len(folders) for folders in compacted.tables.values()} == {1}
+    assert tables(store) == tables(second)
+    conn = next(line for line in map(json.loads, A) if line["kind"] == "conn") | {"seq": 10**6, "conn_id": 10**6}
+    put(tmp_path / "late", "late.jsonl", [json.dumps(conn)])
+    load(spark, store, tmp_path / "late")
+    changed = differing(tables(store), tables(second))
+    assert {table: len(rows) for table, rows in changed.items()} == {
+        "silver/event": 1,
+        "silver/trace": 2,
+        "silver/run": 2,
+    }
+    calls = as_of(LocalSnapshotFiles(store), str(store), None).folders("silver/call")
+    assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4")]
 
 
 KILLED = """
 import os, signal, sys
 from koordinator.pipeline import cli, store
-real = store.overwrite
-def overwrite(frame, path, partitions):
-    if path.endswith(sys.argv[1]):
+real = store.write
+def write(frame, path):
+    real(frame, path)
+    if sys.argv[1] in path:
         os.killpg(0, signal.SIGKILL)
-    real(frame, path, partitions)
-store.overwrite = overwrite
+store.write = write
 cli.main(sys.argv[2:])
 """
 
 
-def test_the_next_load_finishes_a_killed_load(
+def test_a_killed_load_changes_nothing_and_the_next_one_starts_again(
     first: Path, second: Path, tmp_path: Path, folder: Path, spark: SparkSession
 ) -> None:
     store = copied(first, tmp_path / "store")
     job = ["run", "--input", str(folder / "inputs"), "--output", str(store), "--master", "local[2]"]
-    command = [sys.executable, "-c", KILLED, "silver/header", *job]
+    command = [sys.executable, "-c", KILLED, "gold/state_time", *job]
     environ = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run(
         command, check=False, env=environ, start_new_session=True, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
+    assert tables(store) == tables(first)
     load(spark, store, folder / "inputs")
     assert tables(store) == tables(second)
 
@@ -140,24 +167,12 @@ def test_a_later_load_may_add_an_input(tmp_path: Path, spark: SparkSession) -> N
     assert (row.source_file.rpartition("/")[2], row.read) == ("c.jsonl", len(B))
 
 
-@pytest.mark.parametrize(
-    ("inputs", "pattern"),
-    [
-        (["/data"], "/data"),
-        (["/data/a", "/data/b/*.jsonl"], "/data/{a,b/*.jsonl}"),
-        (["/data", "/data-2"], "/{data,data-2}"),
-        (["/data/{a/x,b}", "/data/{a/y,c}"], "/data/{{a/x,b},{a/y,c}}"),
-        (["s3a://bucket/ci", "s3a://bucket/cd"], "s3a://bucket/{ci,cd}"),
-    ],
-)
-def test_the_combined_pattern_starts_with_the_common_prefix(inputs: list[str], pattern: str) -> None:
-    assert file_streams.combined_glob(inputs) == pattern
-
-
-@pytest.mark.parametrize("other", ["s3a://other/x", "/x"])
-def test_inputs_on_several_file_systems_are_refused(other: str) -> None:
-    with pytest.raises(JobRefused, match=f"--input s3a://bucket/x, --input {other}: they are on several file systems"):
-        file_streams.combined_glob(["s3a://bucket/x", other])
+def test_a_file_is_read_once_whatever_its_name(tmp_path: Path, spark: SparkSession) -> None:
+    for number, name in enumerate(("a b.jsonl", "c[1]{2}*?.jsonl", "d%20e.jsonl")):
+        put(tmp_path / "inputs", name, [line.replace("late_commit", f"trace-{number}") for line in B])
+    assert [row["read"] for row in load(spark, tmp_path / "store", tmp_path / "inputs").counts] == [len(B)] * 3
+    again = load(spark, tmp_path / "store", tmp_path / "inputs")
+    assert (again.counts, again.changed) == ([], [])
 
 
 def test_a_file_that_changed_after_it_was_read_is_reported(tmp_path: Path, spark: SparkSession) -> None:
@@ -170,7 +185,7 @@ def test_a_file_that_changed_after_it_was_read_is_reported(tmp_path: Path, spark
     ]
 
 
-def test_too_many_bad_rows_stop_a_load_that_continues_with_a_higher_limit(tmp_path: Path, spark: SparkSession) -> None:
+def test_too_many_bad_rows_stop_a_load_which_changes_nothing(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "inputs", "b.jsonl", [*B, "{"])
     with pytest.raises(
         JobFailed, match=r"1 of 56 rows are bad \(1\.786%\), more than --max-bad-ratio 1\.000%"
@@ -178,31 +193,24 @@ def test_too_many_bad_rows_stop_a_load_that_continues_with_a_higher_limit(tmp_pa
         load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.01)
     reason = "bad_json: expected a JSON object with the columns of a trace"
     assert str(caught.value).endswith(f"{tmp_path}/inputs/b.jsonl:{len(B) + 1}: {reason}")
+    with pytest.raises(JobRefused, match="not a store"):
+        Store(str(tmp_path / "store")).open(spark)
     loaded = load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.02)
     assert loaded.rows("quarantined") == 1
     assert [line.rpartition("/")[2] for line in loaded.bad_lines()] == [f"b.jsonl:{len(B) + 1}: {reason}"]
-    (row,) = Store(str(tmp_path / "store")).read(spark, QUARANTINE).collect()
-    assert (row.raw, row.reason, row.line_no) == ("{", "bad_json", len(B) + 1)
-
-
-def test_a_store_without_its_checkpoint_is_refused(
-    first: Path, folder: Path, tmp_path: Path, spark: SparkSession
-) -> None:
-    store = copied(first, tmp_path / "store")
-    shutil.rmtree(store / "checkpoint")
-    with pytest.raises(JobRefused, match="restore it, or load the inputs into a new store"):
-        load(spark, store, folder / "inputs")
+    (row,) = read_table(tmp_path / "store", QUARANTINE).to_pylist()
+    assert (row["raw"], row["reason"], row["line_no"]) == ("{", "bad_json", len(B) + 1)
 
 
 def test_a_store_of_another_version_is_refused(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = copied(first, tmp_path / "store")
-    monkeypatch.setattr("koordinator.pipeline.store.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    monkeypatch.setattr("koordinator.pipeline.snapshots.SCHEMA_VERSION", SCHEMA_VERSION + 1)
     with pytest.raises(JobRefused, match=f"its tables have version {SCHEMA_VERSION}"):
         load(spark, store, folder / "inputs")
 
 
 def test_readers_refuse_a_folder_that_is_not_a_store(tmp_path: Path, spark: SparkSession) -> None:
     with pytest.raises(JobRefused, match="not a store of koordinator-pipeline"):
-        Store(str(tmp_path)).require(spark)
+        Store(str(tmp_path)).open(spark)

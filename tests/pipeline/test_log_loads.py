@@ -6,13 +6,12 @@ import gzip
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyarrow import parquet
-from spark.loads import load
+from spark.loads import load, read_table
 from spark.log_rows import recorded
 
 from koordinator.pipeline import layers
-from koordinator.pipeline.file_streams import LogOptions
-from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE
+from koordinator.pipeline.input_files import LogOptions
+from koordinator.pipeline.schema import BRONZE_LINE, COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -82,13 +81,13 @@ class Loaded:
             path = folder / "inputs" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        self.store, self._spark = Store(str(folder / "store")), spark
+        self.store, self._spark = folder / "store", spark
         self.result: LoadResult = load(
             spark, folder / "store", folder / "inputs", max_bad_ratio=0.5, options=LogOptions(**options)
         )
 
     def rows(self, table: Table) -> list[Row]:
-        rows: list[Row] = self.store.read(self._spark, table).collect()
+        rows: list[Row] = Store(str(self.store)).open(self._spark).read(table).collect()
         return rows
 
 
@@ -133,7 +132,7 @@ def test_a_file_that_is_cut_off_is_one_row_in_quarantine(mixed: Loaded) -> None:
 
 
 def test_invalid_utf_8_becomes_valid_parquet(mixed: Loaded) -> None:
-    lines = parquet.read_table(f"{mixed.store.root}/bronze/line").column("raw")
+    lines = read_table(mixed.store, BRONZE_LINE).column("raw")
     lines.validate(full=True)
     assert [text for text in lines.to_pylist() if text and "caf" in text] == [
         "[2026-11-21 08:30:00,000] INFO caf\ufffd (kafka.log.UnifiedLog)"
@@ -173,10 +172,11 @@ def test_a_growing_log_gives_the_same_events_as_a_complete_one(spark: SparkSessi
     load(spark, tmp_path / "store", log.parent, options=follow)
     load(spark, tmp_path / "whole", log.parent)
     followed, whole = (
-        Store(str(tmp_path / name)).read(spark, EVENT).select("seq", "group_us", "wall_us", "kind", "generation")
+        read_table(tmp_path / name, EVENT).select(["seq", "group_us", "wall_us", "kind", "generation"]).to_pylist()
         for name in ("store", "whole")
     )
-    assert sorted(map(tuple, followed.collect())) == sorted(map(tuple, whole.collect()))
-    counts = Store(str(tmp_path / "store")).read(spark, COUNTS).orderBy("batch", "source_file").collect()
+    assert sorted(map(repr, followed)) == sorted(map(repr, whole))
+    counts = read_table(tmp_path / "store", COUNTS).sort_by([("batch", "ascending"), ("source_file", "ascending")])
     # the new file and the renamed one, whose lines are duplicates, are in the last batch
-    assert [(row.read, row.duplicate) for row in counts] == [(4, 0), (2, 0), (3, 0), (3, 0), (9, 7)]
+    read = [(row["read"], row["duplicate"]) for row in counts.to_pylist()]
+    assert read == [(4, 0), (2, 0), (3, 0), (3, 0), (9, 7)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scenes.documentation import blocks
 from spark.gold_frames import Gold
+from spark.report_store import write_store
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.generate import generate_trace
@@ -18,10 +19,11 @@ from koordinator.pipeline.generate import generate_trace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 BENCH = Path(__file__).parents[2] / "bench" / "pipeline"
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
+NOTEBOOK = Path(__file__).parents[2] / "examples" / "pipeline.ipynb"
 
 pytestmark = pytest.mark.needs("engines")
 
@@ -47,18 +49,11 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
     gold = Gold(spark, traces)
     root = tmp_path_factory.mktemp("store")
-    for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD)):
-        table = schema.TABLES[path]
-        write(root, table, spark.createDataFrame(gold.rows(table), table.columns))
+    made = [
+        schema.TABLES[path] for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD))
+    ]
+    write_store(spark, root, {table: spark.createDataFrame(gold.rows(table), table.columns) for table in made})
     return root
-
-
-def write(root: Path, table: schema.Table, frame: DataFrame) -> None:
-    from pyarrow import parquet  # noqa: PLC0415 - comes with Spark
-
-    path = root / table.path
-    path.mkdir(parents=True)
-    parquet.write_table(frame.toArrow(), path / "part.parquet")
 
 
 @pytest.mark.parametrize("name", GOLD)
@@ -90,13 +85,26 @@ def test_differences_are_reported(engines: Any, store: Path) -> None:
     assert found
 
 
-def test_the_query_on_the_page_of_the_tables_runs(store: Path) -> None:
-    (program,) = (block.text for block in blocks("python") if block.page.stem == "pipeline-tables")
-    result = (
-        program.replace("duckdb.sql(", "result = duckdb.sql(")
-        .replace("store/gold", f"{store}/gold")
-        .replace("/*/*", "/*")
-    )
+@pytest.fixture
+def beside(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder that has the store under the name of the examples."""
+    monkeypatch.chdir(tmp_path)
+    Path("store").symlink_to(store)
+
+
+@pytest.mark.usefixtures("beside")
+def test_the_queries_on_the_page_of_the_tables_run() -> None:
+    for block in blocks("python"):
+        if block.page.stem == "pipeline-tables":
+            exec(block.text, {})  # noqa: S102 - our own page
+
+
+@pytest.mark.usefixtures("beside")
+def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "agg")
     names: dict[str, Any] = {}
-    exec(result, names)  # noqa: S102 - our own page
-    assert names["result"].fetchall()
+    for cell in json.loads(NOTEBOOK.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)  # noqa: S102 - our own notebook
+    assert list(names["causes"].columns) == ["cause", "rebalances", "p95_ms"]
+    assert len(names["causes"]) > 1

@@ -7,11 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from spark.report_store import ROWS, reader, unfinished
+from spark.literal_frames import literal
+from spark.report_store import ROWS, reader, write_store
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,16 +30,9 @@ def report(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def store(spark: SparkSession, tmp_path: Path) -> Path:
     """Write the report's tables as `run` would, with one event."""
-    store, read = Store(str(tmp_path / "store")), reader(spark)
-    store.open(spark, [])
-    for path in ROWS:
-        table = schema.TABLES[path]
-        store.write(read(table).withColumns({name: F.lit("text-0") for name in table.partitions}), table)
-    event = [("t", 3, "response", "C03")]
-    frame = spark.createDataFrame(event, "trace_id string, seq long, kind string, group_id string")
-    columns = [F.col(name) if name in frame.columns else F.lit(None).cast(kind.dataType).alias(name)
-              for name, kind in zip(schema.EVENT.names, schema.EVENT.columns.fields, strict=True)]  # fmt: skip
-    store.write(frame.select(*columns, F.lit("text-0").alias("home"), F.lit("text-0").alias("batch")), schema.EVENT)
+    event = {"trace_id": "t", "seq": 3, "kind": "response", "group_id": "C03"}
+    tables = {schema.TABLES[path]: reader(spark)(schema.TABLES[path]) for path in ROWS}
+    write_store(spark, tmp_path / "store", tables | {schema.EVENT: literal(spark, schema.EVENT, event)})
     return tmp_path / "store"
 
 
@@ -53,14 +45,6 @@ def test_page_timelines_and_summary_are_written_to_the_given_paths(store: Path, 
     assert 'href="page-timelines/t.html#seq=3"' in text
     assert "C03" in (tmp_path / "new" / "page-timelines" / "t.html").read_text(encoding="utf-8")
     assert markdown.read_text(encoding="utf-8").startswith("## a & b\n\n**6 rebalances**")
-
-
-def test_the_report_of_an_unfinished_store_says_so(spark: SparkSession, store: Path, tmp_path: Path) -> None:
-    unfinished(spark, Store(str(store)))
-    done = report("--store", str(store), "--html", str(tmp_path / "page.html"), "--markdown", "-")
-    assert done.returncode == 0, done.stderr
-    for text in (done.stdout, (tmp_path / "page.html").read_text(encoding="utf-8")):
-        assert "The store is incomplete: the load of text-7 is not finished." in text
 
 
 def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path) -> None:

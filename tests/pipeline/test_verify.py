@@ -10,13 +10,12 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 from spark.literal_frames import literal
-from spark.report_store import unfinished
+from spark.report_store import write_store
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.fold.verdicts import TITLES, severity
 from koordinator.pipeline.jobs import compare as compare_job
 from koordinator.pipeline.jobs import verify as verify_job
-from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,9 +41,7 @@ def verdicts(spark: SparkSession, store: Path, **failing: str) -> None:
         for check, title in TITLES.items()
     ]
     frame = literal(spark, schema.VERDICT, *rows, trace_id="t", run_id="r", test_id="x", group_id="g", subject="a 1")
-    here = Store(str(store))
-    here.open(spark, [])
-    here.write(frame.selectExpr("*", "'0' AS home"), schema.VERDICT)
+    write_store(spark, store, {schema.VERDICT: frame})
 
 
 def run(job: Any, *arguments: str) -> Result:
@@ -83,27 +80,18 @@ def test_ignored_checks_and_warnings_do_not_fail(spark: SparkSession, store: Pat
 
 def test_an_empty_store_and_a_plain_folder_are_refused(spark: SparkSession, store: Path) -> None:
     assert "not a store" in str(run(verify_job.verify, "--store", str(store)).exception)
-    Store(str(store)).open(spark, [])
+    write_store(spark, store, {})
     assert "no group to check" in str(run(verify_job.verify, "--store", str(store)).exception)
 
 
-def test_a_store_whose_load_has_not_finished_is_refused(spark: SparkSession, store: Path) -> None:
-    verdicts(spark, store)
-    unfinished(spark, Store(str(store)))
-    result = run(verify_job.verify, "--store", str(store))
-    assert "the load of text-7 is not finished" in str(result.exception)
-
-
 def test_an_unknown_baseline_is_refused_with_the_known_cohorts(spark: SparkSession, store: Path) -> None:
-    here = Store(str(store))
-    here.open(spark, [])
     of = {"trace_id": "t", "group_id": "g"}
-    for table, row in (
-        (schema.REBALANCE, of | {"join_ms": 2.0, "membership": "static"}),
-        (schema.MEMBER, of | {"member_id": "m", "is_static": True, "first_seq": 1}),
-        (schema.TRACE, {"trace_id": "t", "started_us": 1}),
-    ):
-        here.write(literal(spark, table, row).selectExpr("*", "'0' AS home"), table)
+    rows = {
+        schema.REBALANCE: of | {"join_ms": 2.0, "membership": "static"},
+        schema.MEMBER: of | {"member_id": "m", "is_static": True, "first_seq": 1},
+        schema.TRACE: {"trace_id": "t", "started_us": 1},
+    }
+    write_store(spark, store, {table: literal(spark, table, row) for table, row in rows.items()})
     result = run(compare_job.compare, "--store", str(store), "--by", "membership", "--baseline", "dynamic")
     assert "no such cohort; choose one of: static" in str(result.exception)
     found = store.parent / "cohorts.json"

@@ -33,6 +33,9 @@ def play(seed: int) -> list[dict[str, object]]:
             other.puppet(name, ("cooperative-sticky",)).join()
         for name in "ab":
             other.puppet(f"w{name}").join()
+        modern = cluster.group("modern")
+        for name, behaviour in {"m": "straggler", "n": "never_revokes"}.items():
+            modern.puppet(name, behaviour=behaviour, group_protocol="consumer").join()
         cluster.group("connect").puppet("w", protocol_type="connect", topics={"mirror": 3}).join()
         simulation.pass_time(40)
         cluster.move_coordinator("other", 3, load_s=1)

@@ -204,8 +204,8 @@ def test_an_invalid_behaviour_is_refused(behaviour: Any, message: str) -> None:
         ({"protocol_type": "conect"}, "protocol_type 'conect': puppets have consumer"),
         ({"session_timeout_ms": 0}, "session_timeout_ms must be a whole number of milliseconds above 0, not 0"),
         ({"heartbeat_interval_ms": -5}, "heartbeat_interval_ms must be a whole number"),
-        ({"instance_id": ""}, "instance_id must not be empty"),
-        ({"topics": "t"}, "topics must be a list"),
+        ({"instance_id": ""}, "instance_id '': must not be empty"),
+        ({"topics": "t"}, "topics 't': must be a list"),
     ],
 )
 def test_invalid_arguments_of_a_puppet_are_refused(options: dict[str, Any], message: str) -> None:

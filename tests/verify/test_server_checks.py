@@ -1,4 +1,4 @@
-"""S01 to S10: forbidden behaviour of a coordinator in hand-written lines, and traces of a correct one."""
+"""S01 to S12: forbidden behaviour of a coordinator in hand-written lines, and traces of a correct one."""
 
 from __future__ import annotations
 
@@ -168,6 +168,27 @@ def two_responses(tale: Tale) -> None:
     tale.answers(request)
 
 
+def given_before_it_is_released(tale: Tale) -> None:
+    tale.step("a", 2, [0, 1])
+    tale.step("a", 2, [0], revoking=[1])
+    tale.step("b", 3, [1])
+
+
+def given_to_two(tale: Tale) -> None:
+    tale.step("a", 2, [0, 1])
+    tale.step("b", 3, [1])
+
+
+def target_with_an_old_epoch(tale: Tale) -> None:
+    for epoch in (2, 3, 3):
+        tale.line("target", generation=epoch, body={"assignor": "uniform", "assignments": {}})
+
+
+def member_epoch_back(tale: Tale) -> None:
+    tale.step("a", 3, [0])
+    tale.step("a", 2, [0])
+
+
 WRONG: tuple[tuple[Callable[[Tale], None], str, str], ...] = (
     (skipped_generation, "S01", "after generation 1 came 5"),
     (two_leaders, "S02", "generation 1 has the leaders a and b"),
@@ -189,6 +210,10 @@ WRONG: tuple[tuple[Callable[[Tale], None], str, str], ...] = (
     (request_skipped, "S10", "Heartbeat was not answered before #2 was read"),
     (two_requests_in_flight, "S10", "#1 Heartbeat was not answered before #2 was read"),
     (two_responses, "S10", "answers a Heartbeat that does not wait for an answer"),
+    (given_before_it_is_released, "S11", "t 1 went to b while a held it"),
+    (given_to_two, "S11", "t 1 went to b while a held it"),
+    (target_with_an_old_epoch, "S12", "the target of epoch 3 came after that of 3"),
+    (member_epoch_back, "S12", "the epoch of a went back from 3 to 2"),
 )
 
 
@@ -219,6 +244,32 @@ def response_by_a_rule(tale: Tale) -> None:
     tale.answers(request, "ILLEGAL_GENERATION", rule_id="r1", synthetic=True)
 
 
+def reconciled(tale: Tale) -> None:
+    tale.step("a", 2, [0, 1])
+    tale.line("target", generation=3, body={"assignor": "uniform", "assignments": {}})
+    tale.state(STABLE, "Reconciling", 3, "assigned")
+    tale.commits("a", 2)
+    tale.step("a", 2, [0], revoking=[1])
+    tale.step("a", 3, [0])
+    tale.step("b", 3, [1])
+    tale.member("removed", "a", "session_expired")
+    tale.step("b", 4, [0, 1])
+    tale.member("added", "a", "member_join")
+    tale.step("a", 1, [])
+
+
+def loaded_again(tale: Tale) -> None:
+    tale.step("a", 3, [0])
+    tale.state(STABLE, "Dead", 3, "unloaded")
+    tale.step("b", 2, [0])
+
+
+def topic_created_again(tale: Tale) -> None:
+    tale.step("a", 2, [0])
+    tale.state(STABLE, "Assigning", 2, "topic_change")
+    tale.step("b", 3, [0])
+
+
 RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (correct_coordinator, {"S01", "S02", "S03", "S04", "S09", "S10"}),
     (removed_in_time, {"S06"}),
@@ -226,6 +277,9 @@ RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (size_limit_kept, {"S07"}),
     (static_rejoin, {"S08"}),
     (response_by_a_rule, set()),
+    (reconciled, {"S11", "S12"}),
+    (loaded_again, {"S11", "S12"}),
+    (topic_created_again, {"S11", "S12"}),
 )
 
 

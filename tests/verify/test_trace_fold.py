@@ -166,3 +166,40 @@ def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
         "T02": "not_applicable",
         "T03": "pass",
     }
+
+
+def test_a_consumer_group_has_spans_assignments_rebalances_and_gaps() -> None:
+    config = {"group.consumer.assignment.interval.ms": 0}
+    simulation = Simulation(topics={"t": 4}, config=config)
+    with simulation as cluster:
+        group = cluster.group("g")
+        first = group.puppet("a", ["uniform"], group_protocol="consumer", behaviour="manual").join().sync()
+        group.puppet("b", group_protocol="consumer").join()
+        first.heartbeat()
+        simulation.pass_time(3)
+        first.commit({("t", 3): 7}).sync()
+        group.wait_stable(members=2)
+        lines = cluster.trace()
+    rows = folded(lines)
+    labels = [row["member_id"] for row in rows["silver/member_span"]]
+    spans = [
+        (row["client_id"], row["protocol_type"], row["protocols"], row["topics"]) for row in rows["silver/member_span"]
+    ]
+    assert spans == [("a", "consumer", ["uniform"], ["t"]), ("b", "consumer", None, ["t"])]
+    assert [row["type"] for row in rows["silver/group"]] == ["consumer"]
+    targets = {(row["generation"], row["member_id"], row["partition"]) for row in rows["silver/assignment"]}
+    assert targets == {(2, labels[0], each) for each in range(4)} | {(3, labels[each // 2], each) for each in range(4)}
+    second = rows["gold/rebalance"][1]
+    assert (second["type"], second["mode"], second["protocol"], second["outcome"]) == (
+        *("consumer", "cooperative", "uniform", "completed"),
+    )
+    assert (second["members_before"], second["members_after"], second["partitions_moved"]) == (1, 2, 2)
+    # the commit has an epoch behind that of the group
+    assert [row["is_zombie"] for row in rows["gold/commit"]] == [False]
+    moved = [row for row in rows["gold/partition_gap"] if row["rebalance_no"] == 2]
+    gaps = [(row["partition"], row["old_member"], row["new_member"]) for row in moved]
+    assert gaps == [(2, *labels), (3, *labels)]
+    # the next heartbeat of the new owner, 200 ms after the acknowledgement at the latest
+    assert all(0 <= row["gap_ms"] <= 200 for row in moved)
+    failed = {row["check_id"] for row in rows["mart/verdict"] if row["status"] == "fail"}
+    assert failed == set()

@@ -42,7 +42,7 @@ def is_none_to_kafka_python(value: Any, spec: FieldSpec) -> bool:
 
 
 def theirs_by_name() -> dict[str, Any]:
-    found = {}
+    found = dict(vars(importlib.import_module(f"{kafka_protocol.__name__}.sasl")))
     for package in ("admin", "consumer", "metadata", "producer"):
         path = f"{kafka_protocol.__name__}.{package}"
         for module in pkgutil.iter_modules(importlib.import_module(path).__path__):
@@ -51,10 +51,14 @@ def theirs_by_name() -> dict[str, Any]:
 
 
 THEIRS = theirs_by_name()
+UNKNOWN = {f"ConsumerGroup{name}{kind}" for name in ("Heartbeat", "Describe") for kind in ("Request", "Response")}
+"""Messages that kafka-python does not have; `test_kio` compares them."""
+
 CASES = [
     pytest.param(cls, version, id=f"{cls.__name__}-{version}")
     for api in APIS.values()
     for cls in (api.request, api.response)
+    if cls.__name__ not in UNKNOWN
     for version in declaration_of(cls).versions
 ]
 
@@ -83,8 +87,9 @@ def same(ours: Any, theirs: Any, version: int) -> None:
             same(mine, other, version)
 
 
-def test_kafka_python_knows_every_message() -> None:
-    assert {cls.__name__ for api in APIS.values() for cls in (api.request, api.response)} <= THEIRS.keys()
+def test_kafka_python_knows_every_other_message() -> None:
+    ours = {cls.__name__ for api in APIS.values() for cls in (api.request, api.response)}
+    assert ours - THEIRS.keys() == UNKNOWN
 
 
 @pytest.mark.parametrize(("cls", "version"), CASES)

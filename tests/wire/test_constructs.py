@@ -77,12 +77,16 @@ class Tagged:
     topic_id: UUID = uuid_(tag=3)
     other_id: UUID = uuid_(tag=4, default=SOME_UUID)
     inner: Inner = nested(Inner, tag=5)
-    maybe: Inner | None = nested(Inner, tag=6, nullable="0+", default=None)
     inners: tuple[Inner, ...] = array(Inner, tag=200)
     nulls: tuple[int, ...] | None = array(int32, tag=8, nullable="0+", default=None)
     flag: bool = boolean(tag=9)
     ratio: float = float64(tag=10)
     later: int = int32("1+", tag=11)
+
+
+@message(key=None, versions="0", flexible="0+")
+class TaggedStruct:
+    maybe: Inner | None = nested(Inner, tag=6, nullable="0+", default=None)
 
 
 @message(key=None, versions="0-1", flexible="none")
@@ -202,7 +206,6 @@ def test_a_tagged_field_that_is_its_default_is_left_out() -> None:
         (Tagged(topic_id=SOME_UUID), "01 03 10 00000000000000000000000000000007"),
         (Tagged(other_id=ZERO_UUID), "01 04 10 00000000000000000000000000000000"),
         (Tagged(inner=Inner(number=4)), "01 05 03 0004 00"),
-        (Tagged(maybe=Inner()), "01 06 04 01 0003 00"),
         (Tagged(inners=(Inner(),)), "01 c801 04 02 0003 00"),
         (Tagged(nulls=()), "01 08 01 01"),
         (Tagged(flag=True, number=5), "02 00 04 00000005 09 01 01"),
@@ -212,6 +215,13 @@ def test_a_tagged_field_that_is_its_default_is_left_out() -> None:
 def test_tagged_fields_are_tag_size_and_value_in_the_order_of_their_tags(value: Tagged, data: str) -> None:
     assert both_write(value, 0) == bytes.fromhex(data)
     assert both_read(Tagged, 0, bytes.fromhex(data)) == value
+
+
+@pytest.mark.parametrize(("maybe", "data"), [(None, "01 06 01 00"), (Inner(), "01 06 04 01 0003 00")])
+def test_a_nullable_struct_that_is_tagged_is_always_written(maybe: Inner | None, data: str) -> None:
+    assert both_write(TaggedStruct(maybe=maybe), 0) == bytes.fromhex(data)
+    assert both_read(TaggedStruct, 0, bytes.fromhex(data)) == TaggedStruct(maybe=maybe)
+    assert both_read(TaggedStruct, 0, b"\0") == TaggedStruct()
 
 
 def test_tagged_fields_are_read_in_any_order_among_unknown_ones() -> None:

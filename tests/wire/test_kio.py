@@ -29,6 +29,7 @@ NARROWER = {
     "commit_timestamp": st.integers(-1, YEAR_9999),
     "log_append_time_ms": st.integers(-1, YEAR_9999),
     "retention_time_ms": st.integers(-1, YEAR_9999),
+    "session_lifetime_ms": st.integers(-1, YEAR_9999),
     "transaction_start_time_ms": st.integers(-1, YEAR_9999),
 }
 """Fields for which kio accepts fewer values than Kafka."""
@@ -58,9 +59,11 @@ CASES = [
 
 
 FIRST_IN_KAFKA_4 = {
+    "AlterReplicaLogDirs": 1,
     "CreateTopics": 2,
     "DeleteTopics": 1,
     "DescribeConfigs": 1,
+    "DescribeLogDirs": 1,
     "Fetch": 4,
     "ListOffsets": 1,
     "OffsetCommit": 2,

@@ -30,6 +30,8 @@ CONSUMER_PROTOCOL = {
 CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
+UNKNOWN = {f"ConsumerGroup{name}{kind}" for name in ("Heartbeat", "Describe") for kind in ("Request", "Response")}
+"""Messages that kafka-python does not have; `test_kio` compares them."""
 
 FEWER_VERSIONS = {
     # v6 is for two-phase commit (KIP-939) and marked unstable
@@ -147,7 +149,7 @@ def test_every_message_declared_is_in_the_registry() -> None:
     assert declared | set(CONSUMER_PROTOCOL) == set(CLASSES)
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - UNKNOWN))
 def test_versions_and_key_are_kafkas(name: str) -> None:
     declaration, schema = declaration_of(CLASSES[name]), schema_of(name)
     assert declaration.key == schema.get("apiKey")
@@ -160,7 +162,11 @@ def test_versions_and_key_are_kafkas(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "version"),
-    [(name, version) for name, cls in sorted(CLASSES.items()) for version in declaration_of(cls).versions],
+    [
+        (name, version)
+        for name in sorted(CLASSES.keys() - UNKNOWN)
+        for version in declaration_of(CLASSES[name]).versions
+    ],
 )
 def test_every_field_of_every_version_is_kafkas(name: str, version: int) -> None:
     assert ours(CLASSES[name], version) == kafkas(schema_of(name)["fields"], version)

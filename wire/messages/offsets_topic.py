@@ -1,22 +1,25 @@
-"""The records of classic groups in __consumer_offsets.
+"""The records of __consumer_offsets: those of offsets and classic groups, and the codec of all of them.
 
 Key and value each start with an int16 version. The version of the key is also the type of the record: 0 and 1 are
-committed offsets (of one format; 1 is written), 2 is a group. A null value is a tombstone.
+committed offsets (of one format; 1 is written), 2 is a classic group, the others belong to consumer groups
+(`consumer_group_records`). A null value is a tombstone.
 
 * OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 topic_id, flexible (KAFKA-19141)
 * GroupMetadataValue: v1 rebalance_timeout | v2 current_state_timestamp |
   v3 group_instance_id (KIP-345) | v4 flexible
 
-Values are written in version 3, except offsets with an expiry time of their own (version 1, OffsetCommit v2-4) and
-offsets with a topic id (version 4).
+Values of these two are written in version 3, except offsets with an expiry time of their own (version 1, OffsetCommit
+v2-4) and offsets with a topic id (version 4).
 """
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import get_args
 from uuid import UUID
 
 from ..codec import decode, encode_versioned, read_version
 from ..primitives import ZERO_UUID, Malformed
-from ..schema import array, binary, entity, int32, int64, message, string, uuid_
+from ..schema import array, binary, declaration_of, entity, int32, int64, message, string, uuid_
+from . import consumer_group_records as groups
 
 
 @message(key=None, versions="0-1", flexible="none")
@@ -76,37 +79,64 @@ class GroupMetadataValue:
     members: tuple[MemberMetadata, ...] = array(MemberMetadata)
 
 
-_Value = TypeVar("_Value", OffsetCommitValue, GroupMetadataValue)
+Key = (
+    OffsetCommitKey
+    | GroupMetadataKey
+    | groups.ConsumerGroupMetadataKey
+    | groups.ConsumerGroupPartitionMetadataKey
+    | groups.ConsumerGroupMemberMetadataKey
+    | groups.ConsumerGroupTargetAssignmentMetadataKey
+    | groups.ConsumerGroupTargetAssignmentMemberKey
+    | groups.ConsumerGroupCurrentMemberAssignmentKey
+    | groups.ConsumerGroupRegularExpressionKey
+)
+Value = (
+    OffsetCommitValue
+    | GroupMetadataValue
+    | groups.ConsumerGroupMetadataValue
+    | groups.ConsumerGroupPartitionMetadataValue
+    | groups.ConsumerGroupMemberMetadataValue
+    | groups.ConsumerGroupTargetAssignmentMetadataValue
+    | groups.ConsumerGroupTargetAssignmentMemberValue
+    | groups.ConsumerGroupCurrentMemberAssignmentValue
+    | groups.ConsumerGroupRegularExpressionValue
+)
+
+VALUES: Mapping[type[Key], type[Value]] = dict(zip(get_args(Key), get_args(Value), strict=True))
+"""The class of the values by the class of the keys."""
+
+_KEYS: Mapping[int, type[Key]] = {version: cls for cls in VALUES for version in declaration_of(cls).versions}
 
 
-def write_key(key: OffsetCommitKey | GroupMetadataKey) -> bytes:
+def write_key(key: Key) -> bytes:
     """Return the key of a record, in Kafka's version."""
-    version = 2 if isinstance(key, GroupMetadataKey) else 1
-    return encode_versioned(key, version)
+    return encode_versioned(key, declaration_of(type(key)).versions.max)
 
 
-def read_key(data: bytes) -> OffsetCommitKey | GroupMetadataKey | None:
-    """Return the key of a record; None for record types of other groups. Raises Malformed."""
-    match version := read_version(data):
-        case 0 | 1:
-            return decode(OffsetCommitKey, version, data[2:])
-        case 2:
-            return decode(GroupMetadataKey, version, data[2:])
-        case _:
-            return None
+def read_key(data: bytes) -> Key | None:
+    """Return the key of a record; None for an unknown type of record. Raises Malformed."""
+    version = read_version(data)
+    cls = _KEYS.get(version)
+    return None if cls is None else decode(cls, version, data[2:])
 
 
-def write_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
+def write_value(value: Value) -> bytes:
     """Return the value of a record, in Kafka's version."""
-    version = 3
-    if isinstance(value, OffsetCommitValue):
-        version = 1 if value.expire_timestamp != -1 else 4 if value.topic_id != ZERO_UUID else 3
+    match value:
+        case OffsetCommitValue(expire_timestamp=-1, topic_id=topic_id):
+            version = 3 if topic_id == ZERO_UUID else 4
+        case OffsetCommitValue():
+            version = 1
+        case GroupMetadataValue():
+            version = 3
+        case _:
+            version = 0
     return encode_versioned(value, version)
 
 
-def read_value(cls: type[_Value], data: bytes) -> _Value:
+def read_value(key: Key, data: bytes) -> Value:
     """Return the value of a record of any supported version. Raises Malformed."""
-    version = read_version(data)
-    if not 0 <= version <= 4:  # noqa: PLR2004 - the versions declared above
+    cls, version = VALUES[type(key)], read_version(data)
+    if version not in declaration_of(cls).versions:
         raise Malformed(f"{cls.__name__} has the version {version}")
     return decode(cls, version, data[2:])

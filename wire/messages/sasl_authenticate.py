@@ -20,4 +20,4 @@ class SaslAuthenticateResponse:
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     auth_bytes: bytes = binary()
-    session_lifetime_ms: int = int64("1+")
+    session_lifetime_ms: int = int64("1+", ignorable=True)

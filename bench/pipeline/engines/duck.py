@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from koordinator.pipeline.schema import TABLES
+from koordinator.pipeline.snapshots import parquet_files
 
 if TYPE_CHECKING:
     from koordinator.pipeline.schema import Table
@@ -40,7 +41,8 @@ def connected(store: Path, threads: int | None = None) -> duckdb.DuckDBPyConnect
 def of_store(store: Path, table: Table) -> str:
     """Return a query for a table of a store."""
     names = ", ".join(f'"{name}"' for name in table.names)
-    return f"SELECT {names} FROM read_parquet('{store}/{table.path}/**/*.parquet')"  # noqa: S608
+    files = [str(file) for file in parquet_files(store, table.path)]
+    return f"SELECT {names} FROM read_parquet({files})"  # noqa: S608
 
 
 def make(connection: duckdb.DuckDBPyConnection) -> None:

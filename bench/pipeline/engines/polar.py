@@ -10,6 +10,7 @@ from polars import col, lit, when
 
 from koordinator.emulator.trace.vocabulary import SUB_CAUSES
 from koordinator.pipeline.schema import TABLES
+from koordinator.pipeline.snapshots import parquet_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +28,7 @@ class Made:
 
     def __init__(self, store: Path) -> None:
         taken = (
-            pl.scan_parquet(f"{store}/silver/{name}/**/*.parquet", hive_partitioning=False).select(
-                TABLES[f"silver/{name}"].names
-            )
+            pl.scan_parquet(parquet_files(store, f"silver/{name}")).select(TABLES[f"silver/{name}"].names)
             for name in TAKEN
         )
         self.event, self.call, self.member_span, self.round, self.arrival, self.move = taken

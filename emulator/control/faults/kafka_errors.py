@@ -175,7 +175,7 @@ def is_returned_by_kafka(context: RequestContext, error: Error, at: str) -> bool
     group = context.find_group()
     match error:
         case Error.REBALANCE_IN_PROGRESS:
-            return group is not None and group.state is REBALANCING[context.api]
+            return group is not None and group.state_name == REBALANCING[context.api].value
         case Error.UNKNOWN_MEMBER_ID:
             return group is None or not set(context.member_ids) & group.members.keys()
         case Error.ILLEGAL_GENERATION:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...core.effects import Call
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.group import Group, Member
 
 KEYS_SINCE = 4
 """The first version of FindCoordinator with a list of keys."""
@@ -43,7 +43,9 @@ class RequestContext:
         self.client_id = call.client_id
         self._named = _groups_named(request, call.api_version)
         self.generation: int | None = getattr(
-            request, "generation_id", getattr(request, "generation_id_or_member_epoch", None)
+            request,
+            "generation_id",
+            getattr(request, "generation_id_or_member_epoch", getattr(request, "member_epoch", None)),
         )
 
     def of_node(self, call: Call, request: Message) -> RequestContext:
@@ -67,7 +69,7 @@ class RequestContext:
     def states(self) -> set[str]:
         """The states of the groups; Dead for a group that does not exist."""
         groups = map(self._group, self.groups)
-        return {ClassicGroupState.DEAD.value if group is None else group.state.value for group in groups}
+        return {ClassicGroupState.DEAD.value if group is None else group.state_name for group in groups}
 
     @property
     def member_ids(self) -> tuple[str, ...]:
@@ -85,7 +87,7 @@ class RequestContext:
         if isinstance(self.request, LeaveGroupRequest):
             named = [row.group_instance_id for row in self.request.members]
         else:
-            named = [getattr(self.request, "group_instance_id", None)]
+            named = [getattr(self.request, "group_instance_id", getattr(self.request, "instance_id", None))]
         known = (
             group.members[member_id].instance_id
             for group in filter(None, map(self._group, self.groups))
@@ -115,14 +117,14 @@ class RequestContext:
                 names = [getattr(request, "transactional_id", None) or ""]
         return tuple(filter(None, names))
 
-    def find_group(self) -> ClassicGroup | None:
+    def find_group(self) -> Group | None:
         """Return the request's group from its coordinator; None if there is none or several."""
         return None if self.group is None else self._group(self.group)
 
-    def _group(self, group_id: str) -> ClassicGroup | None:
+    def _group(self, group_id: str) -> Group | None:
         return group_if_any(self._runtime, group_id)
 
-    def _by_client(self) -> Iterator[tuple[ClassicGroup, ClassicMember]]:
+    def _by_client(self) -> Iterator[tuple[Group, Member]]:
         for broker in self._runtime:
             for group in broker.node.coordinator.groups.values():
                 for member in group.members.values():

@@ -18,7 +18,7 @@ from koordinator.wire.values import value
 from koordinator.wire.versions import HIGHEST
 
 from ...config.suggest import unknown
-from ...core.groups.classic.group import ClassicGroupState
+from ...trace.vocabulary import ALL_GROUP_STATES
 from .actions import Action, ReturnError, RuleError, Throttle, action_data, action_of, check_fields
 from .error_responses import PLACES_OF, check_place
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 ANY_API = "*"
 
 API_NAMES = {api.name: api for api in APIS.values()}
-
-STATES = tuple(state.value for state in ClassicGroupState)
 
 WITH_GENERATION = ("SyncGroup", "Heartbeat", "OffsetCommit")
 """APIs whose requests carry a generation."""
@@ -76,8 +74,8 @@ class Match:
             value = getattr(self, name)
             if value is not None and not _is_whole(value, low):
                 raise RuleError(f"{name} {value!r}: must be an integer, at least {low}")
-        if self.state is not None and self.state not in STATES:
-            raise RuleError(unknown("state of a group", self.state, STATES))
+        if self.state is not None and self.state not in ALL_GROUP_STATES:
+            raise RuleError(unknown("state of a group", self.state, ALL_GROUP_STATES))
         if self.generation is not None and self.api not in WITH_GENERATION:
             having = ", ".join(WITH_GENERATION)
             raise RuleError(f"generation {self.generation}: {self.api} has no generation; these have: {having}")

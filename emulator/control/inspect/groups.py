@@ -6,20 +6,27 @@ from typing import TYPE_CHECKING
 
 from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
-from ...core.groups.classic.group import CONSUMER, ClassicGroupState
+from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
+from ...core.groups.consumer.group import ConsumerGroup
+from ...core.groups.consumer.target import preferred_assignor
+from ...core.groups.group import CONSUMER
 from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
 from ..resolve import group_if_any
 from ..results import Member, PartitionOffset, Snapshot
-from .owners import owners_of, partition_counts, partitions
+from .owners import named, owners_of, partition_counts, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...config.settings import Settings
+    from ...core.cluster import ClusterState
+    from ...core.groups.classic.group import ClassicMember
+    from ...core.groups.consumer.member import ConsumerMember
+    from ...core.groups.group import Group
 
 
 class Groups:
@@ -35,7 +42,8 @@ class Groups:
     def describe(self, _now: int, *, group: str) -> Snapshot:
         """Return a group at this moment. A group that does not exist is Dead, in generation -1."""
         existing = group_if_any(self._runtime, group)
-        return Snapshot() if existing is None else _snapshot(existing)
+        cluster = self._runtime.cluster
+        return Snapshot() if existing is None else _snapshot(cluster, cluster.settings, existing)
 
     def meets(
         self,
@@ -61,11 +69,11 @@ class Groups:
         if existing is None:
             return state == ClassicGroupState.DEAD.value and not members
         return (
-            (state is None or existing.state.value == state)
+            (state is None or existing.state_name == state)
             and (state != ClassicGroupState.STABLE.value or not _waiting_for(existing))
             and members in (None, len(existing.members))
             and (after_generation is None or existing.generation > after_generation)
-            and (owned is None or not ownership_errors(owners_of(existing), partition_counts(self._runtime.cluster)))
+            and (owned is None or not _ownership_errors(self._runtime.cluster, existing))
         )
 
     def offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
@@ -112,9 +120,25 @@ class Groups:
         return to_lines(record for log in logs for record in records_of(log.records()))
 
 
-def _snapshot(group: ClassicGroup) -> Snapshot:
+def _ownership_errors(cluster: ClusterState, group: Group) -> list[str]:
+    return ownership_errors(owners_of(cluster, group), partition_counts(cluster))
+
+
+def _snapshot(cluster: ClusterState, settings: Settings, group: Group) -> Snapshot:
+    if isinstance(group, ConsumerGroup):
+        return Snapshot(
+            type=group.kind,
+            state=group.state_name,
+            generation=group.generation,
+            epoch=group.epoch,
+            protocol_type=CONSUMER,
+            protocol=preferred_assignor(settings, group),
+            members=tuple(_consumer_member(cluster, group, member) for member in group.members.values()),
+            waiting_for=_waiting_for(group),
+        )
+    assert isinstance(group, ClassicGroup)
     return Snapshot(
-        state=group.state.value,
+        state=group.state_name,
         generation=group.generation,
         protocol_type=group.protocol_type,
         protocol=group.protocol_name,
@@ -126,7 +150,10 @@ def _snapshot(group: ClassicGroup) -> Snapshot:
     )
 
 
-def _waiting_for(group: ClassicGroup) -> tuple[str, ...]:
+def _waiting_for(group: Group) -> tuple[str, ...]:
+    if isinstance(group, ConsumerGroup):
+        return tuple(each.id for each in group.members.values() if not group.is_settled(each))
+    assert isinstance(group, ClassicGroup)
     # pending_sync_members may still have an id that a static member has replaced (KIP-345)
     return tuple(member_id for member_id in group.pending_sync_members if member_id in group.members)
 
@@ -141,4 +168,22 @@ def _member(member: ClassicMember, *, is_consumer: bool) -> Member:
         protocols=tuple(name for name, _ in member.protocols),
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
+    )
+
+
+def _consumer_member(cluster: ClusterState, group: ConsumerGroup, member: ConsumerMember) -> Member:
+    protocols = () if member.classic is None else member.classic.supported_protocols
+    return Member(
+        member_id=member.id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=named(cluster, member.assigned),
+        protocols=tuple(each.name for each in protocols),
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        type=CONSUMER if member.classic is None else "classic",
+        epoch=member.epoch,
+        target=named(cluster, group.targets.get(member.id, {})),
+        pending_revocation=named(cluster, member.pending),
     )

@@ -7,34 +7,48 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages.consumer_protocol import InvalidLength, read_assignment, read_topics
 from koordinator.wire.primitives import Malformed
 
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.classic.group import ClassicGroup
+from ...core.groups.consumer.group import ConsumerGroup
+from ...core.groups.group import CONSUMER
 from ...verify.ownership import MemberAssignment
 from .comparison import member_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
+    from uuid import UUID
 
     from ...core.cluster import ClusterState
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.classic.group import ClassicMember
+    from ...core.groups.group import Group
 
 
-def owners_of(group: ClassicGroup) -> tuple[MemberAssignment, ...]:
+def owners_of(cluster: ClusterState, group: Group) -> tuple[MemberAssignment, ...]:
     """Return the members with their partitions and subscriptions, both empty unless the members are consumers."""
-    if group.protocol_type != CONSUMER:
-        return tuple(MemberAssignment(_label(member), {}, ()) for member in group.members.values())
+    owned = assignments_of(cluster, group)
     return tuple(
-        MemberAssignment(_label(member), partitions(member.assignment), _topics(group, member))
+        MemberAssignment(member.instance_id or member.id, owned[member.id], _topics(group, member.id))
         for member in group.members.values()
     )
 
 
-def assignment_by(group: ClassicGroup | None, names: Collection[str]) -> dict[str, dict[str, list[int]]]:
+def assignment_by(
+    cluster: ClusterState, group: Group | None, names: Collection[str]
+) -> dict[str, dict[str, list[int]]]:
     """Return each member's partitions, by its name in `names`, or by its label (`member_labels`)."""
-    if group is None or group.protocol_type != CONSUMER:
+    if group is None or (isinstance(group, ClassicGroup) and group.protocol_type != CONSUMER):
         return {}
     members = group.members.values()
     labels = member_labels([(member.instance_id, member.id, member.client_id) for member in members], names)
-    return {label: partitions(member.assignment) for label, member in zip(labels, members, strict=True)}
+    return dict(zip(labels, assignments_of(cluster, group).values(), strict=True))
+
+
+def assignments_of(cluster: ClusterState, group: Group) -> dict[str, dict[str, list[int]]]:
+    """Return the partitions of each member by its id; none if the members are not consumers."""
+    if isinstance(group, ConsumerGroup):
+        return {each.id: named(cluster, each.assigned) for each in group.members.values()}
+    assert isinstance(group, ClassicGroup)
+    is_consumer = group.protocol_type == CONSUMER
+    return {each.id: partitions(each.assignment) if is_consumer else {} for each in group.members.values()}
 
 
 def partition_counts(cluster: ClusterState) -> Mapping[str, int]:
@@ -54,11 +68,20 @@ def partitions(assignment: bytes) -> dict[str, list[int]]:
     return {topic.topic: sorted(topic.partitions) for topic in topics}
 
 
-def _label(member: ClassicMember) -> str:
-    return member.instance_id or member.id
+def named(cluster: ClusterState, by_id: Mapping[UUID, Iterable[int]]) -> dict[str, list[int]]:
+    """Return partitions by topic name, sorted, without topics that do not exist any more."""
+    topics = cluster.topics_by_id
+    return {topics[topic_id].name: sorted(by_id[topic_id]) for topic_id in by_id if topic_id in topics}
 
 
-def _topics(group: ClassicGroup, member: ClassicMember) -> tuple[str, ...]:
+def _topics(group: Group, member_id: str) -> Collection[str]:
+    if isinstance(group, ConsumerGroup):
+        return group.topics_of(group.members[member_id])
+    assert isinstance(group, ClassicGroup)
+    return _classic_topics(group, group.members[member_id]) if group.protocol_type == CONSUMER else ()
+
+
+def _classic_topics(group: ClassicGroup, member: ClassicMember) -> tuple[str, ...]:
     try:
         return read_topics(member.metadata(group.protocol_name))
     except (Malformed, InvalidLength):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ...core.groups.classic.group import ClassicGroupState
+from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
 from ...verify.conformance import conformance, failures, transaction_verdicts
@@ -143,7 +143,9 @@ class Verify:
 
         A member is named by its instance id, its member id, or a client id that no other member has.
         """
-        return assignment_check(expected, assignment_by(group_if_any(self._runtime, group), expected))
+        return assignment_check(
+            expected, assignment_by(self._runtime.cluster, group_if_any(self._runtime, group), expected)
+        )
 
     def owned(self, _now: int, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
         """Check that the group is Stable and exactly one member owns each partition of these topics.
@@ -151,8 +153,8 @@ class Verify:
         Without `topics`: of the topics that the members subscribe to.
         """
         existing = group_if_any(self._runtime, group)
-        state = ClassicGroupState.DEAD if existing is None else existing.state
-        return ownership_check(state.value, *self._ownership(group), topics)
+        state = ClassicGroupState.DEAD.value if existing is None else existing.state_name
+        return ownership_check(state, *self._ownership(group), topics)
 
     def committed(self, _now: int, *, group: str, offsets: Sequence[tuple[str, int, int]]) -> GroupCheck:
         """Check that these offsets (topic, partition, offset) are committed; more may be."""
@@ -163,13 +165,16 @@ class Verify:
     def conforms(
         self, _now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None
     ) -> ConformanceCheck:
-        """Check that no client check C01 to C10 fails over the trace so far.
+        """Check that no client check C01 to C12 fails over the trace so far.
 
         See `koordinator.emulator.verify.conformance`. `auto_commit`: whether the members commit automatically.
         """
         existing = group_if_any(self._runtime, group)
+        # the client checks are those of the classic protocol
         is_stable = (
-            existing is not None and existing.state is ClassicGroupState.STABLE and not existing.pending_sync_members
+            isinstance(existing, ClassicGroup)
+            and existing.state is ClassicGroupState.STABLE
+            and not existing.pending_sync_members
         )
         stable = self._ownership(group) if is_stable else None
         verdicts = conformance(self._trace_of(group), stable, ignore=ignore, auto_commit=auto_commit)
@@ -195,7 +200,8 @@ class Verify:
 
     def _ownership(self, group_id: str) -> tuple[tuple[MemberAssignment, ...], Mapping[str, int]]:
         group = group_if_any(self._runtime, group_id)
-        return () if group is None else owners_of(group), partition_counts(self._runtime.cluster)
+        cluster = self._runtime.cluster
+        return () if group is None else owners_of(cluster, group), partition_counts(cluster)
 
     def _last_commit(self, group: str, topic: str, partition: int) -> str:
         commits = [

@@ -9,10 +9,12 @@
 * `never_syncs`: healthy, but as leader it never sends SyncGroup, so that no member gets an assignment.
 * `omits_members` (`members` 1): healthy, but as leader it omits that number of members from the assignment.
 * `eager_only`: healthy, but offers only eager protocols.
-* `duplicate_instance_id` (`restart_s` 1): healthy, with an instance id that another member uses; after it is fenced it
-  restarts, like a process under a process manager.
+* `duplicate_instance_id` (`restart_s` 1): healthy, with an instance id that another member uses; after it is fenced or
+  refused it restarts, like a process under a process manager.
+* `never_revokes`: healthy, but keeps the partitions that it has to give up, and acknowledges nothing meanwhile.
 
-All durations are in group time.
+`never_syncs`, `omits_members` and `eager_only` are those of the classic protocol, `never_revokes` that of the consumer
+protocol (KIP-848), in which a `straggler` gives partitions up late. All durations are in group time.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 HEALTHY, MANUAL, STRAGGLER, FLAPPING, SILENT = "healthy", "manual", "straggler", "flapping", "silent"
 NEVER_SYNCS, OMITS_MEMBERS, EAGER_ONLY = "never_syncs", "omits_members", "eager_only"
-DUPLICATE_INSTANCE_ID = "duplicate_instance_id"
+DUPLICATE_INSTANCE_ID, NEVER_REVOKES = "duplicate_instance_id", "never_revokes"
 
 PARAMETERS: Mapping[str, tuple[str, float] | None] = {
     HEALTHY: None,
@@ -42,8 +44,12 @@ PARAMETERS: Mapping[str, tuple[str, float] | None] = {
     OMITS_MEMBERS: ("members", 1),
     EAGER_ONLY: None,
     DUPLICATE_INSTANCE_ID: ("restart_s", 1),
+    NEVER_REVOKES: None,
 }
 """Behaviour kinds with the name and default of their parameter, if they have one."""
+
+ONLY_CLASSIC, ONLY_CONSUMER = (NEVER_SYNCS, OMITS_MEMBERS, EAGER_ONLY), (NEVER_REVOKES,)
+"""The behaviour kinds of one protocol alone (`group.protocol`)."""
 
 
 @value

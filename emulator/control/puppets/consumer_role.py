@@ -17,7 +17,7 @@ from koordinator.wire.messages.consumer_protocol import (
 from koordinator.wire.primitives import Malformed
 
 from ...core.data.topic import INTERNAL_TOPICS
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS, Candidate
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ConsumerRole:
 
     def offers(self) -> tuple[tuple[str, bytes], ...]:
         """Return one subscription per assignor."""
-        topics = tuple(self._subscribed())
+        topics = tuple(subscribed_topics(self._cluster, self._topics))
         owned = tuple(TopicPartition(topic=topic, partitions=tuple(held)) for topic, held in self._held.items())
         return tuple(
             (
@@ -132,12 +132,12 @@ class ConsumerRole:
         count = self._cluster.partition_count
         if any(count(topic) != partitions for topic, partitions in before.items()):
             return True
-        return self._topics is None and any(topic not in before for topic in self._subscribed())
+        return self._topics is None and any(topic not in before for topic in subscribed_topics(self._cluster, None))
 
-    def _subscribed(self) -> Sequence[str]:
-        if self._topics is not None:
-            return self._topics
-        return sorted(set(self._cluster.topics) - set(INTERNAL_TOPICS))
+
+def subscribed_topics(cluster: ClusterState, topics: Sequence[str] | None) -> Sequence[str]:
+    """Return the topics of a subscription; None subscribes to all but internal topics."""
+    return sorted(set(cluster.topics) - set(INTERNAL_TOPICS)) if topics is None else topics
 
 
 _read = lru_cache(maxsize=READ_MAX)(read_subscription)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
 from ...config.suggest import did_you_mean
-from ...core.groups.classic.group import CONSUMER
+from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS
 from ..results import PuppetInfo
-from .behaviours import DUPLICATE_INSTANCE_ID, EAGER_ONLY, behaviour_of
+from .behaviours import EAGER_ONLY, ONLY_CLASSIC, ONLY_CONSUMER, behaviour_of
+from .classic_puppet import ClassicPuppet
+from .consumer_puppet import CLIENT_IDS_SINCE, ConsumerPuppet
 from .consumer_role import ConsumerRole
-from .puppet import PuppetClient
+from .puppet import PuppetClient, PuppetOptions
 from .worker_role import MAX_DELAY_MS, WorkerRole
 
 if TYPE_CHECKING:
@@ -69,19 +72,24 @@ class Puppets:
         topics: Sequence[str] | Mapping[str, int] | None = None,
         owned: Mapping[str, Sequence[int]] | None = None,
         behaviour: str | Mapping[str, object] = "healthy",
-        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        session_timeout_ms: int | None = None,
         rebalance_timeout_ms: int = REBALANCE_TIMEOUT_MS,
         heartbeat_interval_ms: int | None = None,
         client_id: str | None = None,
         protocol_type: str = CONSUMER,
         scheduled_rebalance_max_delay_ms: int | None = None,
+        group_protocol: str = "classic",
+        pattern: str | None = None,
     ) -> PuppetInfo:
         """Create a puppet outside the group; `join` lets it join. `behaviours` lists the behaviours.
 
         `protocols` are assignors, most preferred first (default: range, roundrobin). `topics` is the subscription; None
         subscribes to all topics. The first JoinGroup claims the partitions in `owned`. Heartbeats are sent every
         `heartbeat_interval_ms` of group time; None: three per session timeout, and every 200 ms of node time, with more
-        than 100 puppets less often. The client id defaults to the name.
+        than 100 puppets less often. The session timeout is 6,000 by default, the client id the name.
+
+        With group protocol "consumer" (KIP-848), the group has the session timeout and the heartbeat interval.
+        `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
         With protocol type "connect", the puppet is a Kafka Connect worker: `protocols` are "sessioned", "compatible"
         and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned` maps connectors to the tasks
@@ -93,37 +101,37 @@ class Puppets:
             raise ValueError("name '': must not be empty")
         if (group, name) in self._supervisor.puppets:
             raise ValueError(f"group {group!r} has a puppet {name!r} already: {self._names(group)}")
-        parsed = behaviour_of(behaviour)
-        offered = _protocols(protocol_type, protocols, eager_only=parsed.kind == EAGER_ONLY)
-        if parsed.kind == DUPLICATE_INSTANCE_ID and instance_id is None:
-            raise ValueError(f"behaviour {DUPLICATE_INSTANCE_ID!r} needs the instance_id of another member")
-        _check_ms("session_timeout_ms", session_timeout_ms)
-        _check_ms("rebalance_timeout_ms", rebalance_timeout_ms)
-        if heartbeat_interval_ms is not None:
-            _check_ms("heartbeat_interval_ms", heartbeat_interval_ms)
-        if instance_id == "" or isinstance(topics, str):
-            raise ValueError(
-                f"instance_id {instance_id!r}, topics {topics!r}: instance_id must not be empty, topics must be a list"
-            )
-        claimed = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
-        if protocol_type == CONNECT:
-            new_role = _worker(name, offered, topics, claimed, scheduled_rebalance_max_delay_ms)
-        elif isinstance(topics, Mapping) or scheduled_rebalance_max_delay_ms is not None:
-            raise ValueError(f"task counts in topics and scheduled_rebalance_max_delay_ms need type {CONNECT!r}")
-        else:
-            new_role = self._consumer(offered, topics, claimed)
-        puppet = PuppetClient(
-            self._supervisor,
+        options = PuppetOptions(
             group_id=group,
             name=name,
             client_id=name if client_id is None else client_id,
             instance_id=instance_id,
-            behaviour=parsed,
-            session_timeout_ms=session_timeout_ms,
+            behaviour=behaviour_of(behaviour),
+            session_timeout_ms=SESSION_TIMEOUT_MS if session_timeout_ms is None else session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
             heartbeat_interval_ms=heartbeat_interval_ms,
-            new_role=new_role,
         )
+        if isinstance(topics, str):
+            raise ValueError(f"topics {topics!r}: must be a list")  # noqa: TRY004 - operations raise ValueError
+        claimed = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
+        settings_of_classic = {
+            "session_timeout_ms": session_timeout_ms,
+            "owned": owned,
+            "protocol_type": None if protocol_type == CONSUMER else protocol_type,
+            "scheduled_rebalance_max_delay_ms": scheduled_rebalance_max_delay_ms,
+        }
+        _check_protocol(group_protocol, options, {"pattern": pattern}, settings_of_classic)
+        if group_protocol == ConsumerPuppet.group_protocol:
+            puppet: PuppetClient = self._consumer_puppet(options, protocols, topics, pattern)
+        else:
+            offered = _protocols(protocol_type, protocols, eager_only=options.behaviour.kind == EAGER_ONLY)
+            if protocol_type == CONNECT:
+                new_role = _worker(name, offered, topics, claimed, scheduled_rebalance_max_delay_ms)
+            elif isinstance(topics, Mapping) or scheduled_rebalance_max_delay_ms is not None:
+                raise ValueError(f"task counts in topics and scheduled_rebalance_max_delay_ms need type {CONNECT!r}")
+            else:
+                new_role = self._consumer(offered, topics, claimed)
+            puppet = ClassicPuppet(self._supervisor, options, new_role)
         if not self._supervisor.puppets:
             self._runtime.tickers.append(self._supervisor)
             self._runtime.heartbeat_sender = self._supervisor
@@ -132,16 +140,16 @@ class Puppets:
         return _info(puppet)
 
     def join(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
-        """Send JoinGroup: a first join, a join after a leave or failure, or a rejoin."""
+        """Join the group: the first join, a join after a leave or failure, or a rejoin."""
         return self._perform(now, group, name, lambda puppet, at: puppet.join(at, reason))
 
     def sync(self, now: int, *, group: str, name: str) -> PuppetInfo:
-        """Send SyncGroup, for a joined puppet that does not send it by itself."""
-        return self._perform(now, group, name, PuppetClient.sync)
+        """Send SyncGroup, or acknowledge the assignment of the consumer protocol, for a puppet that does not itself."""
+        return self._perform(now, group, name, lambda puppet, at: puppet.sync(at))
 
     def heartbeat(self, now: int, *, group: str, name: str) -> PuppetInfo:
         """Send a heartbeat."""
-        return self._perform(now, group, name, PuppetClient.heartbeat)
+        return self._perform(now, group, name, lambda puppet, at: puppet.heartbeat(at))
 
     def commit(self, now: int, *, group: str, name: str, offsets: Sequence[tuple[str, int, int]]) -> PuppetInfo:
         """Commit offsets, a list of (topic, partition, offset)."""
@@ -150,13 +158,18 @@ class Puppets:
             raise ValueError(f"puppet {name!r} cannot commit: the list of offsets is empty")
         return self._perform(now, group, name, lambda puppet, at: puppet.commit(at, by_partition))
 
-    def leave(self, now: int, *, group: str, name: str, reason: str | None = None) -> PuppetInfo:
-        """Send LeaveGroup. The puppet stays out until the next `join`."""
-        return self._perform(now, group, name, lambda puppet, at: puppet.leave(at, reason))
+    def leave(
+        self, now: int, *, group: str, name: str, reason: str | None = None, temporarily: bool = False
+    ) -> PuppetInfo:
+        """Leave the group. The puppet stays out until the next `join`.
+
+        `temporarily` keeps the partitions of a static member of the consumer protocol until its session ends.
+        """
+        return self._perform(now, group, name, lambda puppet, at: puppet.leave(at, reason, temporarily=temporarily))
 
     def stop(self, now: int, *, group: str, name: str) -> PuppetInfo:
-        """Stop a puppet without LeaveGroup, like a killed process; `join` restarts it without any state."""
-        return self._perform(now, group, name, PuppetClient.stop)
+        """Stop a puppet without leaving, like a killed process; `join` restarts it without any state."""
+        return self._perform(now, group, name, lambda puppet, at: puppet.stop(at))
 
     def describe(self, _now: int, *, group: str, name: str) -> PuppetInfo:
         """Return a puppet's configuration and state."""
@@ -186,6 +199,34 @@ class Puppets:
     def _names(self, group: str) -> str:
         names = [name for group_id, name in self._supervisor.puppets if group_id == group]
         return f"it has {', '.join(map(repr, names))}" if names else "it has none"
+
+    def _consumer_puppet(
+        self,
+        options: PuppetOptions,
+        assignors: Sequence[str] | None,
+        topics: Sequence[str] | Mapping[str, int] | None,
+        pattern: str | None,
+    ) -> ConsumerPuppet:
+        key = ApiKey.CONSUMER_GROUP_HEARTBEAT
+        version = self._supervisor.versions.get(key, -1)
+        if version < (0 if pattern is None else CLIENT_IDS_SINCE):
+            wanted = "group_protocol 'consumer'" if pattern is None else f"pattern {pattern!r}"
+            raise ValueError(
+                f"{wanted}: the release serves no such ConsumerGroupHeartbeat; use kafka_version 4.0 or newer"
+            )
+        names = (assignors,) if isinstance(assignors, str) else tuple(assignors or ())
+        if len(names) > 1 or isinstance(topics, Mapping):
+            raise ValueError(
+                f"protocols {list(names)!r}, topics {topics!r}: the consumer protocol has one assignor and a list"
+            )
+        return ConsumerPuppet(
+            self._supervisor,
+            options,
+            self._runtime.cluster,
+            topics=None if topics is None else tuple(topics),
+            pattern=pattern,
+            assignor=names[0] if names else None,
+        )
 
     def _consumer(
         self, protocols: Sequence[str], topics: Sequence[str] | None, owned: PartitionsByTopic
@@ -239,9 +280,25 @@ def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_onl
     return names
 
 
-def _check_ms(name: str, value: int) -> None:
-    if value <= 0:
-        raise ValueError(f"{name} must be a whole number of milliseconds above 0, not {value!r}")
+def _check_protocol(
+    group_protocol: str, options: PuppetOptions, of_consumer: Mapping[str, object], of_classic: Mapping[str, object]
+) -> None:
+    """Raise ValueError for an unknown protocol, and for a behaviour or settings of the other one."""
+    known: Mapping[str, tuple[tuple[str, ...], Mapping[str, object]]] = {
+        ClassicPuppet.group_protocol: (ONLY_CONSUMER, of_consumer),
+        ConsumerPuppet.group_protocol: (ONLY_CLASSIC, of_classic),
+    }
+    if group_protocol not in known:
+        hint = did_you_mean(group_protocol, known)
+        raise ValueError(f"group_protocol {group_protocol!r} is not known{hint}; known: {', '.join(known)}")
+    kinds, settings = known[group_protocol]
+    wrong = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
+    if options.behaviour.kind in kinds:
+        wrong.append(f"behaviour={options.behaviour.kind!r}")
+    if wrong:
+        raise ValueError(
+            f"{', '.join(wrong)}: members with group_protocol {group_protocol!r} do not have it; remove it"
+        )
 
 
 def _info(puppet: PuppetClient) -> PuppetInfo:
@@ -250,14 +307,15 @@ def _info(puppet: PuppetClient) -> PuppetInfo:
         group=puppet.group_id,
         client_id=puppet.client_id,
         instance_id=puppet.instance_id,
-        protocol_type=puppet.role.protocol_type,
+        protocol_type=puppet.protocol_type,
+        group_protocol=puppet.group_protocol,
         behaviour=puppet.behaviour.plain(),
         state=puppet.state.value,
         member_id=puppet.member_id,
         generation=puppet.generation,
         protocol=puppet.protocol,
         is_leader=puppet.is_leader,
-        assignment=puppet.role.holds,
+        assignment=puppet.holds,
         waits_for=puppet.pending_api,
         error=puppet.error.name if puppet.error else None,
     )

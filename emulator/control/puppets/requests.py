@@ -17,6 +17,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .classic_puppet import ClassicPuppet
     from .puppet import PuppetClient
 
 JOIN_REASON_SINCE, LEAVE_REASON_SINCE = 8, 5
@@ -26,7 +27,7 @@ PROTOCOL_SINCE = 5
 """The first version of SyncGroup with the protocol name (KIP-559)."""
 
 
-def join_group(puppet: PuppetClient, reason: str | None, version: int) -> JoinGroupRequest:
+def join_group(puppet: ClassicPuppet, reason: str | None, version: int) -> JoinGroupRequest:
     """Return a JoinGroup with the protocols that the role offers."""
     return JoinGroupRequest(
         group_id=puppet.group_id,
@@ -42,7 +43,7 @@ def join_group(puppet: PuppetClient, reason: str | None, version: int) -> JoinGr
     )
 
 
-def sync_group(puppet: PuppetClient, assigned: Mapping[str, bytes], version: int) -> SyncGroupRequest:
+def sync_group(puppet: ClassicPuppet, assigned: Mapping[str, bytes], version: int) -> SyncGroupRequest:
     """Return a SyncGroup; `assigned` holds the leader's assignments by member id."""
     has_protocol = version >= PROTOCOL_SINCE
     return SyncGroupRequest(
@@ -59,7 +60,7 @@ def sync_group(puppet: PuppetClient, assigned: Mapping[str, bytes], version: int
     )
 
 
-def heartbeat(puppet: PuppetClient) -> HeartbeatRequest:
+def heartbeat(puppet: ClassicPuppet) -> HeartbeatRequest:
     """Return a heartbeat of the current generation."""
     return HeartbeatRequest(
         group_id=puppet.group_id,
@@ -69,7 +70,7 @@ def heartbeat(puppet: PuppetClient) -> HeartbeatRequest:
     )
 
 
-def leave_group(puppet: PuppetClient, reason: str | None, version: int) -> LeaveGroupRequest:
+def leave_group(puppet: ClassicPuppet, reason: str | None, version: int) -> LeaveGroupRequest:
     """Return a LeaveGroup."""
     identity = MemberIdentity(
         member_id=puppet.member_id,

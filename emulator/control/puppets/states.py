@@ -15,6 +15,9 @@ RETRIABLE = frozenset({Error.COORDINATOR_LOAD_IN_PROGRESS, Error.REBALANCE_IN_PR
 REJOIN_AT_ONCE = COORDINATOR_MOVED | {Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION}
 """SyncGroup errors after which a puppet rejoins at once; after other errors it backs off first."""
 
+INSTANCE_IN_USE = (Error.FENCED_INSTANCE_ID, Error.UNRELEASED_INSTANCE_ID)
+"""The fatal errors of a member whose instance id another member has."""
+
 
 class PuppetState(Enum):
     """The state of a puppet from its own view, not the coordinator's."""
@@ -23,9 +26,14 @@ class PuppetState(Enum):
     JOINING = "joining"
     JOINED = "joined"
     SYNCING = "syncing"
+    RECONCILING = "reconciling"
     STABLE = "stable"
     LEAVING = "leaving"
     FAILED = "failed"
+
+
+MEMBERS = (PuppetState.JOINED, PuppetState.RECONCILING, PuppetState.STABLE)
+"""The states of a member that waits for no response to a join or sync."""
 
 
 class PuppetTimer(Enum):

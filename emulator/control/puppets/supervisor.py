@@ -12,6 +12,7 @@ from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
 from ...broker.connections import Answer
 from ...broker.releases import ACCEPTED
+from ...core.groups.consumer.member import member_id_of
 from ...core.timers import Timers
 from ...trace.events import PuppetChanged
 from .connection import PuppetConnection
@@ -54,7 +55,7 @@ class PuppetSupervisor:
         self._runtime = runtime
         self._mail = runtime.inbox
         self._clock_of = runtime.cluster.clock_of
-        self._versions = {
+        self.versions = {
             key: min(versions.max, MAX_VERSIONS.get(ApiKey(key), versions.max))
             for key, versions in ACCEPTED[runtime.cluster.settings.kafka_version].items()
         }
@@ -250,8 +251,12 @@ class PuppetSupervisor:
     # -- network ---------------------------------------------------------------------------------------------
 
     def version(self, key: ApiKey) -> int:
-        """Return the version of an API that puppets use."""
-        return self._versions[key]
+        """Return the version of an API that puppets use. Raise KeyError if the release lacks it."""
+        return self.versions[key]
+
+    def new_member_id(self) -> str:
+        """Return the id of a member of the consumer protocol, which clients make (KIP-1082)."""
+        return member_id_of(self._runtime.new_uuid())
 
     def bootstrap_node(self, attempts: int) -> int | None:
         """Return the node to ask for a coordinator after failed attempts; None if all nodes are down."""
@@ -266,7 +271,7 @@ class PuppetSupervisor:
 
     def send(self, now: int, number: int, request: Message) -> None:
         """Send a request in the newest version."""
-        self._outputs += self._runtime.send_message(now, number, self._versions[REQUEST_KEYS[type(request)]], request)
+        self._outputs += self._runtime.send_message(now, number, self.versions[REQUEST_KEYS[type(request)]], request)
 
     def disconnect(self, now: int, number: int) -> None:
         """Close a connection."""
@@ -289,7 +294,7 @@ class PuppetSupervisor:
                 instance_id=puppet.instance_id,
                 generation=puppet.generation,
                 error=puppet.error.name if puppet.error else None,
-                holds=tuple((topic, tuple(owned)) for topic, owned in puppet.role.holds.items()),
+                holds=tuple((topic, tuple(owned)) for topic, owned in puppet.holds.items()),
             ),
             node_id,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core import overrides
-from ...core.groups.classic.group import ClassicGroupState
+from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
 from ...core.timers import InitialDelay, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ..resolve import coordinator_of
 from .clock_advance import ClockAdvance, is_live
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...broker.steps import Steps
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.classic.group import ClassicMember
     from ...core.timers import TimerKey
     from ..results import Fired
 
@@ -97,8 +97,8 @@ class AutoClock:
         except ValueError:
             # its node is paused
             return None
-        group = None if coordinator is None else coordinator.groups.get(group_id)
-        if group is None or group.clock.mode != "auto" or group.state not in WAITING:
+        group = None if coordinator is None else coordinator.group(group_id)
+        if not isinstance(group, ClassicGroup) or group.clock.mode != "auto" or group.state not in WAITING:
             # its next change of state adds it again
             del self._runtime.cluster.auto_clock_groups[group_id]
             return None

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING
 
 from ...core import overrides
 from ...core.effects import TimerFired
-from ...core.groups.classic.group import ClassicGroupState
+from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
+from ...core.groups.consumer.group import ConsumerGroup
 from ...core.timers import (
+    ClassicJoinTimeout,
+    ClassicSyncTimeout,
     InitialDelay,
     OffsetExpiryCheck,
+    PatternResolution,
     PendingMemberExpiry,
     PendingSyncExpiry,
     RebalanceTimeout,
+    RevocationTimeout,
     SessionExpiry,
 )
 from ...trace.events import ClockMoved
@@ -31,12 +36,15 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.group import Group, Member
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
 
-    Phase = RebalanceTimeout | PendingSyncExpiry
-    """The timer of a join phase, or of the sync phase of a generation."""
+    Phase = RebalanceTimeout | PendingSyncExpiry | RevocationTimeout | ClassicJoinTimeout | ClassicSyncTimeout
+    """The timer of a join phase, of the sync phase of a generation, or of one member of a consumer group."""
+
+MEMBER_PHASES = (RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout)
+"""The timers that limit a step of one member of a consumer group."""
 
 FIRINGS_MAX = 100
 """The limit for one timer at one instant."""
@@ -50,6 +58,10 @@ KINDS: Mapping[type, str] = {
     InitialDelay: "initial_delay",
     RebalanceTimeout: "join",
     PendingSyncExpiry: "sync",
+    RevocationTimeout: "revocation",
+    ClassicJoinTimeout: "join",
+    ClassicSyncTimeout: "sync",
+    PatternResolution: "patterns",
     OffsetExpiryCheck: "offsets",
 }
 """The name of each kind of timer in results."""
@@ -59,7 +71,7 @@ class TimerLoop(RuntimeError):
     """Timers fire at one instant without end; the clock stays there."""
 
 
-def no_member(_member: ClassicMember) -> bool:
+def no_member(_member: Member) -> bool:
     """Keep no session: the raw jump."""
     return False
 
@@ -77,7 +89,7 @@ class ClockAdvance:
         runtime: ClusterRuntime,
         now: int,
         group_id: str,
-        keeps_session: Callable[[ClassicMember], bool] = no_member,
+        keeps_session: Callable[[Member], bool] = no_member,
         victims: Collection[str] = (),
     ) -> None:
         self._results: list[Fired] = []
@@ -168,14 +180,15 @@ class ClockAdvance:
         return Fired(KINDS[type(key)], member_id, instance_id, due, self._generation)
 
     @property
-    def _group(self) -> ClassicGroup | None:
-        return None if self._coordinator is None else self._coordinator.groups.get(self._group_id)
+    def _group(self) -> Group | None:
+        return None if self._coordinator is None else self._coordinator.group(self._group_id)
 
     def _barriers(self) -> dict[Phase, int]:
         group = self._group
         if group is None:
             return {}
-        keys: tuple[Phase, ...] = (RebalanceTimeout(), PendingSyncExpiry(group.generation))
+        keys: list[Phase] = [RebalanceTimeout(), PendingSyncExpiry(group.generation)]
+        keys += [kind(member_id) for member_id in group.members for kind in MEMBER_PHASES]
         return {key: due for key in keys if (due := group.timers.get(key)) is not None}
 
     def _extend_sessions(self, to: int) -> None:
@@ -194,10 +207,10 @@ class ClockAdvance:
             until = min(to + 1, *others, to + 1 if action is None else action)
             self._runtime.heartbeat_sender.skip_heartbeats(self._group_id, self._skipped_puppets, until)
 
-    def _survives(self, member: ClassicMember) -> bool:
+    def _survives(self, member: Member) -> bool:
         return member.id in self._skipped_puppets or self._keeps_session(member)
 
-    def _skippable_puppets(self, group: ClassicGroup) -> set[str]:
+    def _skippable_puppets(self, group: Group) -> set[str]:
         """Return the puppets whose heartbeats would change nothing: these heartbeats are skipped.
 
         None are skipped while an interceptor examines every request, or in a raw jump.
@@ -205,7 +218,7 @@ class ClockAdvance:
         runtime = self._runtime
         if runtime.heartbeat_sender is None or runtime.interceptor is not None or self._keeps_session is no_member:
             return set()
-        if group.state is not ClassicGroupState.STABLE:
+        if not _has_quiet_heartbeats(group, runtime.cluster.topics_version):
             return set()
         return runtime.heartbeat_sender.heartbeating_members(
             self._group_id, group.generation
@@ -217,17 +230,34 @@ class ClockAdvance:
         expired = [key for key, due in self._barriers().items() if due <= at and initial.get(key) != due]
         if not expired or group is None:
             return False
-        if not any(is_awaited(group, each) and self._survives(each) for each in group.members.values()):
+        awaited = [each for each in group.members.values() if is_awaited(group, each) and self._survives(each)]
+        if isinstance(group, ConsumerGroup):
+            survivors = {each.id for each in awaited}
+            expired = [key for key in expired if getattr(key, "member_id", None) in survivors]
+        if not awaited or not expired:
             return False
         overrides.extend_phases(group, expired, to)
         return True
 
 
-def is_awaited(group: ClassicGroup, member: ClassicMember) -> bool:
-    """Return whether a join phase awaits the member's JoinGroup, or a generation its SyncGroup."""
+def _has_quiet_heartbeats(group: Group, topics_version: int) -> bool:
+    """Return whether heartbeats change nothing but sessions: in a consumer group they also notice changed topics."""
+    is_stable = group.state_name == ClassicGroupState.STABLE.value
+    if isinstance(group, ConsumerGroup):
+        has_patterns = any(member.regex for member in group.members.values())
+        return is_stable and group.topics_seen == topics_version and not has_patterns
+    return is_stable
+
+
+def is_awaited(group: Group, member: Member) -> bool:
+    """Return whether a member's JoinGroup or SyncGroup is awaited; in a consumer group, its way to its target."""
+    if isinstance(group, ConsumerGroup):
+        return not group.is_settled(group.members[member.id])
+    assert isinstance(group, ClassicGroup)
+    classic = group.members[member.id]
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
-        return member.parked_join is None
-    return member.id in group.pending_sync_members and member.parked_sync is None
+        return classic.parked_join is None
+    return member.id in group.pending_sync_members and classic.parked_sync is None
 
 
 def note(runtime: ClusterRuntime, moved: ClockMoved) -> None:
@@ -235,7 +265,7 @@ def note(runtime: ClusterRuntime, moved: ClockMoved) -> None:
     runtime.trace.add(runtime.trace.now_us(), moved, runtime.cluster.coordinator_of(moved.group_id))
 
 
-def is_live(runtime: ClusterRuntime, now: int, member: ClassicMember) -> bool:
+def is_live(runtime: ClusterRuntime, now: int, member: Member) -> bool:
     """Return whether a member is connected, and either has a pending request or was heard from within its session.
 
     Measured in the node's time: the group's clock does not affect the client.
@@ -243,5 +273,4 @@ def is_live(runtime: ClusterRuntime, now: int, member: ClassicMember) -> bool:
     call = member.last_call
     if call is None or not runtime.is_open(call.connection):
         return False
-    waits = member.parked_join is not None or member.parked_sync is not None
-    return waits or now - member.session_began_ms < member.session_timeout_ms
+    return member.is_parked or now - member.session_began_ms < member.session_timeout_ms

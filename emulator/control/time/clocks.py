@@ -15,7 +15,16 @@ from ...core.groups import offset_expiry
 from ...core.groups.classic.group import ClassicGroupState
 from ...core.timers import InitialDelay, OffsetExpiryCheck, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
 from ...trace.events import ClockMoved
-from ..resolve import coordinator_of, group_named, known, labels_of, live_coordinator_of, member_named, perform
+from ..resolve import (
+    classic_group_named,
+    coordinator_of,
+    group_named,
+    known,
+    labels_of,
+    live_coordinator_of,
+    member_named,
+    perform,
+)
 from ..results import ClockReading, Fired, Timer
 from .auto_clock import AutoClock
 from .clock_advance import KINDS, ClockAdvance, is_awaited, is_live, no_member, note
@@ -27,7 +36,8 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...broker.steps import Steps
-    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.classic.group import ClassicGroup
+    from ...core.groups.group import Group, Member
     from ...core.timers import TimerKey
 
 KEEP_ALIVE = ("connected", "none")
@@ -76,14 +86,14 @@ class Clocks:
     def timers(self, now: int, *, group: str) -> list[Timer]:
         """Return the running timers of a group, next deadline first; an empty list if it does not exist."""
         coordinator = coordinator_of(self._runtime, group)
-        target = None if coordinator is None else coordinator.groups.get(group)
+        target = None if coordinator is None else coordinator.group(group)
         if target is None:
             return []
         group_now = target.clock.read(now)
         return [
             Timer(
                 kind=KINDS[type(key)],
-                member_id=(member_id := getattr(key, "member_id", None)),
+                member_id=(member_id := getattr(key, "member_id", "")) or None,
                 instance_id=target.members[member_id].instance_id if member_id in target.members else None,
                 deadline_ms=deadline,
                 remaining_ms=deadline - group_now,
@@ -113,7 +123,7 @@ class Clocks:
         to = self._runtime.cluster.clock_of(group, now).read(now) + ms
         victims = self._victims(group, expire, to, keep_alive)
 
-        def keeps_session(member: ClassicMember) -> bool:
+        def keeps_session(member: Member) -> bool:
             return member.id not in victims and self._is_live_client(now, member)
 
         selector = no_member if keep_alive == "none" else keeps_session
@@ -131,7 +141,10 @@ class Clocks:
         return (yield from self._advance_to(advance, target, victim.session, "expire_session"))
 
     def awaited(self, _now: int, *, group: str) -> list[str]:
-        """Return the members whose JoinGroup the join phase awaits, or whose SyncGroup the generation awaits."""
+        """Return the members whose JoinGroup the join phase awaits, or whose SyncGroup the generation awaits.
+
+        Of a consumer group: those that do not have their target yet.
+        """
         target = group_named(self._runtime, group)
         return [
             label
@@ -150,7 +163,7 @@ class Clocks:
 
         This ends the initial delay with all its extensions, too. Raises ValueError without a join phase.
         """
-        target = group_named(self._runtime, group)
+        target = classic_group_named(self._runtime, group)
         key = _join_barrier(target)
         if key is None:
             raise ValueError(f"group {group!r} is {target.state.value}: it has no join phase to expire")
@@ -166,7 +179,7 @@ class Clocks:
 
         Raises ValueError if the group awaits no SyncGroup.
         """
-        target = group_named(self._runtime, group)
+        target = classic_group_named(self._runtime, group)
         key = PendingSyncExpiry(target.generation)
         if key not in target.timers:
             raise ValueError(f"group {group!r} is {target.state.value} and awaits no SyncGroup")
@@ -177,7 +190,7 @@ class Clocks:
 
         `member` is that id, or the client id that received it, if that is unambiguous.
         """
-        target = group_named(self._runtime, group)
+        target = classic_group_named(self._runtime, group)
         matches = [each for each, call in target.pending_members.items() if member in (each, call.client_id)]
         if len(matches) != 1:
             problem = "no pending member id" if not matches else "several pending member ids"
@@ -197,9 +210,9 @@ class Clocks:
         last = offset_expiry.last_expiry(coordinator.store, target)
         if last is None:
             reason = "it is subscribed to all their topics" if target.offsets else "there are none"
-            if target.offsets and target.state is not ClassicGroupState.STABLE:
+            if target.offsets and target.state_name != ClassicGroupState.STABLE.value:
                 reason = "only offsets of an Empty or Stable group expire"
-            raise ValueError(f"no offset of group {group!r}, which is {target.state.value}, can expire: {reason}")
+            raise ValueError(f"no offset of group {group!r}, which is {target.state_name}, can expire: {reason}")
         interval_ms = self._runtime.cluster.settings.offsets_retention_check_interval_ms
         check = target.timers[OffsetExpiryCheck()]
         to = check + max(-((check - last) // interval_ms), 0) * interval_ms
@@ -208,7 +221,7 @@ class Clocks:
     def _keeping_all(self, now: int, group_id: str) -> ClockAdvance:
         return ClockAdvance(self._runtime, now, group_id, lambda _: True)
 
-    def _is_live_client(self, now: int, member: ClassicMember) -> bool:
+    def _is_live_client(self, now: int, member: Member) -> bool:
         call = member.last_call
         return call is not None and call.connection >= FIRST_CLIENT_CONNECTION and is_live(self._runtime, now, member)
 
@@ -226,14 +239,14 @@ class Clocks:
             victims.add(member.id)
         return victims
 
-    def _advance_to(self, advance: ClockAdvance, group: ClassicGroup, key: TimerKey, cause: str) -> Steps[list[Fired]]:
+    def _advance_to(self, advance: ClockAdvance, group: Group, key: TimerKey, cause: str) -> Steps[list[Fired]]:
         """Advance to the deadline of a timer, or to the instant at which it is cancelled or set again."""
         overrides.require_not_frozen(group)
         to = group.timers[key]
         return (yield from advance.run(to, cause, lambda: group.timers.get(key) != to))
 
 
-def _session_deadline(group: ClassicGroup, member: ClassicMember) -> int:
+def _session_deadline(group: Group, member: Member) -> int:
     """Return the end of a member's session. Raises ValueError while it has a pending JoinGroup or SyncGroup."""
     overrides.require_unparked(group, member)
     deadline = group.timers.get(member.session)

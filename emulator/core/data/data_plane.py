@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_configs import AlterConfigsRequest
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsRequest
@@ -21,10 +22,12 @@ from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPar
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
@@ -41,15 +44,16 @@ from ..effects import (
     WriteLog,
 )
 from ..timers import ProduceRetry
+from . import features, replica_admin
 from .absent_features import REFUSALS
-from .config_admin import alter_configs, describe_configs
+from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import produce, refuse_produce, storage_failure
 from .record_checks import RejectedError, check_first_batches
-from .topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from .topic import INTERNAL_TOPICS, TRANSACTIONS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
 from .transactional_produce import (
     RETRIES_MAX,
@@ -95,6 +99,14 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
     DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
+    UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
+        cluster, call.api_version, request
+    ),
+    AlterConfigsRequest: lambda cluster, node, _, request: replace_configs(cluster, node, request),
+    ListConfigResourcesRequest: lambda cluster, _, call, request: list_config_resources(
+        cluster, call.api_version, request
+    ),
+    **replica_admin.RESPONDERS,
     **{kind: lambda _, __, ___, request: REFUSALS[type(request)](request) for kind in REFUSALS},
 }
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""
@@ -157,6 +169,8 @@ class DataPlane:
             case WriteTxnMarkersRequest():
                 written, places = write_markers(self.cluster, self._node_id, now, request)
                 self._written(now, call, -1, written, places, ended_transactions(written, request))
+            case UpdateFeaturesRequest() if not self._is_admin():
+                self._effects.append(Reply(call, features.not_controller()))
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
             case _:
@@ -389,7 +403,7 @@ class DataPlane:
     ) -> None:
         """Answer a request that has written, once what it has written is durable; `ended` is what markers end."""
         consequences: list[InternalTopicWritten | TransactionEnded] = [
-            InternalTopicWritten(name, partition) for name, partition in grown if name == OFFSETS_TOPIC
+            InternalTopicWritten(name, partition) for name, partition in grown if name in INTERNAL_TOPICS
         ]
         if ended is not None:
             consequences = [*ended]

@@ -87,7 +87,7 @@ def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[
         by_partition.setdefault(partition, []).append(
             Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
         )
-    bytes_max = cluster.batch_bytes_max(topic)
+    bytes_max = topic.batch_bytes_max(cluster.settings)
     batches = [
         (partition, write_batch(chunk))
         for partition, partition_records in by_partition.items()

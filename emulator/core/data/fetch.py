@@ -8,8 +8,7 @@ response forward: clients would fetch in a tight loop.
 A fetch of committed records reads below the last stable offset, and names the aborted transactions that the client
 skips (`UnifiedLog.collectAbortedTransactions`).
 
-Not emulated: followers and `last_fetched_epoch`, conversion to magic 0 and 1 (v0-3: 35, as a broker with
-`log.message.downconversion.enable=false`).
+Before v4 clients get messages of magic 0 or 1. Not emulated: followers and `last_fetched_epoch`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from koordinator.wire.compression import Codec
 from koordinator.wire.errors import Error
+from koordinator.wire.message_sets import write_message_set
 from koordinator.wire.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -27,6 +28,8 @@ from koordinator.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import read_batches, read_records
 
 from ..dialect import Dialect
 from ..effects import Reply
@@ -47,6 +50,9 @@ if TYPE_CHECKING:
 
 TOPIC_ID_SINCE = 13
 """The first version that names topics by id (KIP-516)."""
+
+MAGIC_1_SINCE = 2
+"""The first version that can carry messages of magic 1 (KIP-31)."""
 
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
@@ -271,11 +277,14 @@ class Fetches:
                 # no follower of Kafka: it is told the high watermark
                 bytes_max, limit = 0, start
             records = log.read(start, bytes_max, first_whole=is_empty, before=limit)
-            if records and fetch.call.api_version < MAGIC_2_SINCE:
-                results[key] = _failed(key[1], Error.UNSUPPORTED_VERSION)
-                continue
             bytes_left = max(0, bytes_left - len(records))
             is_empty = is_empty and not records
+            if fetch.call.api_version < MAGIC_2_SINCE:
+                converted = _converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
+                if isinstance(converted, Error):
+                    results[key] = _failed(key[1], converted)
+                    continue
+                records = converted
             results[key] = PartitionData(
                 partition_index=key[1],
                 high_watermark=log.end,
@@ -341,6 +350,28 @@ def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransact
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in log.producers.aborted(offset, before)
     )
+
+
+def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
+    """Return batches as messages of magic 0 or 1, from an offset on (`RecordsUtil.downConvert`).
+
+    Markers are left out. A compressed batch is converted as a whole. zstd came after these versions: 76.
+    """
+    converted = []
+    for header, batch in read_batches(data):
+        if header.is_control:
+            continue
+        if header.codec is Codec.ZSTD:
+            return Error.UNSUPPORTED_COMPRESSION_TYPE
+        try:
+            records = read_records(batch)
+        except (Malformed, ImportError):
+            return Error.UNKNOWN_SERVER_ERROR
+        if header.codec is Codec.NONE:
+            records = [record for record in records if record.offset >= offset]
+        converted.append(write_message_set(records, magic, header.codec, is_append_time=header.is_append_time))
+    # the response has the size of the batches, or of the first message set if that is larger (KIP-283)
+    return b"".join(converted)[: max(len(data), len(converted[0]))] if converted else b""
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

@@ -84,6 +84,11 @@ class PartitionLog:
         return True
 
     @property
+    def size(self) -> int:
+        """The bytes of the readable batches."""
+        return self._written - self._positions[0] if self._positions else 0
+
+    @property
     def next_offset(self) -> int:
         """The offset of the next appended record."""
         return self.end

@@ -61,6 +61,14 @@ class TopicConfigured:
 
 
 @value
+class GroupConfigured:
+    """The configs of a group, replacing all earlier ones."""
+
+    group_id: str
+    configs: Mapping[str, str]
+
+
+@value
 class TopicDeleted:
     """The deletion of a topic with its records."""
 
@@ -83,8 +91,24 @@ class ProducerIdsReserved:
     end: int
 
 
+@value
+class FeatureLevelChanged:
+    """The finalized level of a feature (KIP-584)."""
+
+    name: str
+    level: int
+
+
 Change = (
-    TopicCreated | TopicGrown | PartitionLed | TopicConfigured | TopicDeleted | RecordsDeleted | ProducerIdsReserved
+    TopicCreated
+    | TopicGrown
+    | PartitionLed
+    | TopicConfigured
+    | TopicDeleted
+    | RecordsDeleted
+    | ProducerIdsReserved
+    | FeatureLevelChanged
+    | GroupConfigured
 )
 
 

@@ -183,7 +183,7 @@ class Producers:
     def _expected(self, producer: Producer | None, header: BatchHeader, *, starts_at_0: bool) -> int | None:
         """Return the sequence number that comes next; None if any may."""
         verification = self._verifications.get(header.producer_id)
-        if header.is_transactional and verification is not None and header.base_sequence > verification.lowest_sequence:
+        if verification is not None and header.base_sequence > verification.lowest_sequence:
             return verification.lowest_sequence
         if producer is None:
             return 0 if starts_at_0 else None

@@ -105,7 +105,7 @@ def check_batch(
     """Return the batch as it is to be stored. Raises RejectedError."""
     if header.base_offset:
         raise RejectedError(Error.INVALID_RECORD)
-    if header.size > cluster.batch_bytes_max(topic):
+    if header.size > topic.batch_bytes_max(cluster.settings):
         raise RejectedError(Error.MESSAGE_TOO_LARGE, shows_log_start=False)
     if not check_crc(batch):
         raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import uuid
 
+    from ...config.settings import Settings
     from .log import PartitionLog
 
 NO_LEADER = -1
@@ -73,6 +74,11 @@ class Topic:
     def leader(self, partition: int) -> int:
         """Return the node id of a partition's leader; NO_LEADER also for an unknown partition."""
         return self.leaders[partition] if 0 <= partition < len(self.leaders) else NO_LEADER
+
+    def batch_bytes_max(self, settings: Settings) -> int:
+        """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
+        own = self.configs.get("max.message.bytes")
+        return settings.message_max_bytes if own is None else int(own)
 
     def log(self, partition: int) -> PartitionLog | None:
         """Return the log of a partition, or None if the partition does not exist."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.errors import Error
@@ -33,15 +34,17 @@ from koordinator.wire.messages.delete_topics import (
 )
 from koordinator.wire.primitives import ZERO_UUID
 
+from ..dialect import Dialect
 from ..refusal import Refusal, RefusedError
 from .config_admin import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import Topic
 from .topic_configs import refuse_configs
-from .topic_rules import refuse_assignment, refuse_shape
+from .topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from ..cluster import ClusterState
 
@@ -174,6 +177,8 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
     """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
     counts = Counter(request.topics)
     topics = {state: _find_topic(cluster, state) for state in request.topics}
+    if not Dialect.of_settings(cluster.settings).refuses_topics_given_twice:
+        return _delete_and_repeat(cluster, request, topics)
     ids = {state.topic_id for state in topics if state.name is None}
     named = {topic.topic_id for state, topic in topics.items() if isinstance(topic, Topic) and state.name is not None}
     rows = []
@@ -185,6 +190,21 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
             rows.append(_delete_error(twice, DUPLICATE_OF_AN_ID))
         elif state.name is not None or state.topic_id not in named:
             rows.append(_delete(cluster, state, topic))
+    return DeleteTopicsResponse(responses=tuple(rows))
+
+
+def _delete_and_repeat(
+    cluster: ClusterState, request: DeleteTopicsRequest, topics: Mapping[DeleteTopicState, Topic | Refusal]
+) -> DeleteTopicsResponse:
+    """Delete each topic once, and repeat its row as often as it is given, without messages."""
+    results: dict[UUID | DeleteTopicState, DeletableTopicResult] = {}
+    rows = []
+    for state in request.topics:
+        topic = topics[state]
+        key = topic.topic_id if isinstance(topic, Topic) else state
+        if key not in results:
+            results[key] = _delete(cluster, state, topic)
+        rows.append(replace(results[key], error_message=None))
     return DeleteTopicsResponse(responses=tuple(rows))
 
 
@@ -209,7 +229,7 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refus
     if state.name is not None and state.topic_id != ZERO_UUID:
         return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
     if state.name is not None and state.name in cluster.hidden_topics:
-        return cluster.refuse_hidden_topic(state.name)
+        return refuse_hidden_topic(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:

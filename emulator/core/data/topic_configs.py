@@ -1,7 +1,7 @@
 """The configs of topics: Kafka's names, types, defaults and validation (`TopicConfig`, `LogConfig`).
 
-Values are stored and described as clients set them. Only `max.message.bytes` and `cleanup.policy` (DeleteRecords) have
-an effect here: there is no retention, compaction or replication.
+Values are stored and described as clients set them. Only `max.message.bytes`, `message.timestamp.*` and
+`cleanup.policy` (keys, DeleteRecords) have an effect here: there is no retention, compaction or replication.
 """
 
 from __future__ import annotations

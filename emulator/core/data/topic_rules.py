@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
 
 
+def refuse_hidden_topic(name: str) -> Refusal:
+    """Return the refusal of any change to a topic of the emulator: 17."""
+    return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
+
+
 def refuse_shape(cluster: ClusterState, partitions: int, replication_factor: int) -> Refusal | None:
     """Return why a topic cannot have this many partitions (37) or replicas (38); -1 is the broker's default."""
     if partitions == 0 or partitions < -1:

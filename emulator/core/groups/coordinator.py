@@ -8,9 +8,11 @@ and leave the others alone.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
@@ -27,7 +29,6 @@ from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from .. import overrides
 from ..effects import TimerFired
 from ..timers import (
-    FetchTimeout,
     InitialDelay,
     OffsetExpiryCheck,
     PendingMemberExpiry,
@@ -37,11 +38,18 @@ from ..timers import (
 )
 from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
+from .classic.group import ClassicGroup
+from .consumer import changes, describe, migration
+from .consumer import heartbeat as consumer_heartbeat
+from .consumer import membership as consumer_membership
+from .consumer.group import ConsumerGroup
 from .group_store import GroupStore
 from .pending_writes import (
     AssignmentStored,
+    ConsumerGroupChanged,
     GroupCreated,
     GroupDeleted,
+    GroupDowngraded,
     GroupEmptied,
     OffsetsCommitted,
     OffsetsDeleted,
@@ -60,7 +68,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from ..timers import TimerKey
-    from .classic.group import ClassicGroup
+    from .group import Group
     from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
@@ -75,6 +83,8 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     DescribeGroupsRequest: group_admin.describe_groups,
     ListGroupsRequest: group_admin.list_groups,
     DeleteGroupsRequest: group_admin.delete_groups,
+    ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
+    ConsumerGroupDescribeRequest: describe.describe_groups,
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
 
@@ -87,6 +97,8 @@ COMPLETIONS: Mapping[type, Callable[..., None]] = {
     OffsetsDeleted: offset_expiry.offsets_deleted,
     GroupDeleted: group_admin.group_deleted,
     GroupEmptied: membership.group_emptied,
+    ConsumerGroupChanged: changes.changed,
+    GroupDowngraded: migration.downgraded,
 }
 """The completion of each class of writes; called with the store, the write and its error."""
 
@@ -202,7 +214,7 @@ class Coordinator:
         overrides.set_offsets(self.store, group, positions)
         return self.store.drain()
 
-    def override(self, now: int, group_id: str, action: Callable[[GroupStore, ClassicGroup], None]) -> list[Effect]:
+    def override(self, now: int, group_id: str, action: Callable[[GroupStore, Group], None]) -> list[Effect]:
         """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
         group = self.store.find(now, group_id)
@@ -243,9 +255,13 @@ class Coordinator:
             self._fire_due(now)
 
     @property
-    def groups(self) -> Mapping[str, ClassicGroup]:
-        """The groups by id, read-only."""
+    def groups(self) -> Mapping[str, Group]:
+        """The groups by id."""
         return self.store.groups
+
+    def group(self, group_id: str) -> Group | None:
+        """Return a group, or None."""
+        return self.store.groups.get(group_id)
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
@@ -268,7 +284,15 @@ class Coordinator:
                     self._fire(group, timer[1])
             store.update_deadlines()
 
-    def _fire(self, group: ClassicGroup, key: TimerKey) -> None:
+    def _fire(self, group: Group, key: TimerKey) -> None:
+        if isinstance(key, OffsetExpiryCheck):
+            offset_expiry.expire(self.store, group)
+        elif isinstance(group, ConsumerGroup):
+            consumer_membership.fire(self.store, group, key)
+        elif isinstance(group, ClassicGroup):
+            self._fire_classic(group, key)
+
+    def _fire_classic(self, group: ClassicGroup, key: TimerKey) -> None:
         match key:
             case SessionExpiry(member_id):
                 rebalance.expire_session(self.store, group, member_id)
@@ -280,9 +304,5 @@ class Coordinator:
                 rebalance.complete_join(self.store, group, rebalance.TIMED_OUT)
             case PendingSyncExpiry():
                 rebalance.expire_pending_sync(self.store, group)
-            case OffsetExpiryCheck():
-                offset_expiry.expire(self.store, group)
-            case FetchTimeout():
-                raise AssertionError("a Fetch waits on the node's clock, not on a group's")
             case _:
-                assert_never(key)
+                raise AssertionError(f"a classic group has no {key}")

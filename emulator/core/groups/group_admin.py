@@ -14,15 +14,12 @@ from koordinator.wire.messages.describe_groups import (
 )
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-from .classic.group import ClassicGroupState
+from .classic.group import ClassicGroup, ClassicGroupState
 from .pending_writes import GroupDeleted, PendingDeletion
 
 if TYPE_CHECKING:
     from ..effects import Call
     from .group_store import GroupStore
-
-CLASSIC = "classic"
-"""The only group type served here; groups of KIP-848 are `consumer`."""
 
 OPERATIONS_SINCE = 3
 NO_OPERATIONS = -(1 << 31)
@@ -50,7 +47,7 @@ def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations
         unknown = _operations(store, call, requested=False)
         return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
     group = store.find(now, group_id)
-    if group is None or not store.is_visible(group):
+    if not isinstance(group, ClassicGroup) or not store.is_visible(group):
         dead = DescribedGroup(
             group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations
         )
@@ -60,7 +57,7 @@ def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations
             group_id=group_id,
             group_state=ClassicGroupState.DEAD.value,
             error_code=Error.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} not found.",
+            error_message=f"Group {group_id} {'not found' if group is None else 'is not a classic group'}.",
         )
     stable = group.state is ClassicGroupState.STABLE
     assigned = stable or store.dialect.describes_assignments_of_unstable_groups
@@ -97,15 +94,15 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
     rows = tuple(
         ListedGroup(
             group_id=group.id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=CLASSIC,
+            protocol_type=group.listed_protocol_type,
+            group_state=group.state_name,
+            group_type=group.kind,
         )
         for group in store.groups.values()
         if group.partition not in store.loading
         and store.is_visible(group)
-        and (not states or normalize(group.state.value) in states)
-        and (not types or CLASSIC in types)
+        and (not states or normalize(group.state_name) in states)
+        and (not types or group.kind in types)
     )
     return store.reply(call, ListGroupsResponse(error_code=error, groups=rows))
 
@@ -120,7 +117,7 @@ def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroups
         if error is Error.NONE:
             if group is None:
                 error = Error.GROUP_ID_NOT_FOUND
-            elif group.state is not ClassicGroupState.EMPTY:
+            elif not group.is_empty:
                 error = Error.NON_EMPTY_GROUP
             else:
                 empty_groups.append(group)

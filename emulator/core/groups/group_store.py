@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import InvalidLength
-from koordinator.wire.values import value
 
 from ..dialect import Dialect
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
+from .causes import Cause, Reason
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
-from .classic.transitions import Cause, next_state
-from .pending_writes import GroupDeleted
+from .classic.transitions import next_state
+from .consumer.group import ConsumerGroup
+from .consumer.member import member_id_of
+from .consumer.records import group_tombstones
+from .group import CONSUMER
+from .pending_writes import (
+    AssignmentStored,
+    GroupDeleted,
+    OffsetsCommitted,
+    OffsetsDeleted,
+    StaticMemberReplaced,
+    TransactionalOffsetsWritten,
+)
 from .records import group_tombstone, offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -32,23 +43,13 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .classic.group import Handler
+    from .group import Group, Handler, Member
     from .pending_writes import OffsetsToVerify, PendingDeletion, Write
     from .records import CoordinatorRecord
 
 
 NONE = Error.NONE
 """Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
-
-
-@value
-class Reason:
-    """Why a group rebalances or a member leaves: the kind, Kafka's wording, and the client's own reason (KIP-800)."""
-
-    cause: Cause
-    text: str
-    member_id: str | None = None
-    client_reason: str | None = None
 
 
 class GroupStore:
@@ -64,7 +65,7 @@ class GroupStore:
         self.cluster = cluster
         self.settings = settings
         self.dialect = Dialect.of_settings(settings)
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, Group] = {}
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
@@ -74,8 +75,20 @@ class GroupStore:
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []
-        self._touched: dict[ClassicGroup, int] = {}
+        self._touched: dict[Group, int] = {}
         self._token = 0
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Whether the consumer protocol is on (KIP-848)."""
+        named = self.settings.group_coordinator_rebalance_protocols
+        return CONSUMER in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
+
+    @property
+    def migration_policy(self) -> str:
+        """The value of `group.consumer.migration.policy`, or the release's default."""
+        default = "disabled" if self.dialect.consumer_groups_are_a_preview else "bidirectional"
+        return self.settings.group_consumer_migration_policy or default
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""
@@ -92,14 +105,19 @@ class GroupStore:
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         return NONE if partition in self.owned else Error.NOT_COORDINATOR
 
-    def find(self, now: int, group_id: str) -> ClassicGroup | None:
+    def find(self, now: int, group_id: str) -> Group | None:
         """Return the group with its time set to this input, or None; `now` is the node's time in ms."""
         group = self.groups.get(group_id)
         if group is not None:
             self.touch(now, group)
         return group
 
-    def touch(self, now: int, group: ClassicGroup) -> None:
+    def find_classic(self, now: int, group_id: str) -> ClassicGroup | None:
+        """Return the group as `find` does if it is a classic one, else None."""
+        group = self.find(now, group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def touch(self, now: int, group: Group) -> None:
         """Set the group's time for this input, and have its next deadline updated at the end of the input."""
         clock = group.clock
         # inlined `clock.read(now)`: this runs for every request
@@ -113,6 +131,15 @@ class GroupStore:
         self.schedule_expiry_check(group)
         self.touch(now, group)
         self._freeze_if_requested(group)
+        return group
+
+    def create_consumer_group(self, now: int, group_id: str) -> ConsumerGroup:
+        """Create an Empty consumer group."""
+        clock, first_epoch = self.cluster.clock_of(group_id, now), self.dialect.first_group_epoch
+        group = ConsumerGroup(group_id, self.partition_of(group_id), clock, now, first_epoch=first_epoch)
+        self.groups[group_id] = group
+        self.schedule_expiry_check(group)
+        self.touch(now, group)
         return group
 
     def freeze(self, group: ClassicGroup) -> None:
@@ -133,7 +160,31 @@ class GroupStore:
         group.held_requests.append((handle, call, request))
         return True
 
-    def serve_held_requests(self, group: ClassicGroup) -> None:
+    def replace_group(self, old: Group, new: Group) -> None:
+        """Put a group of another kind in a group's place: it goes on with its offsets and the commits in flight."""
+        new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits
+        new.refused_commits = old.refused_commits
+        new.pending_offsets, new.offset_positions = old.pending_offsets, old.offset_positions
+        new.clock, new.now = old.clock, old.now
+        self.groups[new.id] = new
+        self.schedule_expiry_check(new)
+        for write in self.writes.values():
+            if write.group is old and isinstance(
+                write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
+            ):
+                write.group = new
+        self.writes = {
+            token: write
+            for token, write in self.writes.items()
+            if write.group is not old or not isinstance(write, AssignmentStored | StaticMemberReplaced)
+        }
+        self._touched[new] = self._touched[old]
+
+    def node_time(self, group: Group) -> int:
+        """Return the node's time of the current input, which concerns this group."""
+        return self._touched[group]
+
+    def serve_held_requests(self, group: Group) -> None:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
         for handle, call, request in held:
@@ -147,13 +198,13 @@ class GroupStore:
             response: Callable[..., Message] = APIS[call.api_key].response
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
 
-    def remove_group(self, group: ClassicGroup) -> None:
+    def remove_group(self, group: Group) -> None:
         """Move a group to Dead and remove it, with its clock if that has no setting of its own.
 
         `state_changed_at` stays as it was, because a failed write may undo the removal.
         """
         reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
-        self.transition(group, Reason(Cause.REMOVED, reason))
+        self._note_end(group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         if group.clock.is_plain:
@@ -161,39 +212,54 @@ class GroupStore:
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
-    def delete_empty_group(self, group: ClassicGroup, deletion: PendingDeletion | None = None) -> None:
+    def delete_empty_group(self, group: Group, deletion: PendingDeletion | None = None) -> None:
         """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
         records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
-        if group.generation > 0 or self.dialect.writes_tombstone_at_generation_0:
+        if isinstance(group, ConsumerGroup):
+            records += group_tombstones(group.id, group.patterns)
+        elif isinstance(group, ClassicGroup) and (
+            group.generation > 0 or self.dialect.writes_tombstone_at_generation_0
+        ):
             records.append(group_tombstone(group))
         self.remove_group(group)
         if records:
             self.append(group.id, records, GroupDeleted(group, deletion))
 
-    def unload(self, group: ClassicGroup) -> None:
+    def unload(self, group: Group) -> None:
         """Drop a group that another node coordinates now; its records stay."""
-        self.transition(group, Reason(Cause.UNLOADED, f"Unloading group metadata for generation {group.generation}."))
+        reason = f"Unloading group metadata for generation {group.generation}."
+        self._note_end(group, Reason(Cause.UNLOADED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
 
-    def undo_delete(self, group: ClassicGroup) -> None:
+    def _note_end(self, group: Group, why: Reason) -> None:
+        """Move a group to Dead; the state of a consumer group follows from its records."""
+        if isinstance(group, ClassicGroup):
+            self.transition(group, why)
+        elif group.stored:
+            states = (group.state_name, ClassicGroupState.DEAD.value)
+            self.emit(StateChanged(group.id, group.now, *states, group.generation, why.cause.value, why.text))
+
+    def undo_delete(self, group: Group) -> None:
         """Restore an Empty group whose tombstones could not be written."""
-        self.transition(group, Reason(Cause.STORE_ERROR, f"The removal of group {group.id} could not be written"))
+        if isinstance(group, ClassicGroup):
+            reason = f"The removal of group {group.id} could not be written"
+            self.transition(group, Reason(Cause.STORE_ERROR, reason))
         self.groups[group.id] = group
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
-    def discard_if_unused(self, group: ClassicGroup) -> None:
+    def discard_if_unused(self, group: Group) -> None:
         """Remove a group that was created for a commit which has failed, unless it is in use by now."""
         if not self.is_visible(group) and group.is_unused and self.groups.get(group.id) is group:
             self.remove_group(group)
 
-    def is_visible(self, group: ClassicGroup) -> bool:
+    def is_visible(self, group: Group) -> bool:
         """Return whether read-only requests see the group."""
         return group.stored or not self.dialect.waits_for_log
 
-    def schedule_expiry_check(self, group: ClassicGroup) -> None:
+    def schedule_expiry_check(self, group: Group) -> None:
         """Schedule the next offset expiry check, at a multiple of the interval since the node started."""
         interval = self.settings.offsets_retention_check_interval_ms
         checks = (group.now - self.started_at) // interval + 1
@@ -295,9 +361,13 @@ class GroupStore:
         if self.cluster.frozen_states.get(group.id) is group.state:
             self.freeze(group)
 
-    def member_changed(self, group: ClassicGroup, member: ClassicMember, change: str, why: Reason) -> None:
+    def member_changed(self, group: Group, member: Member, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
+
+    def new_consumer_member_id(self) -> str:
+        """Return the id of a member that brings none."""
+        return member_id_of(self._new_uuid())
 
     def new_member_id(self, prefix: str) -> str:
         """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""

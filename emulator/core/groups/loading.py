@@ -12,15 +12,22 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_records import ConsumerGroupMetadataKey
 from koordinator.wire.messages.consumer_protocol import InvalidLength
-from koordinator.wire.messages.offsets_topic import GroupMetadataKey, GroupMetadataValue, OffsetCommitValue
+from koordinator.wire.messages.offsets_topic import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
 
 from ...config.settings import LONG_MAX
 from ..effects import MemberChanged
+from .causes import Cause, Reason
 from .classic import rebalance
-from .classic.group import ClassicMember, PendingOffset
-from .classic.transitions import Cause
-from .group_store import GroupStore, Reason
+from .classic.group import ClassicGroup, ClassicMember
+from .consumer import membership
+from .group import PendingOffset
 from .records import TransactionEnd
 
 if TYPE_CHECKING:
@@ -28,7 +35,8 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.offsets_topic import MemberMetadata
 
-    from .classic.group import ClassicGroup
+    from .group import Group
+    from .group_store import GroupStore
     from .records import CoordinatorRecord
 
     TopicPartition = tuple[str, int]
@@ -48,18 +56,24 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
         replay.take(position, record)
     store.loading.discard(partition)
     undecided = {group_id for offsets in replay.pending.values() for group_id, _ in offsets}
-    for group_id in dict.fromkeys([*replay.groups, *replay.offsets, *sorted(undecided), *replay.named]):
+    named = replay.named if store.dialect.loads_groups_without_offsets else {}
+    known = [*replay.groups, *replay.consumer_groups, *replay.offsets, *sorted(undecided), *named]
+    for group_id in dict.fromkeys(known):
         offsets = replay.offsets.get(group_id, {})
-        is_named = store.dialect.loads_groups_without_offsets and group_id in replay.named
-        if not (group_id in replay.groups or offsets or group_id in undecided or is_named):
+        group: Group
+        if group_id in replay.consumer_groups:
+            group = consumer_group = store.create_consumer_group(now, group_id)
+            membership.load(store, consumer_group, replay.consumer_groups[group_id])
+        elif group_id in replay.groups or offsets or group_id in undecided or group_id in named:
+            group = classic_group = store.create(now, group_id)
+            group.stored = True
+            if group_id in replay.groups:
+                _restore(store, classic_group, replay.groups[group_id])
+        else:
             continue
-        group = store.create(now, group_id)
-        group.stored = True
         group.offsets = {at: each.value for at, each in offsets.items()}
         group.offset_positions = {at: each.position for at, each in offsets.items()}
         group.pending_offsets = replay.pending_of(group_id)
-        if group_id in replay.groups:
-            _restore(store, group, replay.groups[group_id])
 
 
 class _Replay:
@@ -69,6 +83,7 @@ class _Replay:
         self.groups: dict[str, GroupMetadataValue] = {}
         self.named: dict[str, None] = {}
         """The groups of which an offset has been read, whatever became of it, unless they were deleted since."""
+        self.consumer_groups: defaultdict[str, list[CoordinatorRecord]] = defaultdict(list)
         self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
         self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingOffset]] = defaultdict(dict)
 
@@ -86,19 +101,27 @@ class _Replay:
             self.named.pop(key.group, None)
             if isinstance(value, GroupMetadataValue):
                 self.groups[key.group] = value
-            return
+        elif isinstance(key, OffsetCommitKey):
+            self._take_offset(position, record, key)
+        elif isinstance(key, ConsumerGroupMetadataKey) and value is None:
+            self.consumer_groups.pop(key.group, None)
+            self.named.pop(key.group, None)
+        elif value is not None or key.group in self.consumer_groups:
+            self.consumer_groups[key.group].append(record)
+
+    def _take_offset(self, position: int, record: CoordinatorRecord, key: OffsetCommitKey) -> None:
         at = (key.topic, key.partition)
-        if not isinstance(value, OffsetCommitValue):
+        if not isinstance(record.value, OffsetCommitValue):
             self.offsets[key.group].pop(at, None)
             for pending_offsets in self.pending.values():
                 pending_offsets.pop((key.group, at), None)
             return
         self.named[key.group] = None
         if record.producer_id is not None:
-            self.pending[record.producer_id][key.group, at] = PendingOffset(value, position)
+            self.pending[record.producer_id][key.group, at] = PendingOffset(record.value, position)
         else:
             self.offsets[key.group].pop(at, None)
-            self.offsets[key.group][at] = PendingOffset(value, position)
+            self.offsets[key.group][at] = PendingOffset(record.value, position)
 
     def pending_of(self, group_id: str) -> dict[int, Offsets]:
         """Return the pending offsets of a group by producer id."""
@@ -114,10 +137,11 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
     store.loading.discard(partition)
     for group in [each for each in store.groups.values() if each.partition == partition]:
         store.touch(now, group)
-        for member in group.members.values():
-            store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
-            call, member.parked_sync = member.parked_sync, None
-            store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
+        if isinstance(group, ClassicGroup):
+            for member in group.members.values():
+                store.reply(group.take_join(member), rebalance.join_error(Error.NOT_COORDINATOR, member.id))
+                call, member.parked_sync = member.parked_sync, None
+                store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
         store.unload(group)
 
 

@@ -14,7 +14,8 @@ from koordinator.wire.primitives import ZERO_UUID
 from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
-from .classic.group import CONSUMER, ClassicGroupState
+from .classic.group import ClassicGroup, ClassicGroupState
+from .group import CONSUMER
 from .offsets import merge_rows
 from .pending_writes import OffsetsDeleted
 from .records import offset_tombstone
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..effects import Call
-    from .classic.group import ClassicGroup
+    from .group import Group
     from .group_store import GroupStore
 
 TopicPartition = tuple[str, int]
@@ -40,7 +41,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     group = store.find(now, request.group_id) if error is Error.NONE else None
     if error is Error.NONE and group is None:
         error = Error.GROUP_ID_NOT_FOUND
-    if group is not None and group.state is not ClassicGroupState.EMPTY and group.protocol_type != CONSUMER:
+    if group is not None and not group.is_empty and group.listed_protocol_type != CONSUMER:
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
@@ -61,7 +62,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     return None
 
 
-def _delete_error(store: GroupStore, group: ClassicGroup, topic: str, partition: int) -> Error:
+def _delete_error(store: GroupStore, group: Group, topic: str, partition: int) -> Error:
     if not 0 <= partition < store.cluster.partition_count(topic):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
@@ -104,7 +105,7 @@ def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
 
 def _delete_offsets(
     store: GroupStore,
-    group: ClassicGroup,
+    group: Group,
     deleted: Collection[TopicPartition],
     cause: str,
     call: Call | None = None,
@@ -121,13 +122,13 @@ def _delete_offsets(
     return store.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
 
 
-def _would_be_empty(group: ClassicGroup, deleted: Collection[TopicPartition]) -> bool:
+def _would_be_empty(group: Group, deleted: Collection[TopicPartition]) -> bool:
     """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
     others = len(deleted) < len(group.offsets) or group.unwritten_commits or group.pending_offsets
-    return group.state is ClassicGroupState.EMPTY and not others
+    return group.is_empty and not others
 
 
-def _delete_group(store: GroupStore, group: ClassicGroup, deleted: Collection[TopicPartition], cause: str) -> None:
+def _delete_group(store: GroupStore, group: Group, deleted: Collection[TopicPartition], cause: str) -> None:
     if deleted:
         store.emit(OffsetsExpired(group.id, group.now, tuple(deleted), cause))
     store.delete_empty_group(group)
@@ -144,7 +145,7 @@ def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> N
         store.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=error_code))
 
 
-def expire(store: GroupStore, group: ClassicGroup) -> None:
+def expire(store: GroupStore, group: Group) -> None:
     """Run one expiry check (KIP-211): delete expired offsets, or an Empty group that is left without any."""
     if group.offsets and group.now < group.earliest_offset_expiry:
         return store.schedule_expiry_check(group)
@@ -164,28 +165,37 @@ def expire(store: GroupStore, group: ClassicGroup) -> None:
     return _delete_offsets(store, group, deleted, "retention")
 
 
-def last_expiry(store: GroupStore, group: ClassicGroup) -> int | None:
+def last_expiry(store: GroupStore, group: Group) -> int | None:
     """Return the group time at which every unused offset expires if nothing changes; None if all are in use.
 
     An Empty group without offsets expires now.
     """
     expiry = [_expires_at(store, group, tp[0], committed) for tp, committed in group.offsets.items()]
-    if not expiry and group.state is ClassicGroupState.EMPTY:
+    if not expiry and group.is_empty:
         return group.now
     return max((deadline for deadline in expiry if deadline is not None), default=None)
 
 
-def _expires_at(store: GroupStore, group: ClassicGroup, topic: str, committed: OffsetCommitValue) -> int | None:
+def _expires_at(store: GroupStore, group: Group, topic: str, committed: OffsetCommitValue) -> int | None:
     """Return the group time at which an offset expires; None while the group uses it."""
-    settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
-    if group.protocol_type is None:
-        unused_since = committed.commit_timestamp
-    elif group.state is ClassicGroupState.EMPTY:
-        unused_since = group.state_changed_at
-    elif settled and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
-        unused_since = committed.commit_timestamp
+    if not isinstance(group, ClassicGroup):
+        unused_since = None if group.is_subscribed(topic) else committed.commit_timestamp
     else:
+        unused_since = _unused_since(store, group, topic, committed)
+    if unused_since is None:
         return None
     if committed.expire_timestamp >= 0:
         return committed.expire_timestamp
     return unused_since + store.settings.offsets_retention_minutes * MINUTE_MS
+
+
+def _unused_since(store: GroupStore, group: ClassicGroup, topic: str, committed: OffsetCommitValue) -> int | None:
+    """Return the group time from which a classic group has not used a committed offset; None while it does."""
+    settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
+    if group.protocol_type is None:
+        return committed.commit_timestamp
+    if group.state is ClassicGroupState.EMPTY:
+        return group.state_changed_at
+    if settled and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
+        return committed.commit_timestamp
+    return None

@@ -16,6 +16,8 @@ from koordinator.wire.primitives import ZERO_UUID
 from ...config.settings import LONG_MAX
 from .classic.group import ClassicGroup, ClassicGroupState
 from .classic.membership import validate_member
+from .consumer import offsets as consumer_offsets
+from .consumer.group import ConsumerGroup
 from .pending_writes import OffsetsCommitted
 from .records import offset_record
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from ..effects import Call
+    from .group import Group
     from .group_store import GroupStore
 
     RequestedTopic = tuple[str | None, UUID, Sequence[int]]
@@ -59,11 +62,12 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     error, group = _committing_group(store, now, call, request)
     if group is None:
         return store.reply(call, _commit_response(store, request, refused, error))
-    if request.member_id in group.members and group.state is not ClassicGroupState.EMPTY:
+    if isinstance(group, ClassicGroup) and request.member_id in group.members and not group.is_empty:
         member = group.members[request.member_id]
         member.last_call = call
         store.restart_session(group, member)
     offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    too_large: list[tuple[str, int]] = []
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
@@ -74,6 +78,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             metadata = partition.committed_metadata or ""
             if metadata and utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
+                too_large.append((name, partition.partition_index))
                 continue
             timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
             offsets[name, partition.partition_index] = OffsetCommitValue(
@@ -86,6 +91,8 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             )
     if not offsets:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
+    if store.dialect.refused_offsets_stay_pending:
+        group.refused_commits.update(too_large)
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))
@@ -107,7 +114,7 @@ def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) 
 
 def _committing_group(
     store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
-) -> tuple[Error, ClassicGroup | None]:
+) -> tuple[Error, Group | None]:
     status = store.status(request.group_id)
     if status is not Error.NONE:
         return status, None
@@ -118,6 +125,10 @@ def _committing_group(
             has_group_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
             return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION, None
         return Error.NONE, store.create(now, request.group_id)
+    if isinstance(group, ConsumerGroup):
+        error = consumer_offsets.refuse_commit(store, group, call, request)
+        return error, None if error is not Error.NONE else group
+    assert isinstance(group, ClassicGroup)
     if generation < 0 and group.state is ClassicGroupState.EMPTY:
         # an admin client or a consumer without group management: its member id is not validated
         return Error.NONE, group
@@ -243,6 +254,10 @@ def _fetch_group(
     if status is not Error.NONE:
         return _refuse_group(call, query, status)
     group = store.find(now, query.group_id)
+    if isinstance(group, ConsumerGroup):
+        error = consumer_offsets.refuse_fetch(group, query)
+        if error is not Error.NONE:
+            return _refuse_group(call, query, error)
     offsets = group.offsets if group is not None else {}
     unstable = group.unstable_partitions() if group is not None and stable else frozenset()
     if query.topics is None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from koordinator.wire.errors import Error
+    from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+    from koordinator.wire.messages.join_group import JoinGroupResponse
     from koordinator.wire.messages.leave_group import LeaveGroupResponse
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
     from koordinator.wire.messages.offset_delete import OffsetDeleteResponse
@@ -15,9 +17,13 @@ if TYPE_CHECKING:
 
     from ..effects import Call
     from .classic.group import ClassicGroup, ClassicMember, Protocols
+    from .consumer.group import ConsumerGroup, SavedState
+    from .group import Group
 
     Refused = dict[tuple[str, int], Error]
     """The errors of partitions that are refused while others are not."""
+    Response = ConsumerGroupHeartbeatResponse | JoinGroupResponse | LeaveGroupResponse
+    """The response of a request that changes the members of a consumer group."""
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ class StaticMemberReplaced:
 class OffsetsCommitted:
     """The offsets of one OffsetCommit; `refused` maps (topic index, partition index) of the request to an error."""
 
-    group: ClassicGroup
+    group: Group
     call: Call
     request: OffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -84,7 +90,7 @@ class OffsetsToVerify:
 class TransactionalOffsetsWritten:
     """The offsets of one TxnOffsetCommit; `refused` maps partitions to errors, `position` orders the records."""
 
-    group: ClassicGroup
+    group: Group
     call: Call
     request: TxnOffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -96,7 +102,7 @@ class TransactionalOffsetsWritten:
 class OffsetsDeleted:
     """Tombstones of offsets that are removed already, and the offsets for an undo."""
 
-    group: ClassicGroup
+    group: Group
     offsets: dict[tuple[str, int], OffsetCommitValue]
     call: Call | None = None
     response: OffsetDeleteResponse | None = None
@@ -106,8 +112,26 @@ class OffsetsDeleted:
 class GroupDeleted:
     """Tombstones of a group that is removed already; `deletion` collects the rows of the DeleteGroups response."""
 
-    group: ClassicGroup
+    group: Group
     deletion: PendingDeletion | None = None
+
+
+@dataclass(slots=True)
+class ConsumerGroupChanged:
+    """Records of a consumer group; the responses wait for them, and `undo` is the state before."""
+
+    group: ConsumerGroup
+    responses: list[tuple[Call | None, Response | None]]
+    undo: SavedState
+
+
+@dataclass(slots=True)
+class GroupDowngraded:
+    """Records of a consumer group that has become a classic one; the responses wait for them."""
+
+    group: ClassicGroup
+    consumer_group: ConsumerGroup
+    responses: list[tuple[Call | None, Response | None]]
 
 
 @dataclass(slots=True)
@@ -128,4 +152,6 @@ Write = (
     | TransactionalOffsetsWritten
     | OffsetsDeleted
     | GroupDeleted
+    | ConsumerGroupChanged
+    | GroupDowngraded
 )

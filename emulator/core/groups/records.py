@@ -20,10 +20,10 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .classic.group import ClassicGroup
+    from koordinator.wire.messages.offsets_topic import Key, Value
 
-Key = OffsetCommitKey | GroupMetadataKey
-Value = OffsetCommitValue | GroupMetadataValue
+    from .classic.group import ClassicGroup
+    from .group import Group
 
 
 @value
@@ -99,11 +99,11 @@ def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group.id), None)
 
 
-def offset_record(group: ClassicGroup, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
+def offset_record(group: Group, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
     """Return the record of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), committed)
 
 
-def offset_tombstone(group: ClassicGroup, topic: str, partition: int) -> CoordinatorRecord:
+def offset_tombstone(group: Group, topic: str, partition: int) -> CoordinatorRecord:
     """Return the tombstone of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), None)

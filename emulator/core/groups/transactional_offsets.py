@@ -7,6 +7,7 @@ Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataMana
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -27,8 +28,12 @@ from koordinator.wire.messages.txn_offset_commit import (
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
-from .classic.group import ClassicGroup, ClassicGroupState, PendingOffset
+from .classic.group import ClassicGroup, ClassicGroupState
+from .classic.hash_order import scala_partition_order
 from .classic.membership import validate_member
+from .consumer.group import ConsumerGroup
+from .consumer.offsets import refuse_transactional_commit
+from .group import PendingOffset
 from .offsets import utf16_length
 from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record
@@ -36,6 +41,7 @@ from .records import offset_record
 if TYPE_CHECKING:
     from ..data.log import PartitionLog
     from ..effects import Call
+    from .group import Group
     from .group_store import GroupStore
     from .pending_writes import Refused
 
@@ -136,20 +142,25 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     if group is None:
         group = store.create(now, request.group_id)
     offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    too_large: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
         for row in topic.partitions:
             at, metadata = (topic.name, row.partition_index), row.committed_metadata or ""
-            if utf16_length(metadata) > store.settings.offset_metadata_max_bytes:
-                refused[at] = Error.OFFSET_METADATA_TOO_LARGE
-            elif at not in refused:
-                offsets[at] = OffsetCommitValue(
-                    offset=row.committed_offset,
-                    leader_epoch=row.committed_leader_epoch,
-                    metadata=metadata,
-                    commit_timestamp=group.now,
-                )
+            if at in refused:
+                continue
+            is_too_large = utf16_length(metadata) > store.settings.offset_metadata_max_bytes
+            (too_large if is_too_large else offsets)[at] = OffsetCommitValue(
+                offset=row.committed_offset,
+                leader_epoch=row.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp=group.now,
+            )
+    refused |= dict.fromkeys(too_large, Error.OFFSET_METADATA_TOO_LARGE)
     if not offsets:
         return _reply(store, call, request, refused, Error.NONE)
+    if store.dialect.refused_offsets_stay_pending:
+        pending = {at: PendingOffset(value, store.next_token, refused=True) for at, value in too_large.items()}
+        group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
     group.begin_commit(offsets)
     records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
     producer = (request.producer_id, request.producer_epoch)
@@ -179,6 +190,9 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
             continue
         store.touch(now, group)
         decided = group.pending_offsets.pop(producer_id)
+        if is_commit and any(each.refused for each in decided.values()):
+            in_order = ((at, decided[at]) for at in scala_partition_order(decided))
+            decided = dict(takewhile(lambda each: not each[1].refused, in_order))
         rows = tuple((*at, pending.value.offset) for at, pending in decided.items())
         store.emit(PendingOffsetsDecided(group.id, group.now, producer_id, rows, is_commit))
         for at, pending in decided.items():
@@ -188,7 +202,10 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
                 group.earliest_offset_expiry = 0
 
 
-def _refuse_member(store: GroupStore, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> Error:
+def _refuse_member(store: GroupStore, group: Group | None, request: TxnOffsetCommitRequest) -> Error:
+    if isinstance(group, ConsumerGroup):
+        return refuse_transactional_commit(store, group, request)
+    assert group is None or isinstance(group, ClassicGroup)
     generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
     if group is None or group.state is ClassicGroupState.EMPTY:
         if generation < 0:

@@ -120,10 +120,13 @@ def _add(
     if transaction is None or error is not Error.NONE:
         return
     error = _refuse(store, transaction, wanted)
-    data = transaction.data
+    data, is_version_2 = transaction.data, _is_of_version_2(store, adds.call)
+    is_new = data.status is not TransactionStatus.ONGOING or not data.partitions.issuperset(partitions)
+    if error is Error.NONE and is_new and is_version_2:
+        error = store.refuse_version_2(transaction)
     if error is not Error.NONE:
         results.update(dict.fromkeys(partitions, error))
-    elif data.status is not TransactionStatus.ONGOING or not data.partitions.issuperset(partitions):
+    elif is_new:
         adds.waiting += 1
         store.change(
             now,
@@ -132,8 +135,14 @@ def _add(
             AddReply(adds, transaction.id),
             partitions=data.partitions.union(partitions),
             started_ms=data.started_ms if data.status is TransactionStatus.ONGOING else now,
-            client_version=TV2 if adds.call.api_version >= BROKERS_ONLY_SINCE else 0,
+            client_version=TV2 if is_version_2 else 0,
         )
+
+
+def _is_of_version_2(store: TransactionStore, call: Call) -> bool:
+    """Return whether a broker adds partitions for a client of transaction version 2 (KIP-890)."""
+    is_batch = call.api_key == ApiKey.ADD_PARTITIONS_TO_TXN and call.api_version >= BROKERS_ONLY_SINCE
+    return is_batch and TV2 in store.dialect.transaction_versions
 
 
 def _verify(

@@ -17,8 +17,8 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, In
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 from ..data.topic import TRANSACTIONS_TOPIC
-from ..dialect import new_write_error
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
+from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
 from .transaction import AddReply, EndReply, InitReply, Transaction, loaded_state
 from .transaction_store import CHECKED_IDLE, TransactionStore
@@ -122,7 +122,7 @@ class TransactionCoordinator:
         self._fire_due(now)
         transaction = self.store.transactions[transactional_id]
         status = transaction.data.status
-        if status is not TransactionStatus.ONGOING or transaction.change is not None:
+        if status is not TransactionStatus.ONGOING or transaction.is_busy:
             raise ValueError(f"transaction {transactional_id!r} is {status.value}: only an Ongoing one can be aborted")
         ending.fence(self.store, now, transaction, cause)
         return self.store.drain()
@@ -191,7 +191,7 @@ class TransactionCoordinator:
             data = transaction.data
             if data.status is not TransactionStatus.ONGOING:
                 continue
-            if transaction.change is None and data.started_ms + data.timeout_ms < now:
+            if not transaction.is_busy and data.started_ms + data.timeout_ms < now:
                 ending.fence(self.store, now, transaction, TransactionCause.TIMED_OUT)
             else:
                 self.store.schedule_checks(now, data)
@@ -200,7 +200,7 @@ class TransactionCoordinator:
         idle_ms = self.store.settings.transactional_id_expiration_ms
         for transaction in self.store.transactions.values():
             data = transaction.data
-            if data.status not in CHECKED_IDLE or transaction.change is not None:
+            if data.status not in CHECKED_IDLE or transaction.is_busy:
                 continue
             if data.updated_ms + idle_ms < now:
                 self.store.change(now, transaction, TransactionCause.EXPIRED)

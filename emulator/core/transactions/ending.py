@@ -58,11 +58,12 @@ def end_txn(store: TransactionStore, now: int, call: Call, request: EndTxnReques
     check = _check_bumping_end if bumps else _check_end
     error_or_cause = check(transaction, request)
     if isinstance(error_or_cause, TransactionCause):
-        if bumps and not store.transaction_version and transaction.data.status is _ONGOING:
-            return store.reply(call, refused(call, Error.UNSUPPORTED_VERSION))
-        error_or_cause = _decide(store, now, transaction, error_or_cause, EndReply(call), bumps=bumps)
-        if error_or_cause is Error.NONE:
+        error = store.refuse_version_2(transaction) if bumps else Error.NONE
+        if error is Error.NONE:
+            error = _decide(store, now, transaction, error_or_cause, EndReply(call), bumps=bumps)
+        if error is Error.NONE:
             return None
+        error_or_cause = error
     elif error_or_cause is Error.NONE:
         return store.reply(call, ended(call, transaction.data))
     return store.reply(call, refused(call, error_or_cause))

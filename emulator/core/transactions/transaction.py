@@ -133,8 +133,8 @@ class Transaction:
     """A transactional id on its coordinator.
 
     While `change` is set, requests that would change something get CONCURRENT_TRANSACTIONS. `unmarked` holds the
-    partitions whose marker is not written yet; `is_stuck` after a leader has refused one for good. `client_id` is that
-    of the last InitProducerId, "" after a move of the coordinator.
+    partitions whose marker is not written yet. `is_stuck` until a move of the coordinator: a leader has refused a
+    marker for good, or a change cannot be recorded. `client_id` is that of the last InitProducerId, "" after a move.
     """
 
     id: str
@@ -147,5 +147,5 @@ class Transaction:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a change or the transaction's markers are being written."""
-        return self.change is not None or self.data.status.is_prepared
+        """Whether a change or the transaction's markers are being written, or never will be."""
+        return self.change is not None or self.data.status.is_prepared or self.is_stuck

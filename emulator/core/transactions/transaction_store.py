@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ..data.features import TRANSACTION_VERSION
 from ..data.topic import TRANSACTIONS_TOPIC
 from ..dialect import Dialect
 from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
@@ -44,8 +45,6 @@ class TransactionStore:
         self.cluster = cluster
         self.settings = settings
         self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
-        self.transaction_version = min(settings.transaction_version, self.dialect.transaction_version)
-        """The level of the feature `transaction.version`: 1 writes records of version 1, 2 raises epochs (KIP-890)."""
         self.transactions: dict[str, Transaction] = {}
         self.owned = dict.fromkeys(owned, 0)
         """The led partitions, with their leader epochs: a marker's coordinator epoch."""
@@ -56,6 +55,11 @@ class TransactionStore:
         self._started_at = now
         self._out: list[Effect] = []
         self._token = 0
+
+    @property
+    def transaction_version(self) -> int:
+        """The level of the feature `transaction.version`: 1 writes records of version 1, 2 raises epochs (KIP-890)."""
+        return self.cluster.features.level(TRANSACTION_VERSION)
 
     def partition_of(self, transactional_id: str) -> int:
         """Return the partition of `__transaction_state` that stores a transactional id."""
@@ -99,6 +103,17 @@ class TransactionStore:
         set_for = self.timers.get(key)
         if set_for is None or check < set_for:
             self.timers.set(key, check)
+
+    def refuse_version_2(self, transaction: Transaction) -> Error:
+        """Return UNSUPPORTED_VERSION if `transaction.version` is 0, and leave the transactional id busy.
+
+        Records of version 0 cannot name the client's level. Kafka fails to write one after the change is pending, and
+        forgets the change when it loads the id again (`TransactionLog.valueToBytes`).
+        """
+        if self.transaction_version:
+            return Error.NONE
+        transaction.is_stuck = True
+        return Error.UNSUPPORTED_VERSION
 
     def change(
         self,

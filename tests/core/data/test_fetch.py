@@ -14,6 +14,8 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchRequest
+from koordinator.wire.records import read_batches, read_records
+from tests.core.data.conftest import START
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +35,38 @@ def test_a_fetch_returns_available_records(desk: Desk, version: int) -> None:
     assert (row.error_code, row.high_watermark, row.last_stable_offset) == (0, 2, 2)
 
 
-@pytest.mark.parametrize("version", range(4))
-def test_versions_that_cannot_carry_batches_get_35_where_there_are_records(desk: Desk, version: int) -> None:
+@pytest.mark.parametrize(("version", "magic", "time"), [(0, 0, -1), (1, 0, -1), (2, 1, START), (3, 1, START)])
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_kip_283_versions_before_batches_get_messages(
+    desk: Desk, version: int, magic: int, time: int, compression: str | None
+) -> None:
     desk.topic("t")
     assert desk.fetch({T0: 0}, version=version, max_wait_ms=0).partitions[T0].error_code == 0
-    desk.produce(desk.batch(b"a"))
+    desk.produce(desk.batch(b"a" * 50, b"b" * 50, compression=compression))
     row = desk.fetch({T0: 0}, version=version).partitions[T0]
-    assert (row.error_code, row.records) == (Error.UNSUPPORTED_VERSION, b"")
+    messages = list(read_batches(row.records))
+    assert {header.magic for header, _ in messages} == {magic}
+    records = [record for _, message in messages for record in read_records(message)]
+    assert [(each.offset, each.timestamp, each.value) for each in records] == [
+        (0, time, b"a" * 50),
+        (1, time, b"b" * 50),
+    ]
+
+
+def test_kip_283_a_conversion_has_the_size_of_the_batches(desk: Desk) -> None:
+    desk.topic("t")
+    for _ in range(2):
+        desk.produce(desk.batch(*[b""] * 10))
+    size = len(desk.fetch({T0: 0}).partitions[T0].records)
+    assert len(desk.fetch({T0: 0}, version=3).partitions[T0].records) == max(size, 10 * 34)
+
+
+def test_kip_110_zstd_cannot_be_converted(desk: Desk) -> None:
+    pytest.importorskip("cramjam")
+    desk.topic("t")
+    desk.produce(desk.batch(b"a", compression="zstd"))
+    row = desk.fetch({T0: 0}, version=3).partitions[T0]
+    assert (row.error_code, row.records) == (Error.UNSUPPORTED_COMPRESSION_TYPE, b"")
 
 
 def test_nothing_to_read_is_empty_and_not_null_after_max_wait_and_not_before(desk: Desk) -> None:

@@ -174,6 +174,7 @@ def test_after_a_refused_first_batch_nothing_above_it_is_taken(log: Log) -> None
         read_header(write_batch([Record()], producer_id=P, producer_epoch=0, base_sequence=3, is_transactional=True))
     )
     assert log.write(P, 0, 4) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.write(P, 0, 4, transactional=False) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert [log.write(P, 0, 3), log.write(P, 0, 4)] == [0, 1]
 
 

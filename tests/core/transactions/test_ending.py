@@ -99,11 +99,18 @@ def test_version_5_leaves_an_exhausted_epoch_with_a_new_producer_id(play: Transa
     assert (request.markers[0].producer_id, request.markers[0].producer_epoch) == (producer_id, 32_767)
 
 
-def test_without_the_feature_version_5_is_refused() -> None:
+def test_at_level_0_version_5_is_refused_and_its_change_stays_pending() -> None:
     play = TransactionPlay(transaction_version=0)
     producer_id = play.begun()
     assert play.end(producer_id, 0, commit=True, version=5) == (Error.UNSUPPORTED_VERSION, -1, -1)
     assert play.state == "Ongoing"
+    assert play.end(producer_id, 0, commit=True)[0] == Error.CONCURRENT_TRANSACTIONS
+    assert play.add(producer_id, 0, ("t", 1)) == {("t", 1): Error.CONCURRENT_TRANSACTIONS}
+    play.advance(120_000)
+    assert play.state == "Ongoing", "nothing aborts it"
+
+
+def test_at_level_1_version_5_raises_the_epoch() -> None:
     play = TransactionPlay(transaction_version=1)
     producer_id = play.begun()
     assert play.end(producer_id, 0, commit=True, version=5) == (0, producer_id, 1)

@@ -16,7 +16,7 @@ from scenes.play import START, Play
 
 from exploring.releases import settings_here
 from exploring.steps import GROUP, TOPICS, Id, Outcome, Played, asked
-from koordinator.emulator.core.groups.classic import group as group_module
+from koordinator.emulator.core.groups import group as group_module
 from koordinator.emulator.core.timers import OffsetExpiryCheck, Timers
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
-from builders import transaction_requests
+from builders import admin_requests, transaction_requests
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -73,6 +73,7 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
 )
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.records import Record, write_batch
 from koordinator.wire.schema import declaration_of, fields_of
@@ -342,6 +343,11 @@ def offset_delete(there: Asked, _: int) -> OffsetDeleteRequest:
     )
 
 
+def update_features(_: Asked, __: int) -> UpdateFeaturesRequest:
+    row = FeatureUpdateKey(feature="transaction.version", max_version_level=2, upgrade_type=1)
+    return UpdateFeaturesRequest(feature_updates=(row,), validate_only=True)
+
+
 def describe_cluster(_: Asked, __: int) -> DescribeClusterRequest:
     return DescribeClusterRequest(
         include_cluster_authorized_operations=True, endpoint_type=1, include_fenced_brokers=True
@@ -416,6 +422,7 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         delete_groups,
         incremental_alter_configs,
         offset_delete,
+        update_features,
         describe_cluster,
         describe_topic_partitions,
         transaction_requests.add_partitions_to_txn,
@@ -426,6 +433,15 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         transaction_requests.describe_producers,
         transaction_requests.describe_transactions,
         transaction_requests.list_transactions,
+        admin_requests.sasl_handshake,
+        admin_requests.sasl_authenticate,
+        admin_requests.alter_configs,
+        admin_requests.list_config_resources,
+        admin_requests.elect_leaders,
+        admin_requests.alter_partition_reassignments,
+        admin_requests.list_partition_reassignments,
+        admin_requests.describe_log_dirs,
+        admin_requests.alter_replica_log_dirs,
     )
 }
 """Builders of a request for each API and version."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from conformance.answers import Partition, PendingJoin, PendingRequest
     from conformance.targets import Target
+    from koordinator.wire.records import BatchHeader
 
 __all__ = ["CHANGED", "RANGE", "Absent", "Player", "protocols", "subscription"]
 
@@ -214,27 +215,33 @@ class Player(Requests, Situations):
         """Return a context in which the group's partition is being loaded."""
         return self._cluster.loading(self.g)
 
-    def records(self) -> list[tuple[bytes, bytes | None]]:
-        """Return keys and values of the group in `__consumer_offsets`, in log order."""
-        topic = MetadataRequestTopic(name=OFFSETS_TOPIC)
-        (found,) = self.ask(MetadataRequest(topics=(topic,)), 5).unrecorded().topics
+    def partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic."""
+        (found,) = self.ask(MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 5).unrecorded().topics
+        return sorted(row.partition_index for row in found.partitions)
+
+    def batches(self, topic: str) -> list[tuple[BatchHeader, bytes]]:
+        """Return the batches of a topic with their headers, partition by partition."""
         places = tuple(
-            FetchPartition(partition=row.partition_index, fetch_offset=0, partition_max_bytes=ANSWER_MAX)
-            for row in found.partitions
+            FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=ANSWER_MAX)
+            for partition in self.partitions(topic)
         )
-        wanted = FetchTopic(topic=OFFSETS_TOPIC, partitions=places)
+        wanted = FetchTopic(topic=topic, partitions=places)
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
         (fetched,) = self.ask(request, 4).unrecorded().responses
         assert [row.error_code for row in fetched.partitions] == [0] * len(places), fetched
-        written = [
+        return [each for row in fetched.partitions for each in read_batches(row.records or b"")]
+
+    def records(self) -> list[tuple[bytes, bytes | None]]:
+        """Return keys and values of the group in `__consumer_offsets`, in log order."""
+        return [
             (record.key, record.value)
-            for row in fetched.partitions
-            for header, batch in read_batches(row.records or b"")
+            for header, batch in self.batches(OFFSETS_TOPIC)
             # markers of transactions that other scenarios have written
             if not header.is_control
             for record in read_records(batch)
+            if record.key is not None and self._is_ours(record.key)
         ]
-        return [(key, value) for key, value in written if key is not None and self._is_ours(key)]
 
     def _is_ours(self, key: bytes) -> bool:
         read = read_key(key)
@@ -245,6 +252,10 @@ class Player(Requests, Situations):
         other = Player(self.target, self.g)
         other.transcript, other.prefix = self.transcript, OTHER
         return other
+
+    def without_other_node(self) -> AbstractContextManager[None]:
+        """Return a context in which the node that does not coordinate the group is down."""
+        return self._cluster.without_other()
 
     @property
     def _durable(self) -> Durable:

@@ -30,6 +30,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -399,6 +400,12 @@ class Requests:
         limit = self.target.seconds + TOPIC_S
         while len((found := self._slowly(look, 4).topics[0]).partitions) < partitions:
             assert self.target.seconds < limit, f"nobody knows the topic {found}"
+            self.target.wait(0.1)
+        # the leader may not know that it leads
+        places = tuple(ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions))
+        lead = ListOffsetsRequest(topics=(ListOffsetsTopic(name=name, partitions=places),))
+        while any(row.error_code for row in self._slowly(lead, 4).topics[0].partitions):
+            assert self.target.seconds < limit, f"nobody leads the topic {name}"
             self.target.wait(0.1)
         return name
 

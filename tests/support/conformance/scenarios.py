@@ -48,6 +48,7 @@ class Configuration:
     retention: int | None = None
     check_interval: float | None = None
     offsets_partitions: int | None = None
+    transactions_partitions: int | None = None
     abort_interval: float | None = None
     id_expiration: float | None = None
     producer_expiration: float | None = None
@@ -67,6 +68,7 @@ class Configuration:
             "offsets.retention.minutes": None if self.retention is None else self.retention / 60,
             "offsets.retention.check.interval.ms": ms(self.check_interval),
             "offsets.topic.num.partitions": self.offsets_partitions,
+            "transaction.state.log.num.partitions": self.transactions_partitions,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": ms(self.abort_interval),
             "transactional.id.expiration.ms": ms(self.id_expiration),
             "transaction.remove.expired.transaction.cleanup.interval.ms": ms(expires),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import trio
 from brokers.kafka_releases import NEWEST
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from conformance.targets import Cluster, Connection, Target, dialect
 from koordinator import Cluster as Handle
@@ -36,9 +36,6 @@ PIECE = 64 * 1024
 
 BARRIER_S = 60.0
 """Real time limit for a broker to answer ApiVersions on a busy machine."""
-
-TURNS = 3
-"""The number of requests one after the other before which the emulator has sent all output."""
 
 
 class SocketTarget(Target):
@@ -175,7 +172,6 @@ class EmulatorTarget(SocketTarget, Cluster):
         self._nodes = self._cluster.nodes
         super().__init__("emulator", _address(self._nodes[1].address()), release, 1)
         self._start = self._port.clock.current_time()
-        self._probe = self._open_probe()
 
     @property
     def seconds(self) -> float:
@@ -193,23 +189,12 @@ class EmulatorTarget(SocketTarget, Cluster):
         self._port.clock.jump(longest_s if due is None else min(longest_s, max(due - now, 0) / 1000))
 
     def barrier(self) -> None:
-        # the first may overtake requests that arrived with it, and output for other connections follows a turn later
-        for _ in range(TURNS):
-            if self._probe.closed:
-                # its node was killed
-                self._probe = self._open_probe()
-            self._greet(self._probe)
-
-    def _write(self, line: Connection, data: bytes) -> None:
-        super()._write(line, data)
-        for _ in range(len(data) // PIECE):
-            # the emulator takes a turn for each piece
-            self.barrier()
-
-    def _open_probe(self) -> Connection:
-        """Open a connection that is none of the scenario's."""
-        self._open("probe")
-        return self.lines.pop("probe")
+        """Return once the emulator has processed all input, and all its output has been received."""
+        self._port.run(wait_all_tasks_blocked, "barrier")
+        while ready := self._selector.select(0):
+            for key, _ in ready:
+                self._receive(key.data)
+            self._port.run(wait_all_tasks_blocked, "barrier")
 
     def was_late(self) -> bool:
         return False
@@ -224,7 +209,6 @@ class EmulatorTarget(SocketTarget, Cluster):
                 self._receive(key.data)
 
     def stop(self) -> None:
-        self._hang_up(self._probe)
         super().stop()
         self._cluster.stop()
 
@@ -239,8 +223,10 @@ class EmulatorTarget(SocketTarget, Cluster):
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
         self._cluster.move_coordinator(group, node, load_s)
 
-    def _kill_and_start(self, node: int) -> None:
+    def _kill(self, node: int) -> None:
         self._nodes[node].kill()
+
+    def _start_again(self, node: int) -> None:
         self._nodes[node].start()
 
 

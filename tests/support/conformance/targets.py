@@ -213,12 +213,14 @@ class Durable(Target):
     def crash(self, group: str) -> None:
         """Crash and restart the group's coordinator."""
 
-    def hung_up(self, limit_s: float) -> None:
+    def hung_up(self, limit_s: float, prefix: str = "") -> None:
         """Wait until every connection is closed, and forget them so that names can be reused."""
-        self.pass_time(lambda: all(line.closed for line in self.lines.values()), self.seconds + limit_s)
-        still = [line.name for line in self.lines.values() if not line.closed]
+        lines = [line for name, line in self.lines.items() if name.startswith(prefix)]
+        self.pass_time(lambda: all(line.closed for line in lines), self.seconds + limit_s)
+        still = [line.name for line in lines if not line.closed]
         assert not still, f"{self.name} has ended, and the connections {still} are open"
-        self.lines.clear()
+        for line in lines:
+            del self.lines[line.name]
 
 
 class Cluster(Durable):
@@ -238,7 +240,10 @@ class Cluster(Durable):
         """Move the group's coordinator to a node, with a loading time in scenario seconds."""
 
     @abstractmethod
-    def _kill_and_start(self, node: int) -> None: ...
+    def _kill(self, node: int) -> None: ...
+
+    @abstractmethod
+    def _start_again(self, node: int) -> None: ...
 
     def reload(self, group: str, settings: Mapping[str, object]) -> None:
         assert not settings, f"{self.name} has its settings for as long as it runs"
@@ -257,8 +262,17 @@ class Cluster(Durable):
 
     def crash(self, group: str) -> None:
         del group  # all groups move
-        self._kill_and_start(self.home)
+        self._kill(self.home)
+        self._start_again(self.home)
         self.hung_up(CLOSE_S)
+
+    @contextmanager
+    def without_other(self) -> Iterator[None]:
+        """Return a context in which the other node is down."""
+        self._kill(self._other)
+        self.hung_up(CLOSE_S, OTHER)
+        yield
+        self._start_again(self._other)
 
     def node_of(self, connection: str) -> int:
         """Return the node that a connection of this name goes to."""
@@ -312,8 +326,10 @@ class CoreTarget(Cluster):
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
         self.wire.do(self.wire.runtime.move_coordinator, group, node, round(load_s * 1000))
 
-    def _kill_and_start(self, node: int) -> None:
+    def _kill(self, node: int) -> None:
         self.wire.do(self.wire.runtime.kill_node, node)
+
+    def _start_again(self, node: int) -> None:
         self.wire.do(self.wire.runtime.start_node, node)
 
     def _open(self, name: str) -> Connection:

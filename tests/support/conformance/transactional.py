@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -25,6 +26,14 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.transactions_topic import (
+    PartitionsSchema,
+    TransactionLogValue,
+    read_key,
+    read_value,
+    write_key,
+    write_value,
+)
 from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -35,15 +44,15 @@ from koordinator.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from koordinator.wire.records import Record, read_batches, write_batch
+from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from conformance.player import Player
 
-TRANSACTION = 1
-"""The key type of transactional ids in FindCoordinator."""
+GROUP, TRANSACTION = 0, 1
+"""The key types of FindCoordinator."""
 
 UNAVAILABLE = {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
 LIMIT_S = 60
@@ -57,6 +66,14 @@ OWN = "own"
 
 V = 1_700_000_000_000
 """The timestamp of records."""
+
+STATE_TOPIC = "__transaction_state"
+
+ADMIN_CLIENT = "__admin_client"
+"""The client id that may produce to internal topics (`AdminUtils.ADMIN_CLIENT_ID`)."""
+
+NEVER_MS = 2**31 - 1
+"""The timeout of a transaction that never times out."""
 
 
 def a_batch(
@@ -126,6 +143,33 @@ class TransactionalProducer:
         assert self.produce(0, producer_id, 0, 0)[0] == 0
         return producer_id
 
+    def with_epoch(self, epoch: int, *partitions: int) -> int:
+        """Give the transactional id an epoch, and partitions of an open transaction; return the producer id.
+
+        The state is written to the coordinator's topic, which the coordinator then loads.
+        """
+        producer_id = self.initialized()
+        topics = (PartitionsSchema(topic=self.topic, partition_ids=partitions),) if partitions else None
+        state = TransactionLogValue(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transaction_timeout_ms=NEVER_MS,
+            transaction_status=int(bool(partitions)),
+            transaction_partitions=topics,
+            transaction_last_update_timestamp_ms=V,
+            transaction_start_timestamp_ms=V if partitions else -1,
+        )
+        batch = write_batch([Record(timestamp=V, key=write_key(self.id), value=write_value(state, 0))])
+        partition = offsets_partition(self.id, len(self._play.partitions(STATE_TOPIC)))
+        rows = (PartitionProduceData(index=partition, records=batch),)
+        data = TopicProduceData(name=STATE_TOPIC, partition_data=rows)
+        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=30_000, topic_data=(data,))
+        answer = self._play.ask(request, 7, client_id=ADMIN_CLIENT).unrecorded()
+        assert answer.responses[0].partition_responses[0].error_code == 0, answer
+        self._play.reload()
+        self.wait_loaded()
+        return producer_id
+
     def settle(self) -> None:
         """Wait until the transaction is complete. Releases without DescribeTransactions get its EndTxn again."""
         limit = self._play.target.seconds + LIMIT_S
@@ -157,10 +201,17 @@ class TransactionalProducer:
         return self.describe() if self._is_described else None
 
     def init_until_served(self, *identity: int) -> tuple[int, int, int]:
-        """InitProducerId until it is not answered with 51."""
+        """InitProducerId until it is answered neither with 51 nor, without a block of producer ids, with 14."""
+        return self._until_served(lambda: self.init(*identity), "InitProducerId")
+
+    def end5_until_served(self, producer_id: int, epoch: int) -> tuple[int, int, int]:
+        """EndTxn v5 to commit, in the same way."""
+        return self._until_served(lambda: self.end5(producer_id, epoch, commit=True), "EndTxn")
+
+    def _until_served(self, ask: Callable[[], tuple[int, int, int]], api: str) -> tuple[int, int, int]:
         limit = self._play.target.seconds + LIMIT_S
-        while (answer := self.init(*identity))[0] == Error.CONCURRENT_TRANSACTIONS:
-            assert self._play.target.seconds < limit, "InitProducerId still answers 51"
+        while (answer := ask())[0] in {Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_LOAD_IN_PROGRESS}:
+            assert self._play.target.seconds < limit, f"{api} still answers {answer[0]}"
             self._play.wait(0.1)
         return answer
 
@@ -396,14 +447,24 @@ class TransactionalProducer:
         listed = None if aborted is None else [(each.producer_id, each.first_offset) for each in aborted]
         return [header.base_offset for header, _ in read_batches(row.records or b"")], row.last_stable_offset, listed
 
-    def latest(self, level: int, timestamp: int = -1) -> tuple[int, int]:
-        """ListOffsets v5 of partition 0: (error, offset)."""
-        row = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    def latest(self, level: int, timestamp: int = -1, partition: int = 0) -> tuple[int, int]:
+        """ListOffsets v5 of a partition: (error, offset)."""
+        row = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=level, topics=(ListOffsetsTopic(name=self.topic, partitions=(row,)),)
         )
         found = self._ask(request, 5).topics[0].partitions[0]
         return found.error_code, found.offset
+
+    def records(self) -> list[tuple[int, TransactionLogValue | None]]:
+        """Return the version and value of each record of the transactional id; (-1, None) is a tombstone."""
+        own = [
+            record.value
+            for _, batch in self._play.batches(STATE_TOPIC)
+            for record in read_records(batch)
+            if record.key is not None and read_key(record.key) == self.id
+        ]
+        return [(-1, None) if value is None else (int.from_bytes(value[:2], "big"), read_value(value)) for value in own]
 
     def write_markers(
         self,

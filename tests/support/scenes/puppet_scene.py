@@ -9,6 +9,7 @@ from brokers.cluster import GROUP, Nodes
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.control.time.clocks import Clocks
+from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 
 if TYPE_CHECKING:
     from koordinator.emulator.control.results import PuppetInfo
@@ -52,6 +53,14 @@ class PuppetScene(Nodes):
     def holds(self, *names: str) -> dict[str, list[int]]:
         """Return the partitions of t that puppets hold."""
         return {name: self.describe(name).assignment.get("t", []) for name in names}
+
+    def consumer_group(self, group: str = GROUP) -> ConsumerGroup:
+        """Return a group of the consumer protocol from its coordinator."""
+        broker = self.runtime.broker_of_group(group)
+        assert broker is not None
+        found = broker.node.coordinator.group(group)
+        assert isinstance(found, ConsumerGroup)
+        return found
 
     def group(self, group: str = GROUP) -> ClassicGroup:
         """Return the group from its coordinator."""

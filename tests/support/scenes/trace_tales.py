@@ -13,6 +13,12 @@ STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "Completi
 
 SESSION_MS, REBALANCE_MS = 6_000, 30_000
 
+INTERVAL_MS = 5_000
+"""The heartbeat interval of consumer groups."""
+
+FULL = {"topics": ["t"], "rebalance_timeout_ms": REBALANCE_MS}
+"""The fields of a full heartbeat of a consumer group, besides the owned partitions."""
+
 StableAssignment = tuple[tuple[MemberAssignment, ...], dict[str, int]]
 """The members of a stable group and the partition counts of its topics."""
 
@@ -108,6 +114,43 @@ class Tale:
         """Add a heartbeat of the member named like its client."""
         generation = self._generation if generation is None else generation
         return self.call("Heartbeat", client, error, member_id=client, generation=generation)
+
+    def beats(
+        self,
+        client: str,
+        epoch: int,
+        to: int | None = None,
+        *,
+        error: str | None = None,
+        given: list[int] | None = None,
+        instance: str | None = None,
+        **body: Any,
+    ) -> Line:
+        """Add a heartbeat of a consumer group, answered with epoch `to` and perhaps partitions; return its request."""
+        asked = self.asks(
+            "ConsumerGroupHeartbeat",
+            client,
+            member_id=client,
+            instance_id=instance,
+            generation=epoch,
+            body=body or None,
+        )
+        told: Line = {"heartbeat_interval_ms": INTERVAL_MS, **({} if given is None else {"assignment": {"t": given}})}
+        if error is None:
+            self.answers(asked, generation=epoch if to is None else to, body=told)
+        else:
+            self.answers(asked, error)
+        return asked
+
+    def enters(self, client: str, epoch: int, given: list[int], instance: str | None = None) -> None:
+        """Let a member join a consumer group and acknowledge its partitions."""
+        self.beats(client, 0, epoch, given=given, instance=instance, **FULL, owned={})
+        self.beats(client, epoch, instance=instance, owned={"t": given})
+
+    def step(self, member_id: str, epoch: int, assigned: list[int], revoking: list[int] | None = None) -> Line:
+        """Let a member of a consumer group take a step."""
+        body = {"assigned": {"t": assigned}, "revoking": {"t": revoking or []}}
+        return self.line("reconciliation", change="stable", generation=epoch, member_id=member_id, body=body)
 
     def commits(self, client: str, generation: int, *partitions: int, error: str | None = None) -> int:
         """Add a commit for partitions of the topic "t"."""

@@ -8,11 +8,15 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyarrow import dataset
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from koordinator.pipeline.generate import SyntheticTrace
 from koordinator.pipeline.loading import Loader, LoadResult
 from koordinator.pipeline.schema import TABLES
+from koordinator.pipeline.snapshots import parquet_files
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -20,7 +24,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from koordinator.pipeline.file_streams import LogOptions
+    from koordinator.pipeline.input_files import LogOptions
+    from koordinator.pipeline.schema import Table
+    from koordinator.pipeline.snapshots import Snapshot
 
 TRACES = Path(__file__).parents[2] / "pages" / "traces"
 
@@ -86,16 +92,20 @@ def differing(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> di
     return {path: [*(one - other), *(other - one)] for path, (one, other) in both.items() if path not in same}
 
 
-def tables(store: Path) -> dict[str, list[Any]]:
+def read_table(store: Path, table: Table, snapshot: Snapshot | None = None) -> pa.Table:
+    """Return a table of a store as of a snapshot, by default the current one."""
+    schema = to_arrow_schema(StructType(table.fields), timezone="UTC")
+    files = parquet_files(store, table.path, snapshot)
+    return pa.concat_tables([schema.empty_table(), *map(parquet.read_table, files)], promote_options="permissive")
+
+
+def tables(store: Path, snapshot: Snapshot | None = None) -> dict[str, list[Any]]:
     """Return the sorted rows of all non-empty tables from silver on, without the columns READ_COLUMNS."""
     found = {}
     for path, table in TABLES.items():
-        folder = (
-            dataset.dataset(store / path, format="parquet", partitioning="hive") if (store / path).exists() else None
-        )
-        if path in FILE_TABLES or folder is None or not folder.files:
+        if path in FILE_TABLES:
             continue
         names = [name for name in table.names if name not in READ_COLUMNS]
-        rows = [repr(row) for row in folder.to_table(names).to_pylist()]
+        rows = [repr(row) for row in read_table(store, table, snapshot).select(names).to_pylist()]
         found[path] = sorted(set(rows) if path in UNDEDUPLICATED else rows)
     return {path: rows for path, rows in found.items() if rows}

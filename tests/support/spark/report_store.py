@@ -9,19 +9,22 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
 from koordinator.pipeline import schema
 from koordinator.pipeline.report.facts import read_facts
 from koordinator.pipeline.schema import TABLES
+from koordinator.pipeline.store import Store
 from spark.literal_frames import literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from koordinator.pipeline.report.facts import Facts
     from koordinator.pipeline.schema import Table
-    from koordinator.pipeline.store import Store
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -198,11 +201,12 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
     return read
 
 
-def unfinished(spark: SparkSession, store: Store) -> None:
-    """Leave a load of the store unfinished, as a crash does: `text-7` was read, and nothing else."""
-    store.write(
-        literal(spark, schema.FILE, {"source_file": "a.jsonl"}).selectExpr("*", "'text-7' AS batch"), schema.FILE
-    )
+def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame]) -> None:
+    """Write a store with these tables, from one load."""
+    draft = Store(str(root)).begin(spark)
+    for table, frame in tables.items():
+        draft.append(frame.withColumns({name: F.lit("text-1") for name in table.origin}), table, "text-1", ["text-1"])
+    draft.commit()
 
 
 @cache

@@ -17,21 +17,12 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_topics
 from koordinator.wire.primitives import Malformed
 
-from ...timers import PendingMemberExpiry, SessionExpiry, StoppedTimers, Timers
+from ...timers import PendingMemberExpiry, SessionExpiry
+from ..group import CONSUMER, Group
 
 if TYPE_CHECKING:
-    from koordinator.wire.apis import Message
-    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
-
     from ...clock import GroupClock
     from ...effects import Call
-    from ...timers import TimerKey
-
-    Handler = Callable[..., None]
-    """A request handler, called with the store, the node's time, the call and the request."""
-
-CONSUMER = "consumer"
-"""The protocol type of consumers; the coordinator never reads the metadata of other types (Kafka Connect, …)."""
 
 NameOrder = Callable[[Iterable[str]], list[str]]
 """The iteration order of a hash table of names."""
@@ -48,14 +39,6 @@ class ClassicGroupState(Enum):
     COMPLETING_REBALANCE = "CompletingRebalance"
     STABLE = "Stable"
     DEAD = "Dead"
-
-
-@dataclass(frozen=True, slots=True)
-class PendingOffset:
-    """An offset of an open transaction; `position` orders it among the records of the group's partition."""
-
-    value: OffsetCommitValue
-    position: int
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +74,11 @@ class ClassicMember:
         """Whether the member has a `group.instance.id` (KIP-345)."""
         return self.instance_id is not None
 
+    @property
+    def is_parked(self) -> bool:
+        """Whether a JoinGroup or SyncGroup of the member is parked."""
+        return self.parked_join is not None or self.parked_sync is not None
+
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for a protocol, or b"" if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
@@ -100,22 +88,18 @@ class ClassicMember:
         return next(name for name, _ in self.protocols if name in candidates)
 
 
-class ClassicGroup:
-    """The coordinator's state of one `group.id`.
+class ClassicGroup(Group):
+    """A group of the classic protocol."""
 
-    `partition` of `__consumer_offsets` stores it. Timers are due in the time of the group's own `clock`; `now` is the
-    clock's reading at the current input.
-    """
+    kind = "classic"
+    generation: int
+    static_members: dict[str, str]
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int) -> None:
-        self.id = group_id
-        self.partition = partition
-        self.clock = clock
-        self.now = now = clock.read(now)
-        self.timers: Timers[TimerKey] = Timers()
+        super().__init__(group_id, partition, clock, now)
         self.state = ClassicGroupState.EMPTY
         self.previous_state = ClassicGroupState.DEAD
-        self.state_changed_at = now
+        self.state_changed_at = self.now
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.generation = 0
@@ -127,21 +111,6 @@ class ClassicGroup:
         self.pending_sync_members: dict[str, None] = {}
         self.awaiting_join = 0
         self.new_member_added = False
-        self.offsets: dict[tuple[str, int], OffsetCommitValue] = {}
-        """The committed offsets; their timestamps are in ms of the group's clock."""
-        self.pending_offsets: dict[int, dict[tuple[str, int], PendingOffset]] = {}
-        """The offsets of open transactions, by producer id (KIP-98)."""
-        self.offset_positions: dict[tuple[str, int], int] = {}
-        """The order of the committed offsets' records in the log, kept while a transaction may decide another one."""
-        self.earliest_offset_expiry = 0
-        """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
-        here."""
-        self.unwritten_commits: dict[tuple[str, int], int] = {}
-        """The number of commits in flight per partition; a `Counter` is slower, because it is written in Python."""
-        self.held_requests: list[tuple[Handler, Call, Message]] = []
-        """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
-        self.frozen_at = 0
-        self.stored = False
         self._protocol_counts: Counter[str] = Counter()
         self.join_phase_failed = False
         """Whether the last join phase failed to end, and never ends; see `Dialect.failed_join_phase_may_end`."""
@@ -149,11 +118,6 @@ class ClassicGroup:
 
     def __repr__(self) -> str:
         return f"<Group {self.id!r} {self.state.value} generation={self.generation} members={len(self.members)}>"
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether the group is frozen in its state; see `GroupStore.freeze`."""
-        return isinstance(self.timers, StoppedTimers)
 
     def add(self, member: ClassicMember) -> None:
         """Add a member; the first one defines the protocol type and is the provisional leader."""
@@ -230,9 +194,25 @@ class ClassicGroup:
         return call
 
     @property
+    def state_name(self) -> str:
+        """The state, as ListGroups shows it."""
+        return self.state.value
+
+    @property
+    def listed_protocol_type(self) -> str:
+        """The protocol type, as ListGroups shows it."""
+        return self.protocol_type or ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group is Empty."""
+        return self.state is ClassicGroupState.EMPTY
+
+    @property
     def is_unused(self) -> bool:
         """Whether the group is Empty, without pending ids, offsets and commits in flight or in a transaction."""
-        nothing = not (self.pending_members or self.offsets or self.unwritten_commits or self.pending_offsets)
+        commits = self.offsets or self.unwritten_commits or self.refused_commits or self.pending_offsets
+        nothing = not (self.pending_members or commits)
         return self.state is ClassicGroupState.EMPTY and nothing
 
     @property
@@ -244,37 +224,6 @@ class ClassicGroup:
     def all_joined(self) -> bool:
         """Whether every member has a JoinGroup parked and no id handed out with MEMBER_ID_REQUIRED is pending."""
         return self.awaiting_join == len(self.members) and not self.pending_members
-
-    @property
-    def rebalance_timeout_ms(self) -> int:
-        """The limit of a join phase in ms: the longest of the members' rebalance timeouts (KIP-62)."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
-
-    def begin_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Count a commit in flight for each of these partitions."""
-        unwritten = self.unwritten_commits
-        for partition in partitions:
-            unwritten[partition] = unwritten.get(partition, 0) + 1
-
-    def end_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """End the commit in flight of each of these partitions."""
-        unwritten = self.unwritten_commits
-        for partition in partitions:
-            others = unwritten.pop(partition) - 1
-            if others:
-                unwritten[partition] = others
-
-    def unstable_partitions(self) -> frozenset[tuple[str, int]]:
-        """Return the partitions with a commit in flight or in an open transaction."""
-        return frozenset(self.unwritten_commits).union(*self.pending_offsets.values())
-
-    def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Discard the pending offsets of these partitions: a later marker brings nothing back."""
-        for producer_id, pending in list(self.pending_offsets.items()):
-            for partition in partitions:
-                pending.pop(partition, None)
-            if not pending:
-                del self.pending_offsets[producer_id]
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).

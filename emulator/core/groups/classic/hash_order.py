@@ -40,6 +40,15 @@ def scala_order(names: Iterable[str]) -> list[str]:
     return _trie([(_scala_improve(name), name) for name in names], 0)
 
 
+def scala_partition_order(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return partitions in the order of `scala.collection.mutable.HashMap` (2.13): by bucket, then by hash."""
+    hashes = {at: _java_spread_of(31 * (31 + at[1]) + java_string_hash(at[0])) for at in partitions}
+    buckets = BUCKETS_MIN
+    while len(hashes) > buckets * LOAD_FACTOR:
+        buckets *= 2
+    return sorted(hashes, key=lambda at: (hashes[at] & (buckets - 1), hashes[at]))
+
+
 def _trie(hashed: Sequence[tuple[int, str]], shift: int) -> list[str]:
     if shift >= HASH_BITS:
         return [name for _, name in hashed]
@@ -52,7 +61,11 @@ def _trie(hashed: Sequence[tuple[int, str]], shift: int) -> list[str]:
 
 
 def _java_spread(name: str) -> int:
-    code = java_string_hash(name) & UINT_MAX
+    return _java_spread_of(java_string_hash(name))
+
+
+def _java_spread_of(code: int) -> int:
+    code &= UINT_MAX
     return code ^ (code >> 16)
 
 

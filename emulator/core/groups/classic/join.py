@@ -13,18 +13,20 @@ from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
-from ..group_store import GroupStore, Reason
+from ..causes import Cause, Reason
+from ..consumer import classic_members, migration
+from ..consumer.group import ConsumerGroup
 from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .rebalance import join_error
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest
 
     from ...effects import Call
+    from ..group_store import GroupStore
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""
@@ -47,7 +49,11 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
         member_id = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
         return store.reply(call, join_error(status, member_id))
     group = store.find(now, request.group_id)
-    if group is not None:
+    if isinstance(group, ConsumerGroup) and group.members:
+        return classic_members.join(store, group, call, request)
+    if isinstance(group, ConsumerGroup) and not request.member_id:
+        group = migration.make_way(store, now, group)
+    if isinstance(group, ClassicGroup):
         # a join phase parks the request anyway
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
         if may_end_state and store.hold_if_frozen(group, join_group, call, request):

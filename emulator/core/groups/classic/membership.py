@@ -11,14 +11,17 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
-from ..group_store import GroupStore, Reason
+from ..causes import Cause, Reason
+from ..consumer import classic_members
+from ..consumer import membership as consumer_membership
+from ..consumer.group import ConsumerGroup
 from ..pending_writes import GroupEmptied
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
+    from ..group_store import GroupStore
 
 
 NONE = Error.NONE
@@ -50,7 +53,9 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
         # no member loses its membership because the coordinator is still loading
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
     group = store.find(now, request.group_id)
-    if group is None:
+    if isinstance(group, ConsumerGroup):
+        return classic_members.heartbeat(store, group, call, request)
+    if not isinstance(group, ClassicGroup):
         return Error.UNKNOWN_MEMBER_ID
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not NONE:
@@ -84,7 +89,9 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
     if status is not Error.NONE:
         return store.reply(call, LeaveGroupResponse(error_code=status))
     group = store.find(now, request.group_id)
-    if group is None:
+    if isinstance(group, ConsumerGroup):
+        return consumer_membership.leave_group(store, group, call, request)
+    if not isinstance(group, ClassicGroup):
         rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
         return store.reply(call, LeaveGroupResponse(members=rows))
     if group.state is not ClassicGroupState.PREPARING_REBALANCE and store.hold_if_frozen(

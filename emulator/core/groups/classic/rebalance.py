@@ -16,14 +16,15 @@ from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupRes
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 
 from ...timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
-from ..group_store import GroupStore, Reason
+from ..causes import Cause, Reason
 from ..pending_writes import GroupEmptied
 from ..records import group_record
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ..group_store import GroupStore
 
 ALL_JOINED = "everybody has joined"
 TIMED_OUT = "the rebalance timeout has passed"

@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-from ..group_store import GroupStore, Reason
+from ..causes import Cause, Reason
+from ..consumer import classic_members
+from ..consumer.group import ConsumerGroup
 from ..pending_writes import AssignmentStored
 from ..records import group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .membership import validate_member
 from .rebalance import sync_error
-from .transitions import Cause
 
 if TYPE_CHECKING:
     from ...effects import Call
+    from ..group_store import GroupStore
 
 
 def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
     """Answer or park a SyncGroup."""
     error, group = _validate(store, now, call, request)
+    if isinstance(group, ConsumerGroup):
+        return classic_members.sync(store, group, call, request)
     if group is None:
         return store.reply(call, sync_error(error))
     member = group.members[request.member_id]
@@ -51,7 +55,9 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
             raise AssertionError(f"{group!r} has a member {member.id}")
 
 
-def _validate(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> tuple[Error, ClassicGroup | None]:
+def _validate(
+    store: GroupStore, now: int, call: Call, request: SyncGroupRequest
+) -> tuple[Error, ClassicGroup | ConsumerGroup | None]:
     if call.api_version >= PROTOCOL_REQUIRED_SINCE and (request.protocol_type is None or request.protocol_name is None):
         # precedes every other check, even for unknown groups (KIP-559)
         return Error.INCONSISTENT_GROUP_PROTOCOL, None
@@ -63,7 +69,9 @@ def _validate(store: GroupStore, now: int, call: Call, request: SyncGroupRequest
     if status is not Error.NONE:
         return status, None
     group = store.find(now, request.group_id)
-    if group is None:
+    if isinstance(group, ConsumerGroup):
+        return Error.NONE, group
+    if not isinstance(group, ClassicGroup):
         return Error.UNKNOWN_MEMBER_ID, None
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:

@@ -1,47 +1,23 @@
 """The transitions of a classic group: every cause that changes its state, and the state it leads to.
 
 `GroupStore.transition` looks up each change of state here; a change that is not in the table raises TransitionError.
-The pairs of states are those of Kafka's `ClassicGroupState`. Two rows are additions: Kafka's coordinator loads a group
-directly into Stable, and it never makes a deletion visible before it is durable, so that it has none to undo.
+The pairs of states are those of Kafka's `ClassicGroupState`. Some rows are additions: Kafka's coordinator loads a
+group, or converts a consumer group, directly into Stable, and it never makes a deletion visible before it is durable,
+so that it has none to undo.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-
 from ...refusal import TransitionError
+from ..causes import Cause
 from .group import ClassicGroupState
-
-
-class Cause(Enum):
-    """Why a group changes its state or its membership; the value is the `cause` of the trace."""
-
-    MEMBER_JOIN = "member_join"
-    MEMBER_REJOIN = "member_rejoin"
-    LEADER_REJOIN = "leader_rejoin"
-    METADATA_CHANGE = "metadata_change"
-    PROTOCOL_CHANGE = "protocol_change"
-    MEMBER_LEAVE = "member_leave"
-    SESSION_EXPIRED = "session_expired"
-    JOIN_TIMEOUT = "join_timeout"
-    SYNC_TIMEOUT = "sync_timeout"
-    OVER_CAPACITY = "over_capacity"
-    FENCED = "fenced"
-    FORCED = "forced"
-    STORE_ERROR = "store_error"
-    JOINED = "joined"
-    EMPTIED = "emptied"
-    ASSIGNED = "assigned"
-    LOADED = "loaded"
-    UNLOADED = "unloaded"
-    REMOVED = "removed"
-
 
 _EMPTY, _PREPARING, _COMPLETING, _STABLE, _DEAD = ClassicGroupState
 
 TRANSITIONS: dict[tuple[ClassicGroupState, Cause], ClassicGroupState] = {
     (_EMPTY, Cause.MEMBER_JOIN): _PREPARING,
     (_EMPTY, Cause.LOADED): _STABLE,
+    (_EMPTY, Cause.GROUP_DOWNGRADE): _STABLE,
     (_EMPTY, Cause.REMOVED): _DEAD,
     (_EMPTY, Cause.UNLOADED): _DEAD,
     (_PREPARING, Cause.JOINED): _COMPLETING,
@@ -67,6 +43,7 @@ TRANSITIONS: dict[tuple[ClassicGroupState, Cause], ClassicGroupState] = {
     (_STABLE, Cause.SYNC_TIMEOUT): _PREPARING,
     (_STABLE, Cause.OVER_CAPACITY): _PREPARING,
     (_STABLE, Cause.FORCED): _PREPARING,
+    (_STABLE, Cause.GROUP_DOWNGRADE): _PREPARING,
     (_STABLE, Cause.UNLOADED): _DEAD,
     (_DEAD, Cause.STORE_ERROR): _EMPTY,
 }

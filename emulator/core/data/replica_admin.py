@@ -1,0 +1,226 @@
+"""ElectLeaders, reassignments and log directories, as one copy of each log can mean them.
+
+A reassignment ends at once, so none is ever ongoing. Each broker has one log directory, whose size is unknown. Texts
+and codes are those of KRaft (`ReplicationControlManager`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from koordinator.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from koordinator.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from koordinator.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+from koordinator.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+from ..refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from koordinator.wire.schema import Message
+
+    from ..cluster import ClusterState
+    from ..effects import Call
+    from .topic import Topic
+
+LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - a name that clients see, no file
+"""The path of a broker's log directory: Kafka's default of `log.dir`."""
+
+PREFERRED, UNCLEAN = 0, 1
+"""The types of elections."""
+
+_ELECTION_FAILED = {
+    PREFERRED: Refusal(Error.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."),
+    UNCLEAN: Refusal(Error.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."),
+}
+
+
+def elect_leaders(cluster: ClusterState, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """Elect preferred leaders, or leaders of partitions without one; null stands for all that need it."""
+    kind = request.election_type
+    topics = request.topic_partitions
+    if topics is None:
+        topics = tuple(
+            TopicPartitions(topic=topic.name, partitions=tuple(range(len(topic.logs))))
+            for topic in cluster.topics.values()
+        )
+    results = []
+    for topic in topics:
+        rows = [_election(cluster, kind, topic.topic, partition) for partition in topic.partitions]
+        if request.topic_partitions is None:
+            rows = [row for row in rows if row.error_code != Error.ELECTION_NOT_NEEDED]
+        if rows or request.topic_partitions is not None:
+            results.append(ReplicaElectionResult(topic=topic.topic, partition_result=tuple(rows)))
+    error = Error.NONE if kind in _ELECTION_FAILED else Error.INVALID_REQUEST
+    return ElectLeadersResponse(error_code=error, replica_election_results=tuple(results))
+
+
+def _election(cluster: ClusterState, kind: int, name: str, partition: int) -> PartitionResult:
+    refusal = _elect(cluster, kind, name, partition)
+    if refusal is None:
+        return PartitionResult(partition_id=partition, error_message=None)
+    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message)
+
+
+def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refusal | None:
+    if kind not in _ELECTION_FAILED:
+        return Refusal(Error.INVALID_REQUEST, f"Unknown election type {kind}")
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+    if topic.log(partition) is None:
+        return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{partition}")
+    leader, replicas = topic.leaders[partition], topic.replicas[partition]
+    if cluster.is_up(leader) if kind == UNCLEAN else leader == replicas[0]:
+        return Refusal(Error.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+    elected = next((node for node in replicas[: None if kind == UNCLEAN else 1] if cluster.is_up(node)), None)
+    if elected is None:
+        return _ELECTION_FAILED[kind]
+    cluster.move_leader(topic, partition, elected)
+    return None
+
+
+def alter_partition_reassignments(
+    cluster: ClusterState, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    """Give partitions other replicas, at once; there is no reassignment to cancel."""
+    responses = []
+    for asked in request.topics:
+        rows = []
+        for partition in asked.partitions:
+            refusal = _reassign(cluster, asked.name, partition, keeps_count=not request.allow_replication_factor_change)
+            rows.append(
+                ReassignablePartitionResponse(
+                    partition_index=partition.partition_index,
+                    error_code=refusal.error if refusal else Error.NONE,
+                    error_message=(refusal.message or None) if refusal else None,
+                )
+            )
+        responses.append(ReassignableTopicResponse(name=asked.name, partitions=tuple(rows)))
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_message=None,
+        responses=tuple(responses),
+    )
+
+
+def _reassign(cluster: ClusterState, name: str, asked: ReassignablePartition, *, keeps_count: bool) -> Refusal | None:
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    partition, replicas = asked.partition_index, asked.replicas
+    if topic.log(partition) is None:
+        return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{partition}.")
+    if replicas is None:
+        return Refusal(Error.NO_REASSIGNMENT_IN_PROGRESS, "")
+    problem = _replicas_problem(cluster, replicas)
+    if problem is not None:
+        return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}.")
+    before = len(topic.replicas[partition])
+    if keeps_count and len(replicas) != before:
+        problem = f"The replication factor is changed from {before} to {len(replicas)}"
+        return Refusal(Error.INVALID_REPLICATION_FACTOR, problem)
+    if replicas != topic.replicas[partition]:
+        leader = topic.leaders[partition]
+        topic.replicas[partition] = replicas
+        up = (node for node in replicas if cluster.is_up(node))
+        cluster.move_leader(topic, partition, leader if leader in replicas else next(up, replicas[0]))
+    return None
+
+
+def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str | None:
+    if not replicas:
+        return "an empty replica list"
+    for node in sorted(replicas):
+        if node not in cluster.brokers:
+            return f"broker {node}, but no such broker is registered"
+        if replicas.count(node) > 1:
+            return f"the broker {node} more than once"
+    return None
+
+
+def describe_log_dirs(cluster: ClusterState, node_id: int, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    """Return the replicas of a broker with the sizes of their logs; unknown partitions are omitted."""
+    topics = []
+    wanted: dict[str, Iterable[int]]
+    if request.topics is None:
+        wanted = {topic.name: range(len(topic.logs)) for topic in cluster.topics.values()}
+    else:
+        wanted = {topic.topic: topic.partitions for topic in request.topics}
+    for name, partitions in wanted.items():
+        topic = cluster.topics.get(name)
+        rows = () if topic is None else tuple(_replicas(topic, node_id, partitions))
+        if rows:
+            topics.append(DescribeLogDirsTopic(name=name, partitions=rows))
+    return DescribeLogDirsResponse(results=(DescribeLogDirsResult(log_dir=LOG_DIR, topics=tuple(topics)),))
+
+
+def _replicas(topic: Topic, node_id: int, partitions: Iterable[int]) -> Iterator[DescribeLogDirsPartition]:
+    for partition in partitions:
+        log = topic.log(partition)
+        if log is not None and node_id in topic.replicas[partition]:
+            yield DescribeLogDirsPartition(partition_index=partition, partition_size=log.size)
+
+
+def alter_replica_log_dirs(cluster: ClusterState, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    """Refuse to move replicas to another directory: 57. Those of this one are there already."""
+    return AlterReplicaLogDirsResponse(
+        results=tuple(
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=tuple(
+                    AlterReplicaLogDirPartitionResult(
+                        partition_index=partition, error_code=_move_error(cluster, moved.path, topic.name, partition)
+                    )
+                    for partition in topic.partitions
+                ),
+            )
+            for moved in request.dirs
+            for topic in moved.topics
+        )
+    )
+
+
+def _move_error(cluster: ClusterState, path: str, name: str, partition: int) -> Error:
+    if path != LOG_DIR:
+        return Error.LOG_DIR_NOT_FOUND
+    return Error.NONE if cluster.log(name, partition) else Error.REPLICA_NOT_AVAILABLE
+
+
+RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ElectLeadersRequest: lambda cluster, _, __, request: elect_leaders(cluster, request),
+    AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: alter_partition_reassignments(cluster, request),
+    ListPartitionReassignmentsRequest: lambda _, __, ___, ____: ListPartitionReassignmentsResponse(error_message=None),
+    DescribeLogDirsRequest: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
+    AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
+}
+"""The responders of these APIs; called with cluster, node id, call and request."""

@@ -1,0 +1,174 @@
+"""Changes of a consumer group: its records are applied, noted for the trace, and written.
+
+Kafka: `CoordinatorRuntime` replays the records of a request when it appends them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import consumer_group_records as wire
+
+from ...data.group_configs import SESSION_TIMEOUT, group_value
+from ...effects import MemberReconciled, StateChanged, TargetComputed
+from ..causes import Cause, Reason
+from ..pending_writes import ConsumerGroupChanged
+from .group import ConsumerGroupState
+from .target import preferred_assignor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from ...effects import Call
+    from ..group_store import GroupStore
+    from ..pending_writes import Response
+    from ..records import CoordinatorRecord
+    from .group import ConsumerGroup
+    from .member import ConsumerMember
+
+_EPOCHS = (wire.ConsumerGroupMetadataKey, wire.ConsumerGroupTargetAssignmentMetadataKey)
+"""The keys of records after which the state of a group is noted, besides the last one."""
+
+
+def write(
+    store: GroupStore,
+    group: ConsumerGroup,
+    records: Sequence[CoordinatorRecord],
+    why: Reason,
+    call: Call | None = None,
+    response: Response | None = None,
+) -> None:
+    """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
+    if records:
+        undo = group.copy_state()
+        apply(store, group, records, why)
+        born, group.birth = group.birth, ()
+        store.append(group.id, [*born, *records], ConsumerGroupChanged(group, [(call, response)], undo))
+        return
+    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
+    if isinstance(newest, ConsumerGroupChanged):
+        newest.responses.append((call, response))
+    else:
+        store.reply(call, response)
+
+
+def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> None:
+    """Send the responses that waited for a write; undo the changes of a failed one."""
+    group = write.group
+    if error is Error.NONE:
+        group.replaced = None
+    else:
+        before = group.state
+        group.restore_state(write.undo)
+        if store.groups.get(group.id) is group:
+            _note_state(store, group, before, Reason(Cause.STORE_ERROR, "The records could not be written"))
+        if group.replaced is not None:
+            store.replace_group(group, group.replaced)
+        else:
+            store.discard_if_unused(group)
+        code = store.dialect.group_write_error(error)
+        write.responses = [(call, response and type(response)(error_code=code)) for call, response in write.responses]
+    for call, response in write.responses:
+        store.reply(call, response)
+
+
+def apply(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord], why: Reason) -> None:
+    """Replay records, and emit what they change."""
+    state = group.state
+    for record in records:
+        member = group.members.get(getattr(record.key, "member_id", ""))
+        group.replay(record)
+        match record.key, record.value:
+            case wire.ConsumerGroupMemberMetadataKey(), None if member is not None:
+                is_replaced = why.cause not in _REMOVALS
+                change, cause = ("replaced", Cause.FENCED) if is_replaced else ("removed", why.cause)
+                store.member_changed(group, member, change, Reason(cause, why.text))
+            case wire.ConsumerGroupMemberMetadataKey(member_id=member_id), value if member is None and value:
+                store.member_changed(group, group.members[member_id], "added", why)
+            case wire.ConsumerGroupCurrentMemberAssignmentKey(member_id=member_id), value if value:
+                _note_step(store, group, group.members[member_id])
+            case wire.ConsumerGroupTargetAssignmentMetadataKey(), value if value:
+                _note_target(store, group)
+            case _:
+                pass
+        if isinstance(record.key, _EPOCHS):
+            state = _note_state(store, group, state, why)
+    _note_state(store, group, state, why)
+
+
+_REMOVALS = (
+    Cause.MEMBER_LEAVE,
+    Cause.SESSION_EXPIRED,
+    Cause.REVOCATION_TIMEOUT,
+    Cause.JOIN_TIMEOUT,
+    Cause.SYNC_TIMEOUT,
+    Cause.GROUP_DOWNGRADE,
+)
+"""The causes for which members are removed; for others a static member is replaced."""
+
+
+def restart_session(store: GroupStore, group: ConsumerGroup, member_id: str, call: Call | None) -> None:
+    """Restart the session of a member: that of a classic member is its own, the others have that of the group."""
+    member = group.members[member_id]
+    own = group_value(store.cluster, group.id, SESSION_TIMEOUT)
+    timeout_ms = own if member.classic is None or call is None else member.classic.session_timeout_ms
+    group.timers.set(member.session, group.now + timeout_ms)
+    group.hear(member_id, call, store.node_time(group), timeout_ms)
+
+
+def names_of(store: GroupStore, partitions: Mapping[UUID, Iterable[int]]) -> dict[str, tuple[int, ...]]:
+    """Return partitions by topic names, sorted, without topics that do not exist any more."""
+    topics = store.cluster.topics_by_id
+    return {topics[topic].name: tuple(sorted(partitions[topic])) for topic in partitions if topic in topics}
+
+
+def note_loaded(store: GroupStore, group: ConsumerGroup) -> None:
+    """Emit the state and the members of a group that was loaded."""
+    loaded = Reason(Cause.LOADED, f"Loaded consumer group {group.id} with {len(group.members)} members.")
+    _note_state(store, group, ConsumerGroupState.EMPTY, loaded)
+    for member in group.members.values():
+        store.member_changed(group, member, "loaded", loaded)
+        _note_step(store, group, member)
+
+
+def _note_state(store: GroupStore, group: ConsumerGroup, before: ConsumerGroupState, why: Reason) -> ConsumerGroupState:
+    after = group.state
+    if after is before:
+        return after
+    cause, text = why.cause, why.text
+    match before, after:
+        case ConsumerGroupState.ASSIGNING, ConsumerGroupState.RECONCILING:
+            assignor = preferred_assignor(store.settings, group)
+            cause = Cause.ASSIGNED
+            text = f"Computed a new target assignment for epoch {group.target_epoch} with '{assignor}' assignor."
+        case ((ConsumerGroupState.ASSIGNING | ConsumerGroupState.RECONCILING), ConsumerGroupState.STABLE):
+            cause, text = Cause.RECONCILED, f"Every member has its target of epoch {group.target_epoch}."
+        case _, ConsumerGroupState.EMPTY:
+            cause = Cause.EMPTIED
+        case _:
+            pass
+    store.emit(
+        StateChanged(
+            *(group.id, group.now, before.value, after.value, group.target_epoch, cause.value, text),
+            *(why.member_id, why.client_reason),
+        )
+    )
+    return after
+
+
+def _note_target(store: GroupStore, group: ConsumerGroup) -> None:
+    target = {member_id: names_of(store, partitions) for member_id, partitions in group.targets.items()}
+    store.emit(
+        TargetComputed(group.id, group.now, group.target_epoch, preferred_assignor(store.settings, group), target)
+    )
+
+
+def _note_step(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> None:
+    store.emit(
+        MemberReconciled(
+            *(group.id, group.now, member.id, member.instance_id, member.epoch, member.state.name.lower()),
+            *(names_of(store, member.assigned), names_of(store, member.pending)),
+        )
+    )

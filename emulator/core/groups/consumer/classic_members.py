@@ -1,0 +1,219 @@
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup and Heartbeat (KIP-848).
+
+None of these requests is parked. The generation of such a member is its epoch; REBALANCE_IN_PROGRESS makes it rejoin,
+so that a revocation takes two rounds. Kafka: `GroupMetadataManager.classicGroupJoinToConsumerGroup`,
+`classicGroupSyncToConsumerGroup`, `classicGroupHeartbeatToConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata, ClassicProtocol
+from koordinator.wire.messages.consumer_protocol import read_subscription
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from koordinator.wire.primitives import Malformed
+
+from ...refusal import Refusal, RefusedError
+from ...timers import ClassicJoinTimeout, ClassicSyncTimeout
+from ..classic.rebalance import join_error, sync_error
+from ..group import CONSUMER
+from . import membership, migration
+from .changes import restart_session, write
+from .member import ConsumerMember, MemberState, sorted_names
+from .patterns import schedule_resolution
+from .progress import Update, advance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+    from koordinator.wire.messages.heartbeat import HeartbeatRequest
+
+    from ...effects import Call
+    from ..group_store import GroupStore
+    from .group import ConsumerGroup
+
+MEMBER_ID_REQUIRED_SINCE = 4
+"""The first version of JoinGroup whose dynamic members first get their id (KIP-394)."""
+
+
+def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
+    """Answer a JoinGroup with the member's epoch, after its next step."""
+    try:
+        _join(store, group, call, request)
+    except RefusedError as refused:
+        store.reply(call, join_error(refused.error, ""))
+
+
+def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
+    if store.migration_policy == migration.DISABLED:
+        raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+    member_id = request.member_id or store.new_consumer_member_id()
+    membership.check_capacity(store, group, member_id)
+    if not _is_supported(group, request):
+        raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+    instance_id, is_new = request.group_instance_id, not request.member_id
+    if is_new and instance_id is None and call.api_version >= MEMBER_ID_REQUIRED_SINCE:
+        return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
+    member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
+    subscription = _subscription(request)
+    update = Update(
+        before=member,
+        after=_updated(member, call, request, subscription),
+        replaced=replaced,
+        listed=subscription.topics,
+        owned=[
+            (topic.topic_id, partition)
+            for row in subscription.owned_partitions
+            if (topic := store.cluster.topics.get(row.topic)) is not None
+            for partition in row.partitions
+        ],
+    )
+    joined, records, why = advance(store, group, update)
+    response = JoinGroupResponse(
+        generation_id=joined.epoch,
+        protocol_type=CONSUMER,
+        protocol_name=request.protocols[0].name,
+        member_id=member_id,
+    )
+    if replaced is not None and migration.may_downgrade(store, group, [replaced.id], 1):
+        return migration.downgrade(store, group, [replaced.id], why, (call, response), (joined, records))
+    write(store, group, records, why, call, response)
+    group.timers.cancel(ClassicJoinTimeout(member_id))
+    group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
+    restart_session(store, group, member_id, call)
+    return schedule_resolution(store, group)
+
+
+def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroupRequest) -> None:
+    """Answer a SyncGroup with what the member has; the assignments of the request are ignored."""
+    error, member = _validate(group, request)
+    if member is None:
+        return store.reply(call, sync_error(error))
+    assert member.classic is not None
+    name = member.classic.supported_protocols[0].name
+    if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, name):
+        return store.reply(call, sync_error(Error.INCONSISTENT_GROUP_PROTOCOL))
+    if member.epoch < group.target_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        _await_join(group, member)
+        return store.reply(call, sync_error(Error.REBALANCE_IN_PROGRESS))
+    group.timers.cancel(ClassicSyncTimeout(member.id))
+    restart_session(store, group, member.id, call)
+    response = SyncGroupResponse(
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignment=migration.assignment_of(store, member.classic.supported_protocols[0].metadata, member.assigned),
+    )
+    return store.reply(call, response)
+
+
+def heartbeat(store: GroupStore, group: ConsumerGroup, call: Call, request: HeartbeatRequest) -> Error:
+    """Return the error of a heartbeat; REBALANCE_IN_PROGRESS if the member has a step to take."""
+    error, member = _validate(group, request)
+    if member is None:
+        return error
+    restart_session(store, group, member.id, call)
+    must_rejoin = (
+        member.epoch < group.target_epoch
+        or member.state is MemberState.UNREVOKED_PARTITIONS
+        or (member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(group, member))
+    )
+    if not must_rejoin:
+        return Error.NONE
+    _await_join(group, member)
+    return Error.REBALANCE_IN_PROGRESS
+
+
+def _validate(
+    group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest
+) -> tuple[Error, ConsumerMember | None]:
+    """Return the member of a request, or why it is refused."""
+    if request.group_instance_id is not None:
+        try:
+            membership.check_instance(group, request.member_id, request.group_instance_id)
+        except RefusedError as refused:
+            return refused.error, None
+    member = group.members.get(request.member_id)
+    if member is None or member.classic is None:
+        return Error.UNKNOWN_MEMBER_ID, None
+    if request.generation_id != member.epoch:
+        return Error.ILLEGAL_GENERATION, None
+    return Error.NONE, member
+
+
+def _await_join(group: ConsumerGroup, member: ConsumerMember) -> None:
+    """Limit the time until a member rejoins; being told again does not extend it."""
+    key = ClassicJoinTimeout(member.id)
+    if key not in group.timers:
+        group.timers.set(key, group.now + member.rebalance_timeout_ms)
+
+
+def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    return any(
+        (topic, partition) in group.held
+        for topic, partitions in group.targets.get(member.id, {}).items()
+        for partition in partitions
+        if partition not in member.assigned.get(topic, {})
+    )
+
+
+def _identify(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, *, is_new: bool
+) -> tuple[ConsumerMember, ConsumerMember | None]:
+    """Return the member of a JoinGroup, and the static member that it replaces, whether or not that has left."""
+    if instance_id is not None:
+        owner_id = group.static_members.get(instance_id)
+        if is_new and owner_id is not None:
+            owner = group.members[owner_id]
+            return membership.successor(owner, member_id), owner
+        if not is_new:
+            membership.check_instance(group, member_id, instance_id)
+    return group.members.get(member_id) or ConsumerMember(member_id, instance_id), None
+
+
+def _is_supported(group: ConsumerGroup, request: JoinGroupRequest) -> bool:
+    """Return whether the joiner is a consumer, and all classic members have one of its protocols."""
+    if request.protocol_type != CONSUMER or not request.protocols:
+        return False
+    offers = [
+        {each.name for each in member.classic.supported_protocols}
+        for member in group.members.values()
+        if member.classic is not None
+    ]
+    return not offers or any(each.name in set.intersection(*offers) for each in request.protocols)
+
+
+def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
+    try:
+        return read_subscription(request.protocols[0].metadata)
+    except Malformed:
+        raise _refused(Error.UNKNOWN_SERVER_ERROR) from None
+
+
+def _updated(
+    member: ConsumerMember, call: Call, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
+) -> ConsumerMember:
+    protocols: Sequence[ClassicProtocol] = [
+        ClassicProtocol(name=each.name, metadata=each.metadata) for each in request.protocols
+    ]
+    return replace(
+        member,
+        instance_id=member.instance_id if request.group_instance_id is None else request.group_instance_id,
+        rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        names=sorted_names(subscription.topics),
+        regex="",
+        classic=ClassicMemberMetadata(
+            session_timeout_ms=request.session_timeout_ms, supported_protocols=tuple(protocols)
+        ),
+    )
+
+
+def _refused(error: Error) -> RefusedError:
+    return RefusedError(Refusal(error, ""))

@@ -1,0 +1,285 @@
+"""A consumer group: the state that its records describe. Every change is a record that is replayed.
+
+Kafka: `ModernGroup`, `ConsumerGroup`, and the `replay` methods of `GroupMetadataManager`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from koordinator.wire.messages import consumer_group_records as wire
+
+from ..group import CONSUMER, Group
+from .hash_tables import TimelineTable
+from .member import ConsumerMember, MemberState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from uuid import UUID
+
+    from ...clock import GroupClock
+    from ...effects import Call
+    from ..records import CoordinatorRecord
+    from .assignment import Target
+
+
+class ConsumerGroupState(Enum):
+    """The states of Kafka's `ConsumerGroup.ConsumerGroupState`."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class SavedState(NamedTuple):
+    """The part of a group that records change; see `ConsumerGroup`."""
+
+    epoch: int
+    metadata_hash: int
+    topics: tuple[wire.TopicMetadata, ...]
+    topics_seen: int
+    target_epoch: int
+    target_time: int
+    targets: dict[str, Target]
+    members: dict[str, ConsumerMember]
+    static_members: dict[str, str]
+    held: set[tuple[UUID, int]]
+    patterns: dict[str, wire.ConsumerGroupRegularExpressionValue]
+    order: TimelineTable
+
+
+class ConsumerGroup(Group):
+    """A group of the consumer protocol (KIP-848).
+
+    `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
+    `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is the version of the cluster's
+    topics that `metadata_hash` covers, -1 for none.
+    """
+
+    kind = CONSUMER
+
+    def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, *, first_epoch: int) -> None:
+        super().__init__(group_id, partition, clock, now)
+        self.epoch = first_epoch
+        self.metadata_hash = 0
+        self.topics: tuple[wire.TopicMetadata, ...] = ()
+        """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
+        self.topics_seen = -1
+        self.target_epoch = first_epoch
+        self.target_time = 0
+        self.targets: dict[str, Target] = {}
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.held: set[tuple[UUID, int]] = set()
+        """The partitions that some member has, assigned or pending revocation."""
+        self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
+        """The topics of each resolved regular expression."""
+        self.replaced: Group | None = None
+        """The classic group in whose place this one is, until that is written."""
+        self.birth: tuple[CoordinatorRecord, ...] = ()
+        """The records of the conversion, which are written before those of the first request."""
+        self._order = TimelineTable()
+
+    def __repr__(self) -> str:
+        return f"<ConsumerGroup {self.id!r} {self.state.value} epoch={self.epoch} members={len(self.members)}>"
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """The state, which follows from the epochs (`ConsumerGroup.maybeUpdateGroupState`)."""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.target_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if not all(map(self.is_settled, self.members.values())):
+            return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
+
+    def is_settled(self, member: ConsumerMember) -> bool:
+        """Return whether a member has its target."""
+        return member.state is MemberState.STABLE and member.epoch == self.target_epoch
+
+    @property
+    def generation(self) -> int:
+        """The epoch of the target."""
+        return self.target_epoch
+
+    @property
+    def state_name(self) -> str:
+        """The state, as ListGroups shows it."""
+        return self.state.value
+
+    @property
+    def listed_protocol_type(self) -> str:
+        """The protocol type, as ListGroups shows it."""
+        return CONSUMER
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the group has no members."""
+        return not self.members
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether the group has no members, no offsets and no commits in flight or in a transaction."""
+        return not (self.members or self.offsets or self.unwritten_commits or self.pending_offsets)
+
+    def ordered_members(self) -> list[ConsumerMember]:
+        """Return the members in the order of Kafka's table."""
+        return [self.members[member_id] for member_id in self._order]
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Return whether a member subscribes to a topic."""
+        return any(topic in self.topics_of(member) for member in self.members.values())
+
+    def topics_of(self, member: ConsumerMember) -> Collection[str]:
+        """Return the topics that a member subscribes to, by name or by a resolved pattern."""
+        found = self.matches(member.regex)
+        return {*member.names, *found} if found else member.names
+
+    def matches(self, pattern: str) -> tuple[str, ...]:
+        """Return the topics of a resolved pattern, sorted; none if it is not resolved."""
+        resolved = self.patterns.get(pattern)
+        return () if resolved is None else resolved.topics
+
+    def subscribers(self, pattern: str) -> int:
+        """Return the number of members with a pattern."""
+        return sum(member.regex == pattern for member in self.members.values())
+
+    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
+        """Note the latest request of a member, and the node time and length of the session that begins with it."""
+        member = self.members[member_id]
+        self.members[member_id] = replace(
+            member, last_call=call or member.last_call, session_began_ms=began_ms, session_timeout_ms=timeout_ms
+        )
+
+    def copy_state(self) -> SavedState:
+        """Return a copy of the part that records change."""
+        return SavedState(
+            *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
+            *(
+                dict(self.targets),
+                dict(self.members),
+                dict(self.static_members),
+                set(self.held),
+                dict(self.patterns),
+                self._order.copy(),
+            ),
+        )
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go back to an earlier state."""
+        (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
+        (self.targets, self.members, self.static_members, self.held, self.patterns, self._order) = saved[6:]
+
+    def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
+        """Apply a record; one of a member that does not exist creates it."""
+        match record.key, record.value:
+            case wire.ConsumerGroupPartitionMetadataKey(), wire.ConsumerGroupPartitionMetadataValue() as value:
+                self.topics = value.topics
+            case wire.ConsumerGroupPartitionMetadataKey(), None:
+                self.topics = ()
+            case wire.ConsumerGroupMetadataKey(), wire.ConsumerGroupMetadataValue() as value:
+                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+            case (
+                wire.ConsumerGroupTargetAssignmentMetadataKey(),
+                wire.ConsumerGroupTargetAssignmentMetadataValue() as v,
+            ):
+                self.target_epoch, self.target_time = v.assignment_epoch, v.assignment_timestamp
+            case wire.ConsumerGroupMemberMetadataKey() as key, wire.ConsumerGroupMemberMetadataValue() as value:
+                self._put_member(_subscribed(self._member(key.member_id), value))
+            case wire.ConsumerGroupMemberMetadataKey() as key, None:
+                self._remove_member(key.member_id)
+            case (
+                wire.ConsumerGroupTargetAssignmentMemberKey() as key,
+                wire.ConsumerGroupTargetAssignmentMemberValue() as v,
+            ):
+                self.targets[key.member_id] = {row.topic_id: tuple(row.partitions) for row in v.topic_partitions}
+            case wire.ConsumerGroupTargetAssignmentMemberKey() as key, None:
+                self.targets.pop(key.member_id, None)
+            case (
+                wire.ConsumerGroupCurrentMemberAssignmentKey() as key,
+                wire.ConsumerGroupCurrentMemberAssignmentValue() as v,
+            ):
+                self._put_member(_reconciled(self._member(key.member_id), v))
+            case wire.ConsumerGroupCurrentMemberAssignmentKey() as key, None:
+                if key.member_id in self.members:
+                    self._put_member(_reset(self.members[key.member_id]))
+            case wire.ConsumerGroupRegularExpressionKey() as key, wire.ConsumerGroupRegularExpressionValue() as value:
+                self.patterns[key.regular_expression] = value
+            case wire.ConsumerGroupRegularExpressionKey() as key, None:
+                self.patterns.pop(key.regular_expression, None)
+            case _:
+                pass
+
+    def _member(self, member_id: str) -> ConsumerMember:
+        return self.members.get(member_id) or ConsumerMember(member_id)
+
+    def _put_member(self, member: ConsumerMember) -> None:
+        before = self.members.get(member.id)
+        if before is not None:
+            self.held.difference_update(before.held())
+        self.held.update(member.held())
+        self.members[member.id] = member
+        self._order.put(member.id)
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.id
+
+    def _remove_member(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return
+        self.held.difference_update(member.held())
+        self._order.remove(member_id)
+        if self.static_members.get(member.instance_id or "") == member_id:
+            del self.static_members[member.instance_id or ""]
+
+
+def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        names=tuple(value.subscribed_topic_names),
+        regex=value.subscribed_topic_regex or "",
+        assignor=value.server_assignor,
+        classic=value.classic_member_metadata,
+    )
+
+
+def _reconciled(member: ConsumerMember, value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+    def epochs(rows: Iterable[wire.CurrentPartitions]) -> dict[UUID, dict[int, int]]:
+        # an older log lacks the epochs
+        unknown = max(value.member_epoch, 0)
+        return {
+            row.topic_id: dict(
+                zip(row.partitions, row.assignment_epochs or (unknown,) * len(row.partitions), strict=True)
+            )
+            for row in rows
+        }
+
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=epochs(value.assigned_partitions),
+        pending=epochs(value.partitions_pending_revocation),
+    )
+
+
+def _reset(member: ConsumerMember) -> ConsumerMember:
+    blank = ConsumerMember(member.id)
+    return replace(
+        member,
+        epoch=-1,
+        previous_epoch=-1,
+        state=blank.state,
+        assigned=blank.assigned,
+        pending=blank.pending,
+    )

@@ -1,0 +1,127 @@
+"""The iteration order of the hash tables in which Kafka's coordinator keeps members, topics and partitions.
+
+Where several choices are equally good, Kafka's assignors take the one that its tables yield first. The order depends
+on the hashes, on the order of insertion, and on how often a table has grown, which it never undoes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar
+from uuid import UUID
+
+from ..records import java_string_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+UINT32, UINT64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+
+BUCKETS_MIN = 16
+LOAD_FACTOR = 0.75
+
+TIMELINE_SLOTS_MIN = 2
+TIMELINE_FACTOR = -7_046_029_254_386_353_131
+
+K = TypeVar("K", str, int, UUID)
+
+
+def java_hash(key: str | int | UUID) -> int:
+    """Return Java's `hashCode` of a string, an Integer or a Kafka `Uuid`, as an unsigned number."""
+    if isinstance(key, str):
+        return java_string_hash(key) & UINT32
+    if isinstance(key, int):
+        return key & UINT32
+    halves = (key.int >> 64) ^ (key.int & UINT64)
+    return (halves >> 32 ^ halves) & UINT32
+
+
+class HashTable(Generic[K]):
+    """A `java.util.HashSet`, or the keys of a `java.util.HashMap`, with this initial capacity.
+
+    `put` and `HashSet.add` append a key to its bucket, `computeIfAbsent` puts it first. Java makes a tree of a bucket
+    with eight colliding keys; this does not.
+    """
+
+    def __init__(self, keys: Iterable[K] = (), capacity: int = BUCKETS_MIN) -> None:
+        self._ranks: dict[K, int] = {}
+        self._first = self._last = 0
+        self._buckets = 1 << max(capacity - 1, 0).bit_length()
+        for key in keys:
+            self.add(key)
+
+    @classmethod
+    def copy_of(cls, keys: Iterable[K], size: int | None = None) -> HashTable[K]:
+        """Return `new HashSet<>(keys)`; `size` is that of a collection which claims another one."""
+        listed = list(keys)
+        claimed = len(listed) if size is None else size
+        return cls(listed, max(int(claimed / LOAD_FACTOR) + 1, BUCKETS_MIN))
+
+    def add(self, key: K) -> None:
+        """Add a key; one that is in the table keeps its place."""
+        if key not in self._ranks:
+            self._last += 1
+            self._ranks[key] = self._last
+            self._grow()
+
+    def compute_if_absent(self, key: K) -> None:
+        """Put a key first in its bucket; the table may grow before, even if it has the key."""
+        self._grow()
+        if key not in self._ranks:
+            self._first -= 1
+            self._ranks[key] = self._first
+
+    def discard(self, key: K) -> None:
+        """Remove a key, if it is in the table."""
+        self._ranks.pop(key, None)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(sorted(self._ranks, key=self._place))
+
+    def __len__(self) -> int:
+        return len(self._ranks)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._ranks
+
+    def _grow(self) -> None:
+        if len(self._ranks) > self._buckets * LOAD_FACTOR:
+            self._buckets *= 2
+
+    def _place(self, key: K) -> tuple[int, int]:
+        code = java_hash(key)
+        return (code ^ code >> 16) & (self._buckets - 1), self._ranks[key]
+
+
+class TimelineTable:
+    """The keys of an `org.apache.kafka.timeline.TimelineHashMap`; a slot iterates from its last key to its first."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._keys: dict[str, None] = {}
+        self._slots = TIMELINE_SLOTS_MIN
+        for key in keys:
+            self.put(key)
+
+    def put(self, key: str) -> None:
+        """Put a key; the table may grow even if it has the key already."""
+        if (len(self._keys) + 1) * LOAD_FACTOR > self._slots:
+            self._slots *= 2
+        self._keys[key] = None
+
+    def copy(self) -> TimelineTable:
+        """Return a copy that changes on its own."""
+        table = TimelineTable()
+        table._keys, table._slots = dict(self._keys), self._slots
+        return table
+
+    def remove(self, key: str) -> None:
+        """Remove a key, if it is in the table."""
+        self._keys.pop(key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        last_first = list(reversed(self._keys))
+        last_first.sort(key=self._slot)
+        return iter(last_first)
+
+    def _slot(self, key: str) -> int:
+        product = java_string_hash(key) * TIMELINE_FACTOR & UINT64
+        return product >> 65 - self._slots.bit_length()

@@ -1,0 +1,162 @@
+"""ConsumerGroupHeartbeat: members join, learn their assignment, acknowledge revocations and leave (KIP-848).
+
+An error leaves everything as it was. Kafka: `GroupCoordinatorService.consumerGroupHeartbeat`,
+`GroupMetadataManager.consumerGroupHeartbeat`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import consumer_group_heartbeat as wire
+
+from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
+from ...refusal import Refusal, RefusedError
+from . import membership
+from .changes import restart_session, write
+from .hash_tables import HashTable
+from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, sorted_names
+from .patterns import schedule_resolution
+from .progress import Update, advance
+
+if TYPE_CHECKING:
+    from ...effects import Call
+    from ..group_store import GroupStore
+
+UNCHANGED = -1
+"""The rebalance timeout of a heartbeat that does not repeat it."""
+
+CLIENT_IDS_SINCE = 1
+"""The first version in which clients make the member ids (KIP-1082)."""
+
+
+def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Answer a heartbeat; the response waits for the records that it has caused."""
+    try:
+        _check_protocol(store)
+        _check_shape(store, call, request)
+        _check_status(store, request.group_id)
+        if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
+            membership.leave(store, now, call, request)
+        else:
+            _beat(store, now, call, request)
+    except RefusedError as error:
+        message = error.refusal.message or None
+        store.reply(call, wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message))
+
+
+def _check_protocol(store: GroupStore) -> None:
+    if not store.serves_consumer_groups:
+        raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
+
+
+def _check_status(store: GroupStore, group_id: str) -> None:
+    status = store.status(group_id)
+    if status is not Error.NONE:
+        raise RefusedError(Refusal(status, ""))
+
+
+def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Raise RefusedError for a combination of fields that is never valid; the order of the checks is visible."""
+    epoch, joins, dialect = request.member_epoch, request.member_epoch == JOINING_EPOCH, store.dialect
+    needs_id = call.api_version >= CLIENT_IDS_SINCE or epoch > 0 or epoch == LEAVING_EPOCH
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    no_member_id, late = not request.member_id.strip(), not dialect.consumer_joins_may_lack_topics
+    no_topics = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+    problems = (
+        (needs_id and no_member_id and not late, "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (_is_blank(request.instance_id), "InstanceId can't be empty."),
+        (_is_blank(request.rack_id), "RackId can't be empty."),
+        (joins and request.rebalance_timeout_ms == UNCHANGED, "RebalanceTimeoutMs must be provided in first request."),
+        (
+            joins and (request.topic_partitions is None or len(request.topic_partitions) > 0),
+            "TopicPartitions must be empty when (re-)joining.",
+        ),
+        (joins and late and not names, "SubscribedTopicNames must be set in first request."),
+        (joins and names is None and regex is None, no_topics),
+        (late and no_member_id and not joins, "MemberId can't be empty."),
+        (epoch == STATIC_LEAVING_EPOCH and request.instance_id is None, "InstanceId can't be null."),
+        (epoch < STATIC_LEAVING_EPOCH, "MemberEpoch is invalid."),
+    )
+    for applies, message in problems:
+        if applies:
+            raise RefusedError(Refusal(Error.INVALID_REQUEST, message))
+    assignors = store.settings.group_consumer_assignors.split(",")
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        text = (
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}."
+        )
+        raise RefusedError(Refusal(Error.UNSUPPORTED_ASSIGNOR, text))
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Serve a heartbeat of a member that joins or stays."""
+    member_id = request.member_id or store.new_consumer_member_id()
+    group = membership.group_of(store, now, request)
+    try:
+        membership.check_capacity(store, group, member_id)
+        member, replaced = membership.identify(store, group, member_id, request)
+        owned = request.topic_partitions
+        update = Update(
+            before=member,
+            after=_updated(member, call, request),
+            replaced=replaced,
+            listed=request.subscribed_topic_names,
+            owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
+        )
+        reconciled, records, why = advance(store, group, update)
+    except RefusedError:
+        membership.forget_new_group(store, group)
+        raise
+    response = wire.ConsumerGroupHeartbeatResponse(
+        member_id=member_id,
+        member_epoch=reconciled.epoch,
+        heartbeat_interval_ms=group_value(store.cluster, group.id, HEARTBEAT_INTERVAL),
+        assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
+    )
+    write(store, group, records, why, call, response)
+    restart_session(store, group, member_id, call)
+    schedule_resolution(store, group)
+
+
+def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
+    """Return whether a heartbeat repeats everything, as a client's does after an error; a join always does."""
+    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    has_timeout = request.rebalance_timeout_ms != UNCHANGED
+    return has_timeout and has_subscription and request.topic_partitions is not None
+
+
+def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerMember:
+    """Return the member with the fields that the request gives; null keeps a field."""
+
+    def given(value: str | None, kept: str | None) -> str | None:
+        return kept if value is None else value
+
+    names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=given(request.instance_id, member.instance_id),
+        rack_id=given(request.rack_id, member.rack_id),
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
+        names=member.names if names is None else sorted_names(names),
+        regex=given(request.subscribed_topic_regex, member.regex) or "",
+        assignor=given(request.server_assignor, member.assignor),
+        classic=None,
+    )
+
+
+def _assignment(member: ConsumerMember) -> wire.Assignment:
+    rows = tuple(
+        wire.TopicPartitions(topic_id=topic, partitions=tuple(HashTable(member.assigned[topic])))
+        for topic in HashTable(member.assigned)
+    )
+    return wire.Assignment(topic_partitions=rows)

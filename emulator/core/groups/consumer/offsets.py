@@ -1,0 +1,102 @@
+"""The checks of offset requests to a consumer group.
+
+Kafka: `ConsumerGroup.validateOffsetCommit`, `validateOffsetFetch`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.wire.messages.offset_commit import OffsetCommitRequest
+    from koordinator.wire.messages.offset_fetch import OffsetFetchRequestGroup
+    from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+    from ...data.topic import Topic
+    from ...effects import Call
+    from ..group_store import GroupStore
+    from .group import ConsumerGroup
+    from .member import ConsumerMember
+
+MEMBER_EPOCHS_SINCE = 9
+"""The first version of OffsetCommit with member epochs; members of the consumer protocol have to use it."""
+
+
+def refuse_commit(store: GroupStore, group: ConsumerGroup, call: Call, request: OffsetCommitRequest) -> Error:
+    """Return why a commit is refused, or NONE."""
+    member, cluster = group.members.get(request.member_id), store.cluster
+    if member is not None and member.classic is None and call.api_version < MEMBER_EPOCHS_SINCE:
+        return Error.UNSUPPORTED_VERSION
+    partitions = (
+        (cluster.topic_by_id(topic.topic_id) or cluster.topic(topic.name), row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
+    )
+    return _refuse_epoch(store, group, member, request.generation_id_or_member_epoch, partitions)
+
+
+def refuse_transactional_commit(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
+    """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
+    if request.generation_id < 0 and not request.member_id and request.group_instance_id is None:
+        return Error.NONE
+    partitions = (
+        (store.cluster.topic(topic.name), row.partition_index) for topic in request.topics for row in topic.partitions
+    )
+    error = _refuse_epoch(store, group, group.members.get(request.member_id), request.generation_id, partitions)
+    return Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error
+
+
+def _refuse_epoch(
+    store: GroupStore,
+    group: ConsumerGroup,
+    member: ConsumerMember | None,
+    epoch: int,
+    partitions: Iterable[tuple[Topic | None, int]],
+) -> Error:
+    """Return why an epoch may not commit partitions, or NONE.
+
+    The current epoch may commit any partition. An older one may commit what the member got in it or earlier (KIP-1251);
+    one partition that it did not get fails the whole request.
+    """
+    if not group.members and epoch < 0:
+        return Error.NONE
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    is_accepted = epoch == member.epoch or (
+        store.dialect.partitions_have_epochs
+        and epoch < member.epoch
+        and all(_got_at(member, *at) <= epoch for at in partitions)
+    )
+    if is_accepted:
+        return Error.NONE
+    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
+
+
+def refuse_fetch(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
+    """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch."""
+    if query.member_id is None and query.member_epoch < 0:
+        return Error.NONE
+    member = group.members.get(query.member_id or "")
+    if member is None:
+        return Error.UNKNOWN_MEMBER_ID
+    if query.member_epoch == member.epoch:
+        return Error.NONE
+    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
+
+
+def _got_at(member: ConsumerMember, topic: Topic | None, partition: int) -> float:
+    """Return the epoch at which a member got a partition; infinity if it does not have it.
+
+    Partitions that do not exist count as held from the beginning: they are refused on their own.
+    """
+    if topic is None or not 0 <= partition < len(topic.logs):
+        return float("-inf")
+    for partitions in (member.assigned, member.pending):
+        at = partitions.get(topic.topic_id, {}).get(partition)
+        if at is not None:
+            return at
+    return float("inf")

@@ -1,0 +1,148 @@
+"""Subscriptions by regular expression (KIP-848): their syntax, and when the group looks for matching topics.
+
+The syntax is that of RE2, whose matcher needs linear time, as RE2/J's in Kafka: a test must not hang on an expression
+of its client. The library is google-re2, an extra, because it has no wheels for every Python and platform.
+Kafka: `GroupMetadataManager.maybeUpdateRegularExpressions`, `TopicRegexResolver`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegularExpressionValue
+
+from ...refusal import Refusal, RefusedError
+from ...timers import PatternResolution
+from ..causes import Cause, Reason
+from .changes import write
+from .epochs import raise_epoch
+from .hash_tables import HashTable
+from .records import pattern_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..group_store import GroupStore
+    from ..records import CoordinatorRecord
+    from .group import ConsumerGroup
+    from .member import ConsumerMember
+
+try:
+    import re2
+except ImportError:
+    re2 = None
+
+REFRESH_MIN_INTERVAL_MS = 10_000
+"""The shortest time between two resolutions (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
+
+MEMORY_MAX = 8 << 20
+"""The memory of a compiled expression in bytes, RE2's default."""
+
+CACHED_MAX = 256
+
+DESCRIPTIONS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large": "expression too large",
+}
+"""RE2/J's descriptions of errors, where RE2 has other words."""
+
+
+@lru_cache(CACHED_MAX)
+def compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
+    """Return the compiled expression. Raises RefusedError with 128 if it is invalid, or the library is missing."""
+    if re2 is None:
+        problem = f"SubscribedTopicRegex `{pattern}` cannot be resolved: install koordinator[patterns]."
+        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, problem))
+    options = re2.Options()
+    options.max_mem, options.log_errors = MEMORY_MAX, False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        text = error.args[0]
+        description = (text.decode(errors="replace") if isinstance(text, bytes) else str(text)).split(": ")[0]
+        problem = (
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: "
+            f"{DESCRIPTIONS.get(description, description)}."
+        )
+        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, problem)) from None
+
+
+def matching(pattern: str, topics: Iterable[str]) -> tuple[str, ...]:
+    """Return the topics whose whole name matches, sorted; none if the expression cannot be compiled here."""
+    try:
+        expression = compiled(pattern)
+    except RefusedError:
+        # a log of another coordinator may have it
+        return ()
+    return tuple(sorted(name for name in topics if expression.fullmatch(name)))
+
+
+def change_pattern(
+    store: GroupStore, group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember
+) -> tuple[list[CoordinatorRecord], bool]:
+    """Return the tombstone of a pattern that loses its last member, and whether the group epoch rises at once.
+
+    Raises RefusedError with 128 for an invalid expression that is new to the group.
+    """
+    old, new = before.regex, after.regex
+    if old == new:
+        return [], False
+    records = [pattern_record(group.id, old, None)] if old and group.subscribers(old) == 1 else []
+    if new and not group.subscribers(new):
+        compiled(new)
+        return records, not store.dialect.new_patterns_keep_epoch
+    return records, not new or new in group.patterns or not store.dialect.new_patterns_keep_epoch
+
+
+def orphaned(group: ConsumerGroup, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
+    """Return the tombstones of patterns that have no members without these."""
+    gone = set(member_ids)
+    kept = {member.regex for member in group.members.values() if member.id not in gone}
+    lost = {group.members[member_id].regex for member_id in gone} - kept - {""}
+    return [pattern_record(group.id, pattern, None) for pattern in HashTable(sorted(lost))]
+
+
+def schedule_resolution(store: GroupStore, group: ConsumerGroup) -> None:
+    """Resolve the patterns after this request if it is time: at most once in ten seconds, and only if it may help."""
+    used = {member.regex for member in group.members.values()} - {""}
+    if not used or PatternResolution() in group.timers:
+        return
+    latest = max(group.patterns.values(), key=lambda each: each.timestamp, default=None)
+    if latest is not None:
+        age_ms = group.now - latest.timestamp
+        is_outdated = (
+            used != group.patterns.keys()
+            or not store.cluster.newest_topic_version <= latest.version <= store.cluster.topics_version
+            or age_ms > store.settings.group_consumer_regex_refresh_interval_ms
+        )
+        if age_ms <= REFRESH_MIN_INTERVAL_MS or not is_outdated:
+            return
+    group.timers.set(PatternResolution(), group.now)
+
+
+def resolve(store: GroupStore, group: ConsumerGroup) -> None:
+    """Look up the topics of all patterns; the group epoch rises if they differ, and the next heartbeat assigns them."""
+    used = HashTable(sorted({member.regex for member in group.members.values()} - {""}))
+    version, topics = store.cluster.topics_version, store.cluster.topics
+    found = {
+        pattern: ConsumerGroupRegularExpressionValue(
+            topics=matching(pattern, topics), version=version, timestamp=group.now
+        )
+        for pattern in used
+    }
+    changed = any(group.matches(pattern) != value.topics for pattern, value in found.items())
+    names = {name for member in group.members.values() for name in member.names}
+    names.update(name for value in found.values() for name in value.topics)
+    _, epoch_records = raise_epoch(store, group, names, changed=changed)
+    records = [*(pattern_record(group.id, pattern, value) for pattern, value in found.items()), *epoch_records]
+    if records:
+        write(store, group, records, Reason(Cause.TOPIC_CHANGE, "The topics of a regular expression have changed."))

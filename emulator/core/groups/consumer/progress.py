@@ -1,0 +1,166 @@
+"""The progress of a member with its request: subscription, group epoch, target, and the next step towards it.
+
+A heartbeat and a classic JoinGroup share it. Kafka: `GroupMetadataManager.consumerGroupHeartbeat` and
+`classicGroupJoinToConsumerGroup`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...data.group_configs import ASSIGNMENT_INTERVAL, group_value
+from ...timers import RevocationTimeout
+from ..causes import Cause, Reason
+from ..records import CoordinatorRecord
+from .assignment import in_table_order
+from .epochs import raise_epoch
+from .member import MemberState
+from .patterns import change_pattern
+from .reconciliation import Situation, reconcile
+from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
+from .target import compute_target, members_in_order, next_assignor
+from .topics import topic_ids
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from ..group_store import GroupStore
+    from .assignment import Target
+    from .group import ConsumerGroup
+    from .member import ConsumerMember
+    from .reconciliation import Owned
+
+
+class Update(NamedTuple):
+    """A member before and after its request.
+
+    `replaced` is the static member whose place it takes. `listed` are the topic names of the request, in its order;
+    None if it has none. `owned` is its report.
+    """
+
+    before: ConsumerMember
+    after: ConsumerMember
+    replaced: ConsumerMember | None = None
+    listed: tuple[str, ...] | None = None
+    owned: Owned = None
+
+
+class Progress(NamedTuple):
+    """The member after its step, the records of everything that has changed, and the cause."""
+
+    member: ConsumerMember
+    records: list[CoordinatorRecord]
+    why: Reason
+
+
+def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress:
+    """Return the progress of a member; the group stays as it is. Raises RefusedError: 110 or 128."""
+    before, after, replaced, _, owned = update
+    is_new = replaced is None and after.id not in group.members
+    records = [] if replaced is None else _takeover(store, group, replaced, before)
+    if is_new or _subscription(after) != _subscription(before):
+        records.append(member_record(group.id, after))
+    pattern_records, raises = change_pattern(store, group, before, after)
+    records += pattern_records
+    raises |= after.names != before.names
+    epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
+    if raises or group.topics_seen != store.cluster.topics_version:
+        others = (each for each in group.members.values() if each is not replaced and each.id != after.id)
+        names = {name for each in (*others, after) for name in group.topics_of(each)}
+        epoch, epoch_records = raise_epoch(store, group, names, changed=raises)
+    target, target_epoch = group.targets.get(after.id if replaced is None else replaced.id, {}), group.target_epoch
+    target_records: list[CoordinatorRecord] = []
+    if target_epoch < epoch and not _is_too_early(store, group):
+        target_epoch = epoch
+        target, target_records = _new_target(store, group, update, epoch)
+    changed = after.names != before.names or after.regex != before.regex
+    at_once = store.dialect.unsubscribing_revokes_at_once
+    situation = Situation(
+        target=target,
+        target_epoch=target_epoch,
+        subscribed=topic_ids(store.cluster, after.names, group.matches(after.regex)),
+        is_held=lambda topic, partition: (topic, partition) in group.held,
+        owned=owned,
+        shrinks=changed and at_once,
+        skips_unsubscribed=at_once,
+        revoked_epoch_rises=store.dialect.revocation_raises_epoch,
+        keeps_pending=store.dialect.pending_partitions_may_stay,
+    )
+    reconciled = reconcile(after, situation)
+    records += [*epoch_records, *target_records]
+    if reconciled is not after:
+        records.append(current(store, group, reconciled))
+        _set_revocation_timeout(group, reconciled)
+    return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed))
+
+
+def current(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> CoordinatorRecord:
+    """Return the record of a member's epochs and partitions."""
+    return current_record(group.id, member, with_epochs=store.dialect.partitions_have_epochs)
+
+
+def _reason(group: ConsumerGroup, update: Update, *, is_new: bool, subscribes: bool) -> Reason:
+    member_id = update.after.id
+    if is_new or update.replaced is not None:
+        return Reason(Cause.MEMBER_JOIN, f"Member {member_id} joined the consumer group.", member_id)
+    if subscribes:
+        return Reason(Cause.METADATA_CHANGE, f"Member {member_id} updated its subscription.", member_id)
+    text = f"A topic of consumer group {group.id} has changed."
+    return Reason(Cause.TOPIC_CHANGE, text)
+
+
+def _takeover(
+    store: GroupStore, group: ConsumerGroup, replaced: ConsumerMember, successor: ConsumerMember
+) -> list[CoordinatorRecord]:
+    """Return the records by which a static member takes the place of another, before its request counts."""
+    target = in_table_order(group.targets.get(replaced.id, {}))
+    return [
+        *member_tombstones(group.id, [replaced.id]),
+        member_record(group.id, successor),
+        target_record(group.id, successor.id, target),
+        current(store, group, successor),
+    ]
+
+
+def _new_target(
+    store: GroupStore, group: ConsumerGroup, update: Update, epoch: int
+) -> tuple[Target, list[CoordinatorRecord]]:
+    """Compute the target of an epoch; return the member's, and the records of all that differ."""
+    after, replaced = update.after, update.replaced
+    previous = dict(group.targets)
+    if replaced is not None:
+        previous[after.id] = in_table_order(previous.pop(replaced.id, {}))
+    members = members_in_order(group, after, None if replaced is None else replaced.id)
+    assignor = next_assignor(store, group, after, replaced)
+    listed = {} if update.listed is None else {after.id: update.listed}
+    targets = compute_target(store, group, members, previous, assignor, listed)
+    records = [
+        target_record(group.id, member_id, target)
+        for member_id, target in targets.items()
+        if member_id not in group.targets or _as_sets(group.targets[member_id]) != _as_sets(target)
+    ]
+    computed_at = group.now if store.dialect.spaces_assignments else 0
+    return targets[after.id], [*records, target_epoch_record(group.id, epoch, computed_at)]
+
+
+def _set_revocation_timeout(group: ConsumerGroup, member: ConsumerMember) -> None:
+    """Start the timeout of a member that has to revoke partitions, or end it."""
+    if member.state is MemberState.UNREVOKED_PARTITIONS:
+        group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
+    else:
+        group.timers.cancel(RevocationTimeout(member.id))
+
+
+def _subscription(member: ConsumerMember) -> CoordinatorRecord:
+    """Return the record of the member's subscription, for comparison."""
+    return member_record("", member)
+
+
+def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:
+    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
+    interval_ms = group_value(store.cluster, group.id, ASSIGNMENT_INTERVAL) if store.dialect.spaces_assignments else 0
+    return bool(group.target_time and interval_ms) and group.now < group.target_time + interval_ms
+
+
+def _as_sets(target: Target) -> dict[UUID, set[int]]:
+    return {topic: set(partitions) for topic, partitions in target.items()}

@@ -1,0 +1,110 @@
+"""The records of consumer groups. Kafka: `GroupCoordinatorRecordHelpers`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.messages import consumer_group_records as wire
+
+from ..records import CoordinatorRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from uuid import UUID
+
+    from .assignment import Target
+    from .member import ConsumerMember
+
+
+def group_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+    """Return the record of a group's epoch."""
+    value = wire.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
+    return CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), value)
+
+
+def topics_record(group_id: str, topics: tuple[wire.TopicMetadata, ...] | None) -> CoordinatorRecord:
+    """Return the record of the topics that a group has seen, up to 4.0; a tombstone for None."""
+    value = None if topics is None else wire.ConsumerGroupPartitionMetadataValue(topics=topics)
+    return CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), value)
+
+
+def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
+    """Return the record of a member's subscription."""
+    value = wire.ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=member.names,
+        subscribed_topic_regex=member.regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.assignor,
+        classic_member_metadata=member.classic,
+    )
+    return CoordinatorRecord(wire.ConsumerGroupMemberMetadataKey(group=group_id, member_id=member.id), value)
+
+
+def target_record(group_id: str, member_id: str, target: Target) -> CoordinatorRecord:
+    """Return the record of a member's target."""
+    rows = tuple(wire.TargetPartitions(topic_id=topic, partitions=partitions) for topic, partitions in target.items())
+    key = wire.ConsumerGroupTargetAssignmentMemberKey(group=group_id, member_id=member_id)
+    return CoordinatorRecord(key, wire.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=rows))
+
+
+def target_epoch_record(group_id: str, epoch: int, computed_at: int) -> CoordinatorRecord:
+    """Return the record of the epoch of a group's target; `computed_at` is in ms, 0 before 4.3."""
+    value = wire.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=computed_at)
+    return CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group=group_id), value)
+
+
+def current_record(group_id: str, member: ConsumerMember, *, with_epochs: bool) -> CoordinatorRecord:
+    """Return the record of a member's epochs and partitions; since 4.3 `with_epochs` of the partitions."""
+
+    def rows(partitions: Mapping[UUID, dict[int, int]]) -> tuple[wire.CurrentPartitions, ...]:
+        return tuple(
+            wire.CurrentPartitions(
+                topic_id=topic,
+                partitions=tuple(epochs),
+                assignment_epochs=tuple(epochs.values()) if with_epochs else None,
+            )
+            for topic, epochs in partitions.items()
+        )
+
+    value = wire.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        assigned_partitions=rows(member.assigned),
+        partitions_pending_revocation=rows(member.pending),
+    )
+    return CoordinatorRecord(wire.ConsumerGroupCurrentMemberAssignmentKey(group=group_id, member_id=member.id), value)
+
+
+def pattern_record(
+    group_id: str, pattern: str, resolved: wire.ConsumerGroupRegularExpressionValue | None
+) -> CoordinatorRecord:
+    """Return the record of a regular expression; a tombstone for None."""
+    key = wire.ConsumerGroupRegularExpressionKey(group=group_id, regular_expression=pattern)
+    return CoordinatorRecord(key, resolved)
+
+
+def member_tombstones(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
+    """Return the tombstones of members: current assignment, target, subscription."""
+    keys = (
+        wire.ConsumerGroupCurrentMemberAssignmentKey,
+        wire.ConsumerGroupTargetAssignmentMemberKey,
+        wire.ConsumerGroupMemberMetadataKey,
+    )
+    return [
+        CoordinatorRecord(key(group=group_id, member_id=member_id), None) for member_id in member_ids for key in keys
+    ]
+
+
+def group_tombstones(group_id: str, patterns: Iterable[str]) -> list[CoordinatorRecord]:
+    """Return the tombstones of an empty group; older logs may have the record of its topics."""
+    return [
+        CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group=group_id), None),
+        *(pattern_record(group_id, pattern, None) for pattern in patterns),
+        CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), None),
+        CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), None),
+    ]

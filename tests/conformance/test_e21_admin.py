@@ -1,0 +1,228 @@
+"""E.21: the requests that administration tools send on their way.
+
+Releases with ZooKeeper explain refusals in words of their own, and have other codes for some of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from conformance.scenarios import scenario
+
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
+from koordinator.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from koordinator.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from koordinator.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsTopics,
+)
+
+if TYPE_CHECKING:
+    from conformance.player import Player
+
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+PREFERRED, UNCLEAN = 0, 1
+
+
+def slowly(play: Player, request: Any, version: int) -> None:
+    """Send a request that a controller answers, and record the response."""
+    asked = play.ask(request, version)
+    play.target.pass_time(lambda: asked.is_over, play.target.seconds + 20)
+    answer = asked.unrecorded()
+    if not play.since("3.9.0"):
+        answer = without_messages(answer)
+    play.transcript.add(type(request).__name__.removesuffix("Request"), version, answer)
+
+
+def without_messages(answer: Any) -> Any:
+    """Return a response, or a row of one, without messages."""
+    if not is_dataclass(answer) or isinstance(answer, type):
+        return answer
+    kept: dict[str, Any] = {}
+    for each in fields(answer):
+        found = getattr(answer, each.name)
+        if each.name == "error_message":
+            kept[each.name] = None
+        elif isinstance(found, tuple):
+            kept[each.name] = tuple(map(without_messages, found))
+    return replace(answer, **kept)
+
+
+def versions(play: Player, api: ApiKey) -> list[int]:
+    return [version for version in range(10) if play.serves(api, version)]
+
+
+@scenario(kip="KIP-133")
+def test_e901_alter_configs_replaces_all_configs_of_a_topic(play: Player) -> None:
+    play.needs(ApiKey.ALTER_CONFIGS, 2)
+    topic = play.new_topic(1, {"retention.ms": "1000", "cleanup.policy": "compact"})
+    none = f"{play.g}-none"
+    for version in versions(play, ApiKey.ALTER_CONFIGS):
+        kraft = play.since("3.9.0")
+        for kind, name, configs, is_tried in (
+            (TOPIC, topic, {"flush.ms": "7"}, True),
+            (TOPIC, topic, {"flush.ms": "7"}, False),
+            (TOPIC, topic, {"no.such": "1"}, False),
+            (TOPIC, none, {"flush.ms": "7"}, False),
+            *(
+                (
+                    (TOPIC, topic, {"flush.ms": "soon"}, False),
+                    (TOPIC, topic, {"flush.ms": None}, False),
+                    (TOPIC, "bad name", {"flush.ms": "7"}, False),
+                )
+                if kraft
+                else ()
+            ),
+            (BROKER, "9", {"log.cleaner.threads": "2"}, False),
+            (BROKER, "one", {"log.cleaner.threads": "2"}, False),
+            # 3.9 prints a Scala set
+            *(((BROKER, "1", {"broker.id": "2"}, True),) if play.since("4.0.0") else ()),
+            (LOGGER, "1", {"kafka": "INFO"}, False),
+            (1, "x", {}, False),
+            (77, "x", {}, False),
+        ):
+            rows = tuple(AlterableConfig(name=key, value=value) for key, value in configs.items())
+            resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
+            slowly(play, AlterConfigsRequest(resources=(resource,), validate_only=is_tried), version)
+        play.wait(0.5)
+        keys = ("flush.ms", "retention.ms", "cleanup.policy")
+        described = DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=keys)
+        (result,) = play.ask(DescribeConfigsRequest(resources=(described,)), 1).unrecorded().results
+        found = sorted((row.name, row.value, row.config_source) for row in result.configs)
+        play.transcript.add("configs", 1, str(found))
+
+
+@scenario(kip="KIP-113")
+def test_e902_log_directories(play: Player) -> None:
+    topic, none = play.new_topic(2), f"{play.g}-none"
+    for version in versions(play, ApiKey.DESCRIBE_LOG_DIRS):
+        for asked in (
+            (DescribableLogDirTopic(topic=topic, partitions=(0, 1, 7)),),
+            (DescribableLogDirTopic(topic=topic, partitions=()),),
+            (DescribableLogDirTopic(topic=none, partitions=(0,)),),
+            (),
+        ):
+            answer = play.ask(DescribeLogDirsRequest(topics=asked), version).unrecorded()
+            rows = sorted(
+                (
+                    each.error_code,
+                    bool(each.log_dir),
+                    each.is_cordoned,
+                    found.name,
+                    row.partition_index,
+                    row.partition_size,
+                )
+                for each in answer.results
+                for found in each.topics
+                for row in found.partitions
+            )
+            play.transcript.add("DescribeLogDirs", version, f"{answer.error_code} {rows}".replace(play.g, "g"))
+
+
+@scenario(kip="KIP-113")
+def test_e903_replicas_do_not_move_between_log_directories(play: Player) -> None:
+    topic, none = play.new_topic(1), f"{play.g}-none"
+    for version in versions(play, ApiKey.ALTER_REPLICA_LOG_DIRS):
+        for path in ("/no/such", "relative", ""):
+            for name, partitions in ((topic, (0, 7)), (none, (0,))):
+                moved = AlterReplicaLogDirTopic(name=name, partitions=partitions)
+                request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=path, topics=(moved,)),))
+                answer = play.ask(request, version).unrecorded()
+                rows = sorted(
+                    (found.topic_name, row.partition_index, row.error_code)
+                    for found in answer.results
+                    for row in found.partitions
+                )
+                play.transcript.add("AlterReplicaLogDirs", version, str(rows).replace(play.g, "g"))
+
+
+@scenario(kip="KIP-460")
+def test_e904_elections_of_leaders_that_lead(play: Player) -> None:
+    topic, none = play.new_topic(1), f"{play.g}-none"
+    for version in versions(play, ApiKey.ELECT_LEADERS):
+        kraft = play.since("3.9.0")
+        for kind in (PREFERRED, UNCLEAN, *((7,) if kraft else ())) if version else (PREFERRED,):
+            for name, partitions in ((topic, (0, 7)), (none, (0,)), *(((topic, ()),) if kraft else ())):
+                wanted = (TopicPartitions(topic=name, partitions=partitions),)
+                request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted, timeout_ms=3000)
+                answer = play.ask(request, version).unrecorded()
+                rows = sorted(
+                    (found.topic, row.partition_id, row.error_code, row.error_message if kraft else None)
+                    for found in answer.replica_election_results
+                    for row in found.partition_result
+                )
+                play.transcript.add("ElectLeaders", version, f"{answer.error_code} {rows}".replace(play.g, "g"))
+
+
+@scenario(kip="KIP-455")
+def test_e905_reassignments_to_brokers_that_do_not_exist(play: Player) -> None:
+    topic, none = play.new_topic(1), f"{play.g}-none"
+    for version in versions(play, ApiKey.ALTER_PARTITION_REASSIGNMENTS):
+        for name, index, replicas in (
+            (topic, 0, (1,)),
+            (topic, 0, None),
+            (topic, 0, (9,)),
+            (topic, 0, (1, 9)),
+            (topic, 0, (1, 1)),
+            (topic, 0, ()),
+            (topic, 0, (-1,)),
+            (topic, 7, (1,)),
+            (none, 0, (1,)),
+            *(((none, 0, None),) if play.since("3.9.0") else ()),
+        ):
+            partition = ReassignablePartition(partition_index=index, replicas=replicas)
+            moved = (ReassignableTopic(name=name, partitions=(partition,)),)
+            slowly(play, AlterPartitionReassignmentsRequest(topics=moved, timeout_ms=3000), version)
+    for asked in (
+        None,
+        (),
+        (ListPartitionReassignmentsTopics(name=topic, partition_indexes=(0, 7)),),
+        (ListPartitionReassignmentsTopics(name=none),),
+    ):
+        slowly(play, ListPartitionReassignmentsRequest(topics=asked), 0)
+
+
+@scenario(kip="KIP-1142")
+def test_e906_resources_that_may_have_configs(play: Player) -> None:
+    play.needs(ApiKey.LIST_CONFIG_RESOURCES, 0)
+    topic = play.new_topic(1)
+    for version in versions(play, ApiKey.LIST_CONFIG_RESOURCES):
+        for kinds in (
+            ((), (TOPIC,), (BROKER,), (LOGGER,), (CLIENT_METRICS,), (GROUP,), (1,), (77,)) if version else ((),)
+        ):
+            answer = play.ask(ListConfigResourcesRequest(resource_types=kinds), version).unrecorded()
+            # others have topics of their own
+            rows = [row for row in answer.config_resources if row.resource_type != TOPIC or row.resource_name == topic]
+            rows.sort(key=lambda row: (row.resource_type, row.resource_name))
+            shown = ListConfigResourcesResponse(error_code=answer.error_code, config_resources=tuple(rows))
+            play.transcript.add("ListConfigResources", version, shown)
+
+
+@scenario(kip="base")
+def test_e907_the_rows_of_deleted_topics(play: Player) -> None:
+    none = f"{play.g}-none"
+    for version in (1, 3, 4, 5):
+        if not play.serves(ApiKey.DELETE_TOPICS, version):
+            continue
+        topic, other = play.new_topic(1), play.new_topic(1)
+        for names in ((none, none), ("", "bad name"), (topic, topic), (other, topic, other, none), (topic, other), ()):
+            asked = play.ask(DeleteTopicsRequest(topic_names=names, timeout_ms=5000), version)
+            play.target.pass_time(lambda asked=asked: asked.is_over, play.target.seconds + 20)
+            rows = sorted((row.name, row.error_code, str(row.error_message)) for row in asked.unrecorded().responses)
+            play.transcript.add("DeleteTopics", version, str(rows).replace(play.g, "g"))
+            play.wait(0.5)

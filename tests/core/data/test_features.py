@@ -1,0 +1,72 @@
+"""UpdateFeatures: finalized levels, refusals, and what follows from a level (KIP-584, KIP-778)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from brokers.cluster import Nodes
+
+from koordinator.emulator.core.data.features import SAFE_DOWNGRADE, UPGRADE
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TV = "transaction.version"
+
+
+def update(
+    nodes: Nodes, levels: Mapping[str, int], kind: int = UPGRADE, *, version: int = 1, validate: bool = False
+) -> UpdateFeaturesResponse:
+    rows = tuple(FeatureUpdateKey(feature=name, max_version_level=at, upgrade_type=kind) for name, at in levels.items())
+    request = UpdateFeaturesRequest(feature_updates=rows, validate_only=validate)
+    response = nodes.request_at(1, request, version)
+    assert isinstance(response, UpdateFeaturesResponse)
+    return response
+
+
+def finalized(nodes: Nodes) -> dict[str, int]:
+    request = ApiVersionsRequest(client_software_name="c", client_software_version="1")
+    response = nodes.request_at(2, request, 3)
+    return {row.name: row.max_version_level for row in response.finalized_features}
+
+
+def test_every_node_shows_a_new_level() -> None:
+    nodes = Nodes(2)
+    assert update(nodes, {TV: 1}, SAFE_DOWNGRADE).error_code == 0
+    assert finalized(nodes) == {"metadata.version": 30, TV: 1}
+    assert update(nodes, {TV: 0}, SAFE_DOWNGRADE).error_code == 0
+    assert finalized(nodes) == {"metadata.version": 30}
+    assert update(nodes, {TV: 2}).error_code == 0
+    assert finalized(nodes)[TV] == 2
+
+
+def test_all_features_change_or_none() -> None:
+    nodes = Nodes(2)
+    response = update(nodes, {TV: 1, "nosuch": 1}, SAFE_DOWNGRADE)
+    assert response.error_code == Error.INVALID_UPDATE_VERSION
+    assert response.results == ()
+    assert finalized(nodes)[TV] == 2
+
+
+def test_a_validation_changes_nothing() -> None:
+    nodes = Nodes(2)
+    assert update(nodes, {TV: 1}, SAFE_DOWNGRADE, validate=True).error_code == 0
+    assert finalized(nodes)[TV] == 2
+
+
+def test_version_2_has_no_rows() -> None:
+    nodes = Nodes(2)
+    assert [update(nodes, {TV: 2}, version=version).results for version in (1, 2)][1] == ()
+
+
+@pytest.mark.parametrize(("release", "error"), [("3.9", Error.INVALID_UPDATE_VERSION), ("2.8", Error.INVALID_REQUEST)])
+def test_earlier_releases_refuse_each_feature_by_itself(release: str, error: Error) -> None:
+    nodes = Nodes(2, kafka_version=release)
+    version = 0 if release == "2.8" else 1
+    response = update(nodes, {TV: 1, "metadata.version": 99}, version=version)
+    assert [(row.feature, row.error_code) for row in response.results] == [("metadata.version", error), (TV, error)]
+    assert response.error_code == 0

@@ -1,0 +1,44 @@
+"""Message sets of magic 0 and 1, into which brokers convert batches for Fetch v0-3 (`AbstractLegacyRecordBatch`).
+
+`wire.records` reads them.
+"""
+
+import struct
+import zlib
+from collections.abc import Sequence
+
+from .compression import Codec, compress
+from .records import Record
+
+_APPEND_TIME = 0x08
+
+
+def write_message_set(
+    records: Sequence[Record], magic: int, codec: Codec = Codec.NONE, *, is_append_time: bool = False
+) -> bytes:
+    """Return records with their own offsets, compressed ones in one message. Headers are left out.
+
+    Magic 0 is never written as lz4, whose frames had a wrong checksum there (KAFKA-3160).
+    """
+    attributes = _APPEND_TIME if is_append_time and magic else 0
+    if codec is Codec.NONE or (codec is Codec.LZ4 and not magic):
+        return b"".join(
+            _message(each.offset, magic, attributes, each.timestamp, each.key, each.value) for each in records
+        )
+    # from magic 1 on offsets inside count from the first
+    base = records[0].offset if magic else 0
+    inside = b"".join(
+        _message(each.offset - base, magic, attributes, each.timestamp, each.key, each.value) for each in records
+    )
+    newest = max(each.timestamp for each in records)
+    return _message(records[-1].offset, magic, attributes | codec, newest, None, compress(codec, inside))
+
+
+def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
+    time = struct.pack(">q", timestamp) if magic else b""
+    body = b"".join((struct.pack(">bb", magic, attributes), time, *_sized(key), *_sized(value)))
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body
+
+
+def _sized(content: bytes | None) -> tuple[bytes, bytes]:
+    return struct.pack(">i", -1 if content is None else len(content)), content or b""
