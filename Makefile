@@ -24,16 +24,16 @@ JOBS ?= 2
 ARGS ?=
 
 # The wheel's inputs: if one of them is newer, the wheel is rebuilt and reinstalled.
-SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find facade emulator wire fixtures pipeline \
+SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find facade emulator wire fixtures lab pipeline \
 	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name '*.json' -o -name '*.pyi' -o -name py.typed \))
 # Folders are inputs too: a deleted file only changes its folder's time.
-FOLDERS := $(shell find facade emulator wire fixtures pipeline -type d -not -name __pycache__)
+FOLDERS := $(shell find facade emulator wire fixtures lab pipeline -type d -not -name __pycache__)
 
 # The output of `make demo`, and of `make report`.
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,14 @@ report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data 
 	@$(BIN)/koordinator-pipeline report --store $(REPORT)/store --title "The demo" \
 	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
 	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
+
+# The page of the laboratory.
+LAB := build/lab
+
+lab: $(VENV)/test-tools $(VENV)/installed ## play every rebalance protocol in every situation, write a page, and check the claims
+	@mkdir -p $(LAB)
+	@$(BIN)/koordinator lab run --html $(LAB)/lab.html --json $(LAB)/lab.json
+	@$(BIN)/koordinator lab claims
 
 test: $(VENV)/installed check ## build and install the wheel, then check and test it (pytest arguments: ARGS)
 	@echo "== pytest, on the installed wheel"

@@ -17,6 +17,7 @@ COPY setup.py README.md LICENSE ./
 COPY facade facade
 COPY emulator emulator
 COPY fixtures fixtures
+COPY lab lab
 COPY pipeline pipeline
 COPY wire wire
 RUN /tools/bin/python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \

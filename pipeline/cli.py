@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAMES = (
-    *("compact", "compare", "generate", "objective", "report"),
+    *("compact", "compare", "explore", "generate", "lab", "objective", "report"),
     *("run", "sql", "tables", "vacuum", "verify", "watch"),
 )
 HOMES = {name: f"koordinator.pipeline.jobs.{name}" for name in NAMES}

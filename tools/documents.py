@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import click
 import fidelity
 import http_pages
+import laboratory
 from clients import error_reactions
 from clients.consumers import KINDS
 from scenes import cookbook, rebalance_costs
@@ -240,6 +241,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "group-states.md": {"group states": group_states_diagram},
     "http-api.md": {"paths": http_pages.operations_page},
+    "lab.md": {"claims": laboratory.claims_table, "matrix": laboratory.matrix_tables},
     "not-emulated.md": {"missing": fidelity.missing_table},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
@@ -272,6 +274,7 @@ def renewed(name: str, text: str) -> str:
 
 def main() -> None:
     """Update the documents that are out of date, and print their paths."""
+    laboratory.LAB.write_text(laboratory.played(), encoding="utf-8")
     for name in PARTS:
         path = DOCS / name
         text = path.read_text(encoding="utf-8")

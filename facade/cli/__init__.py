@@ -23,7 +23,8 @@ INTERRUPTED = 130
 """Exit status of shells after SIGINT."""
 
 MODULES = {
-    name: f"koordinator.cli.{name}" for name in ("completion", "doctor", "groups", "offsets", "serve", "transactions")
+    name: f"koordinator.cli.{name}"
+    for name in ("completion", "doctor", "groups", "lab", "offsets", "serve", "transactions")
 }
 """The module of each command."""
 

@@ -59,7 +59,7 @@ def test_an_engine_without_buildkit_builds_no_stage_that_the_image_does_not_need
 def test_every_package_is_in_the_build_context(name: str) -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     copied = set(re.findall(r"^COPY (\w+) \w+$", (COMPOSE / name).read_text(encoding="utf-8"), re.MULTILINE))
-    assert copied == {"facade", "emulator", "fixtures", "pipeline", "wire"}
+    assert copied == {"facade", "emulator", "fixtures", "lab", "pipeline", "wire"}
     assert {f"!{name}" for name in copied} <= set(ignored)
     assert ignored[1] == "*"
 

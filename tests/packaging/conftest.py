@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-IN_THE_WHEEL = ("facade", "emulator", "fixtures", "pipeline", "wire")
+IN_THE_WHEEL = ("facade", "emulator", "fixtures", "lab", "pipeline", "wire")
 """The package folders."""
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("pyright")
 
-FOLDERS = ("emulator", "facade", "fixtures", "pipeline", "wire")
+FOLDERS = ("emulator", "facade", "fixtures", "lab", "pipeline", "wire")
 
 SETTINGS = {
     "include": list(FOLDERS),

@@ -1,0 +1,158 @@
+"""`koordinator lab`: every rebalance protocol under the same load, side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koordinator.emulator.config.suggest import unknown
+from koordinator.lab.claims import CLAIMS
+from koordinator.lab.load import Load
+from koordinator.lab.matrix import COLUMNS, aligned, by_situation, figure_table, plain, play_matrix, situation_table
+from koordinator.lab.page import lab_page
+from koordinator.lab.schemes import SCHEMES
+from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.sweep import PARTITIONS_PER_MEMBER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from koordinator.lab.cells import Cell, Result
+
+HELP = {
+    "members": "Members of the group.",
+    "seed": "The first seed.",
+    "session_timeout_s": "session.timeout.ms, in seconds.",
+    "heartbeat_interval_s": "heartbeat.interval.ms, in seconds.",
+    "rebalance_timeout_s": "max.poll.interval.ms, in seconds.",
+    "max_delay_s": "scheduled.rebalance.max.delay.ms of Connect, in seconds.",
+    "batch_s": "Mean time that a member is busy with fetched records.",
+    "restart_s": "Downtime of a restarted process.",
+    "commit_interval_s": "auto.commit.interval.ms, in seconds.",
+    "records_per_s": "Records per second and partition.",
+    "state_bytes": "State per partition.",
+    "restore_bytes_per_s": "Speed at which a member restores state.",
+}
+"""The fields of `Load` that have a flag."""
+
+
+def load_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the flags of a load."""
+    defaults = {each.name: each.default for each in fields(Load)}
+    for name, text in reversed(HELP.items()):
+        default = defaults[name]
+        flag = "--" + name.replace("_", "-")
+        command = click.option(flag, type=type(default), default=default, show_default=True, help=text)(command)
+    command = click.option(
+        "--partitions", type=int, help=f"Partitions of the topic [default: {PARTITIONS_PER_MEMBER} per member]"
+    )(command)
+    command = click.option("--situation", "situations", multiple=True, help="A situation (repeatable) [default: all]")(
+        command
+    )
+    command = click.option("--scheme", "schemes", multiple=True, help="A scheme (repeatable) [default: all]")(command)
+    return click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Runs per cell.")(command)
+
+
+@click.group()
+def lab() -> None:
+    """Play rebalance protocols side by side, in virtual time."""
+
+
+@lab.command("list")
+def list_() -> None:
+    """List the schemes, situations and figures."""
+    for title, rows in (
+        ("Schemes", [[name, each.summary, each.source] for name, each in SCHEMES.items()]),
+        ("Situations", [[name, each.summary, each.source] for name, each in SITUATIONS.items()]),
+        ("Figures", [[name, each.heading, each.unit] for name, each in COLUMNS.items()]),
+    ):
+        width = max(len(row[0]) for row in rows)
+        click.echo(f"{title}:")
+        for name, text, more in rows:
+            click.echo(f"  {name.ljust(width)}  {text}" + (f" ({more})" if more else ""))
+
+
+@lab.command()
+@load_options
+@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures as JSON.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one page with charts and timelines."
+)
+def run(json_path: Path | None, html: Path | None, **options: Any) -> None:  # noqa: ANN401 - Click's options
+    """Play situations under schemes, and print a table for each situation."""
+    results = _play(**options)
+    for situation, of in by_situation(results).items():
+        click.echo(aligned(situation_table(situation, of)) + "\n")
+    for path, text in ((json_path, _json), (html, lab_page)):
+        if path is not None:
+            path.write_text(text(results), encoding="utf-8")
+            click.echo(str(path))
+
+
+@lab.command()
+@load_options
+@click.option("--figure", "names", multiple=True, default=("stopped_s", "idle_s"), help="A figure (repeatable).")
+def compare(names: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 - Click's options
+    """Print one figure of all situations and schemes as a matrix."""
+    _check("figure", names, COLUMNS)
+    results = _play(**options)
+    click.echo("\n\n".join(aligned(figure_table(name, results)) for name in names))
+
+
+@lab.command()
+@click.option("--claim", "names", multiple=True, help="A claim (repeatable) [default: all]")
+def claims(names: tuple[str, ...]) -> int:
+    """Check claims of the article and the KIPs. Exit with 1 if a verdict differs from the documented one."""
+    _check("claim", names, CLAIMS)
+    status = 0
+    for name in names or CLAIMS:
+        each = CLAIMS[name]
+        finding = each.check()
+        differs = f", not {each.verdict!r}" if finding.verdict != each.verdict else ""
+        condition = f" (if {each.condition})" if each.condition else ""
+        click.echo(f"{name}: {finding.verdict}{differs}{condition}\n  {each.text} [{each.place}]\n  {finding.figures}")
+        status = 1 if differs else status
+    return status
+
+
+def _json(results: list[Result]) -> str:
+    return json.dumps(plain(results), indent=1) + "\n"
+
+
+def _play(
+    *,
+    schemes: tuple[str, ...],
+    situations: tuple[str, ...],
+    partitions: int | None,
+    seeds: int,
+    **options: Any,  # noqa: ANN401 - the fields of Load
+) -> list[Result]:
+    _check("scheme", schemes, SCHEMES)
+    _check("situation", situations, SITUATIONS)
+    count = PARTITIONS_PER_MEMBER * options["members"] if partitions is None else partitions
+    try:
+        load = Load(partitions=count, **options)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    chosen = schemes or tuple(SCHEMES), situations or tuple(SITUATIONS)
+    total = len(chosen[0]) * len(chosen[1])
+    played = 0
+
+    def show(cell: Cell) -> None:
+        nonlocal played
+        played += 1
+        if sys.stderr.isatty():
+            click.echo(f"\r\x1b[K{played}/{total} {cell.scheme} {cell.situation}", err=True, nl=played == total)
+
+    return list(play_matrix(*chosen, load, seeds, show))
+
+
+def _check(kind: str, names: tuple[str, ...], known: Mapping[str, object]) -> None:
+    for name in names:
+        if name not in known:
+            raise click.UsageError(unknown(kind, name, known))

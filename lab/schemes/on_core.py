@@ -1,0 +1,251 @@
+"""Schemes on the emulator's own coordinator: its puppets join, and its trace is their record."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koordinator.emulator.config.options import Options
+from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.emulator.trace.events import PuppetChanged, RequestReceived, ResponseSent
+from koordinator.handles.cluster import Cluster
+from koordinator.handles.simulation import HOST, VirtualTimePort
+from koordinator.wire.codec import encode
+from koordinator.wire.errors import Error
+from koordinator.wire.frames import request_header, response_header
+from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+
+from ..load import GROUP, TOPIC
+from ..record import Kind
+from .scheme import Scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from koordinator.emulator.trace.events import TraceEvent
+    from koordinator.handles.faults import Hold
+    from koordinator.handles.nodes import Node
+    from koordinator.handles.puppets import Puppet
+    from koordinator.wire.apis import Message
+
+    from ..load import Load
+
+UUID_CHARS = 37
+"""The part of a member id after the client id or instance id: a dash and a UUID."""
+
+ONCE = "once"
+"""The client id of requests without a member's connection."""
+
+FRAME_BYTES = 4
+"""The length before each request and response."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The configuration of the members: their puppets' protocol, and whether they are static (KIP-345)."""
+
+    protocols: tuple[str, ...]
+    is_static: bool = False
+    protocol_type: str = "consumer"
+
+
+class CoreScheme(Scheme):
+    """A group of puppets on a cluster of two brokers."""
+
+    def __init__(self, load: Load, members: Members) -> None:
+        super().__init__(load)
+        self._members = members
+        self._topics: dict[str, int] = {TOPIC: load.partitions}
+        config = {"group.initial.rebalance.delay.ms": 3000, "group.max.session.timeout.ms": 1_800_000}
+        options = Options(
+            host=HOST,
+            brokers=2,
+            topics=dict(self._topics),
+            config={**config, **dict(load.config)},
+            seed=load.seed,
+            kafka_version=load.kafka_version,
+        )
+        self._port = VirtualTimePort(options)
+        self.cluster = Cluster(self._port)
+        self.group = self.cluster.group(GROUP)
+        self.observe(self._observe)
+        self._holds: dict[str, Hold] = {}
+        self._puppets: dict[str, Puppet] = {}
+        self._ids: dict[str, str] = {}
+        self._closing: set[str] = set()
+        self._sizes: dict[object, int] = {}
+        self._stopped: Node | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the members are static."""
+        return self._members.is_static
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self._port.now
+
+    def pass_time(self, seconds: float) -> None:
+        """Advance time, with everything that is due."""
+        self._port.pass_time(round(seconds * 1000))
+
+    def start(self, name: str, batch_s: float | None = None) -> None:
+        """Start a process: a new puppet, or the one that stopped."""
+        batch_ms = self._up(name, batch_s)
+        if name not in self._puppets:
+            self._puppets[name] = self._create(name, batch_ms)
+        puppet = self._puppets[name]
+        if puppet.state == "leaving":
+            # the process before did not wait for the response
+            puppet.stop()
+        puppet.join()
+
+    def close(self, name: str) -> None:
+        """Close a process: a static member sends no LeaveGroup (KIP-345)."""
+        self._closing.add(name)
+        puppet = self._puppets[name]
+        if self._members.is_static:
+            puppet.stop()
+        else:
+            puppet.leave()
+        self._closing.discard(name)
+        self.record.add(self.now_ms, Kind.DOWN, name)
+
+    def kill(self, name: str) -> None:
+        """Kill a process."""
+        self._puppets[name].stop()
+        self.record.add(self.now_ms, Kind.DOWN, name, is_clean=False)
+
+    def cut_off(self, name: str) -> None:
+        """Hold all requests of a member."""
+        hold = self._holds[name] = self.cluster.hold("*", client_id=name)
+        hold.__enter__()
+
+    def reconnect(self, name: str) -> None:
+        """Let the held requests of a member through."""
+        self._holds.pop(name).__exit__()
+
+    def grow(self, count: int) -> None:
+        """Add partitions, or tasks to the connector."""
+        self.partitions = self._topics[TOPIC] = self.cluster.topic(TOPIC).add_partitions(count)
+        self.record.add(self.now_ms, Kind.GREW, partitions=range(self.partitions))
+
+    def stop_broker(self) -> None:
+        """Stop the coordinator's broker; the other one loads its groups."""
+        self._stopped = self.cluster.coordinator(self.group)
+        assert self._stopped is not None
+        self._stopped.stop()
+
+    def start_broker(self) -> None:
+        """Start the stopped broker again."""
+        assert self._stopped is not None
+        self._stopped.start()
+
+    def observe(self, observer: Callable[[TraceEvent], None]) -> None:
+        """Call `observer` with every event of the trace."""
+        self._port.built.runtime.trace.observers.append(observer)
+
+    def abandon_join(self, version: int) -> None:
+        """Send the first JoinGroup of a new client, and close its connection before it reads the response."""
+        subscription = write_subscription(ConsumerProtocolSubscription(topics=(TOPIC,)))
+        request = JoinGroupRequest(
+            group_id=GROUP,
+            session_timeout_ms=round(self.load.session_timeout_s * 1000),
+            rebalance_timeout_ms=round(self.load.rebalance_timeout_s * 1000),
+            protocol_type=self._members.protocol_type,
+            protocols=tuple(
+                JoinGroupRequestProtocol(name=name, metadata=subscription) for name in self._members.protocols
+            ),
+        )
+        self.send(request, version)
+
+    def send(self, request: Message, version: int) -> None:
+        """Send a request to the coordinator on a connection of its own, and close that before the response."""
+        node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
+        if node is not None:
+            connection = runtime.connect_puppet(self.now_ms, node.id, ONCE, deque())
+            runtime.send_message(self.now_ms, connection, version, request)
+            runtime.disconnected(self.now_ms, connection)
+
+    def end(self) -> None:
+        """Stop the cluster."""
+        self.cluster.stop()
+
+    def _create(self, name: str, batch_ms: int) -> Puppet:
+        # a worker's tasks have threads of their own, so it rejoins at once
+        is_worker = self._members.protocol_type == "connect"
+        return self.group.puppet(
+            name,
+            self._members.protocols,
+            protocol_type=self._members.protocol_type,
+            instance_id=name if self._members.is_static else None,
+            topics=self._topics if is_worker else [TOPIC],
+            behaviour="healthy" if is_worker else {"kind": "straggler", "delay_s": batch_ms / 1000},
+            session_timeout_s=self.load.session_timeout_s,
+            rebalance_timeout_s=self.load.rebalance_timeout_s,
+            heartbeat_interval_s=self.load.heartbeat_interval_s,
+            scheduled_rebalance_max_delay_s=self.load.max_delay_s if is_worker else None,
+        )
+
+    def _observe(self, event: TraceEvent) -> None:
+        """Record an event of the trace."""
+        record, now = self.record, self.now_ms
+        match event:
+            case RequestReceived():
+                self._requested(event)
+            case ResponseSent():
+                record.message_bytes += self._response_bytes(event)
+                record.notifications += event.error is Error.REBALANCE_IN_PROGRESS
+            case PuppetChanged(change="assigned" | "revoked" | "lost"):
+                numbers = (number for _, held in event.holds for number in held if number >= 0)
+                is_clean = event.change != "lost" or event.name in self._closing
+                record.add(now, Kind.HOLDS, event.name, numbers, is_clean=is_clean)
+                self._ids[event.name] = event.member_id
+            case StateChanged(after="CompletingRebalance"):
+                record.rebalances[""] += 1
+            case MemberChanged(change="removed" | "replaced"):
+                record.forget(event.member_id)
+                name = event.member_id[:-UUID_CHARS]
+                if self._ids.get(name) == event.member_id:
+                    record.add(now, Kind.FENCED, name)
+            case MemberChanged(change="pending"):
+                record.keep(event.member_id, len(event.member_id))
+            case MemberChanged():
+                subscription = self._sizes.get(event.member_id[:-UUID_CHARS], 0)
+                record.keep(event.member_id, len(event.member_id) + subscription)
+            case _:
+                pass
+
+    def _requested(self, event: RequestReceived) -> None:
+        call, message = event.call, event.request
+
+        def header() -> int:
+            return len(request_header(call.api_key, call.api_version, 0, call.client_id))
+
+        is_heartbeat = isinstance(message, HeartbeatRequest)
+        # heartbeats of a generation are one object, which the puppet keeps
+        key = (call.client_id, message.generation_id) if isinstance(message, HeartbeatRequest) else None
+        size = self._bytes(key, message, call.api_version, header)
+        if isinstance(message, JoinGroupRequest):
+            self._sizes[call.client_id] = sum(len(each.metadata) for each in message.protocols)
+        self.record.request("Heartbeat" if is_heartbeat else type(message).__name__.removesuffix("Request"), size)
+
+    def _response_bytes(self, event: ResponseSent) -> int:
+        call = event.received.call
+        key = event.error if isinstance(event.response, HeartbeatResponse) else None
+        return self._bytes(
+            key, event.response, call.api_version, lambda: len(response_header(call.api_key, call.api_version, 0))
+        )
+
+    def _bytes(self, key: object, message: Message, version: int, header: Callable[[], int]) -> int:
+        """Return the size of a frame; a frame with a key is measured once."""
+        size = self._sizes.get(key) if key is not None else None
+        if size is None:
+            size = FRAME_BYTES + header() + len(encode(message, version))
+            if key is not None:
+                self._sizes[key] = size
+        return size

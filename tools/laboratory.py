@@ -1,0 +1,59 @@
+"""The run of the rebalance laboratory that docs/lab.md shows: `docs/lab.json`, and the tables made from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tables import table
+
+from koordinator.lab.claims import CLAIMS
+from koordinator.lab.load import Load
+from koordinator.lab.matrix import COLUMNS, heading, plain, play_matrix
+from koordinator.lab.schemes import SCHEMES
+from koordinator.lab.situations import SITUATIONS
+
+LAB = Path(__file__).parents[1] / "docs" / "lab.json"
+
+FIGURES = ("rebalances", "balance_s", "stopped_s", "idle_s", "moved", "reprocessed")
+"""The figures with a table in the document."""
+
+
+def played() -> str:
+    """Return the run as text: the whole matrix, and the figures of each claim."""
+    results = list(play_matrix(SCHEMES, tuple(SITUATIONS), Load()))
+    claims = {}
+    for name, claim in CLAIMS.items():
+        finding = claim.check()
+        claims[name] = {"verdict": finding.verdict, "figures": finding.figures}
+    return json.dumps({**plain(results), "claims": claims}, indent=1) + "\n"
+
+
+def read() -> dict[str, Any]:
+    """Return the run."""
+    run: dict[str, Any] = json.loads(LAB.read_text(encoding="utf-8"))
+    return run
+
+
+def claims_table() -> str:
+    """Return the claims with verdicts."""
+    run = read()["claims"]
+    rows = []
+    for name, claim in CLAIMS.items():
+        verdict = f"{run[name]['verdict']}: {claim.condition}" if claim.condition else run[name]["verdict"]
+        rows.append([f"{claim.text} ({claim.place})", run[name]["figures"], verdict, f"`{name}`"])
+    return table(["Claim", "Figures", "Verdict", "Check"], rows)
+
+
+def matrix_tables() -> str:
+    """Return a table for each of the figures."""
+    cells = {(each["situation"], each["scheme"]): each["figures"][0] for each in read()["cells"]}
+    parts = []
+    for name in FIGURES:
+        rows = [
+            [situation, *(COLUMNS[name].text(cells[situation, scheme][name]) for scheme in SCHEMES)]
+            for situation in SITUATIONS
+        ]
+        parts.append(f"### {heading(name).capitalize()}\n\n" + table(["", *SCHEMES], rows))
+    return "\n".join(parts)
