@@ -60,7 +60,11 @@ class Command(NamedTuple):
 def commands(language: str, text: str) -> list[Command]:
     """Return the commands of a block: the lines after `$ ` of a console, and every line of a script."""
     found: list[Command] = []
-    for line in re.sub(r"\\\n\s*", "", text).splitlines():
+    joined = re.sub(r"\\\n\s*", "", text)
+    if language == "bash":
+        # an argument in quotes may have several lines
+        joined = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace("\n", " "), joined)
+    for line in joined.splitlines():
         if language == "bash" and line.strip(" ") and not line.lstrip(" ").startswith("#"):
             found.append(Command(line, []))
         elif line.startswith("$ "):
