@@ -69,13 +69,13 @@ class _TransactionTrace:
             case "offsets" if line.get("cause") == "transaction_committed":
                 self._offsets_committed(line, body)
             case "request":
-                self._requests[_call(line)] = line
+                self._requests[call_of(line)] = line
                 for topic, partition, producer_id, _, is_commit in body.get("markers", ()):
                     written = self._open.pop((topic, partition, producer_id), None)
                     if written is not None:
                         written.is_commit = is_commit
             case "response":
-                request = self._requests.pop(_call(line), None)
+                request = self._requests.pop(call_of(line), None)
                 if request is not None and not line.get("rule_id"):
                     self._answered(request, line, body)
 
@@ -144,5 +144,6 @@ class _TransactionTrace:
             self.fencing.add_pass(line)
 
 
-def _call(line: Line) -> tuple[Any, ...]:
+def call_of(line: Line) -> tuple[Any, ...]:
+    """Return the key of a call, equal for its request and response."""
     return line.get("node"), line.get("conn_id"), line.get("correlation_id")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
+
+from koordinator.emulator.verify.transaction_checks import call_of
 
 from .group_facts import ms
 
@@ -29,16 +32,20 @@ INTERNAL = "__"
 def transactions(trace_id: str, lines: Sequence[Line]) -> Iterator[Row]:
     """Return gold/transaction: every transaction whose beginning is in the trace."""
     open_: dict[str, Row] = {}
-    offsets: dict[str, dict[tuple[Any, ...], int]] = {}
+    offsets: defaultdict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    commits: dict[tuple[Any, ...], Line] = {}
     for line in lines:
         body = line.get("body") or {}
-        name = body.get("transactional_id", "")
         if line["kind"] == "request" and line.get("api") == "TxnOffsetCommit":
-            # with transaction version 2 this request begins the transaction
-            sent = offsets.setdefault(name, {})
-            sent.update({(line.get("group_id"), topic, number): at for topic, number, at in body.get("offsets", ())})
+            commits[call_of(line)] = line
+        elif line["kind"] == "response" and line.get("api") == "TxnOffsetCommit":
+            asked = (commits.pop(call_of(line), {}).get("body") or {}) | body
+            # with transaction version 2 the request may have begun the transaction
+            if asked.get("transactional_id") in open_:
+                offsets[asked["transactional_id"]] |= _accepted(line.get("group_id"), asked)
         if line["kind"] != "transaction" or line.get("state_to") not in OUTCOMES:
             continue
+        name = body.get("transactional_id", "")
         row = open_.get(name)
         if row is None and line["state_to"] == "Ongoing":
             row = open_[name] = _begun(trace_id, line, body)
@@ -48,14 +55,14 @@ def transactions(trace_id: str, lines: Sequence[Line]) -> Iterator[Row]:
         if line["state_to"].startswith("Complete"):
             row |= {"end_seq": line["seq"], "total_ms": ms(row["t_start_us"], line["wall_ts"])}
             row["markers_ms"] = ms(row["t_start_us"] + round((row["decided_ms"] or 0) * 1000), line["wall_ts"])
-            yield _with_offsets(open_.pop(name), offsets.pop(name, {}))
+            yield _with_offsets(open_.pop(name), offsets.pop(name, set()))
             continue
         row["partitions"] = _by_topic(body.get("partitions", ()))
         row["n_partitions"] = sum(map(len, row["partitions"].values()))
         if line["state_to"] != "Ongoing":
             row |= {"cause": line.get("cause"), "decided_ms": ms(row["t_start_us"], line["wall_ts"])}
     for name, row in open_.items():
-        yield _with_offsets(row, offsets.pop(name, {}))
+        yield _with_offsets(row, offsets.pop(name, set()))
 
 
 def _begun(trace_id: str, line: Line, body: dict[str, Any]) -> Row:
@@ -72,7 +79,13 @@ def _begun(trace_id: str, line: Line, body: dict[str, Any]) -> Row:
     }
 
 
-def _with_offsets(row: Row, offsets: dict[tuple[Any, ...], int]) -> Row:
+def _accepted(group_id: str | None, body: dict[str, Any]) -> set[tuple[Any, ...]]:
+    """Return the partitions whose offsets are not refused."""
+    refused = {(topic, number) for topic, number, _ in body.get("refused", ())}
+    return {(group_id, topic, number) for topic, number, _ in body.get("offsets", ()) if (topic, number) not in refused}
+
+
+def _with_offsets(row: Row, offsets: set[tuple[Any, ...]]) -> Row:
     groups = sorted({str(group) for group, _, _ in offsets})
     return row | {"groups": groups, "n_offsets": len(offsets)}
 

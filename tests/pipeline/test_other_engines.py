@@ -13,6 +13,7 @@ from scenes.documentation import blocks
 from spark.gold_frames import Gold
 from spark.report_store import write_store
 
+from koordinator import Simulation
 from koordinator.pipeline import schema
 from koordinator.pipeline.generate import generate_trace
 
@@ -28,7 +29,10 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "pipeline.ipynb"
 pytestmark = pytest.mark.needs("engines")
 
 SILVER = ("event", "call", "member_span", "round", "arrival", "move", "trace")
-GOLD = ("rebalance", "member_downtime", "partition_gap", "state_time", "commit", "fencing", "heartbeat", "avoided")
+GOLD = (
+    *("rebalance", "member_downtime", "partition_gap", "state_time"),
+    *("commit", "fencing", "heartbeat", "avoided", "transaction"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +51,7 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         f"g{number}": [json.loads(line) for line in generate_trace(2, number, 1_000).lines] for number in range(1, 4)
     }
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
+    traces["transactions"] = transactions()
     gold = Gold(spark, traces)
     root = tmp_path_factory.mktemp("store")
     made = [
@@ -54,6 +59,23 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     ]
     write_store(spark, root, {table: spark.createDataFrame(gold.rows(table), table.columns) for table in made})
     return root
+
+
+def transactions() -> list[dict[str, Any]]:
+    """Return the trace of transactions with each outcome, with refused offsets, and of one that is only aborted."""
+    simulation = Simulation(topics={"in": 2, "out": 2})
+    with simulation as cluster:
+        one = cluster.producer("one").init()
+        one.produce("out", "a", partition=1).send_offsets("svc", {("in", 0): 3, ("in", 1): 4})
+        simulation.pass_time(1.5)
+        one.send_offsets("other", {("in", 0): 3}).commit()
+        one.produce("out", "b").send_offsets("svc", {("in", 7): 1})
+        cluster.transaction("one").expire()
+        cluster.producer("open").init().produce("out", "c")
+        cluster.set_markers("in", 0, "delayed")
+        cluster.producer("aborting").init().produce("in", "d").abort()
+        cluster.producer("empty").init().abort()
+        return [json.loads(json.dumps(line)) for line in cluster.trace()]
 
 
 @pytest.mark.parametrize("name", GOLD)

@@ -145,7 +145,7 @@ def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
     with Simulation(topics={"in": 1, "out": 2}) as cluster:
         producer = cluster.producer("p").init()
         producer.produce("out", "a", partition=1).send_offsets("svc", {("in", 0): 3}).commit()
-        producer.produce("out", "b")
+        producer.produce("out", "b").send_offsets("svc", {("in", 7): 1})
         cluster.transaction("p").expire()
         cluster.producer("q").init().produce("out", "c")
         lines = cluster.trace()

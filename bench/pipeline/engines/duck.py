@@ -18,7 +18,17 @@ SQL = Path(__file__).with_name("gold.sql")
 TAKEN = ("event", "call", "member_span", "round", "arrival", "move", "trace")
 """The silver tables that gold depends on."""
 
-MADE = ("rebalance", "member_downtime", "partition_gap", "state_time", "commit", "fencing", "heartbeat", "avoided")
+MADE = (
+    "rebalance",
+    "member_downtime",
+    "partition_gap",
+    "state_time",
+    "commit",
+    "fencing",
+    "heartbeat",
+    "avoided",
+    "transaction",
+)
 """The gold tables that this engine makes."""
 
 TRACE_COLUMNS = ("run_id", "test_id", "cluster")
@@ -63,7 +73,7 @@ def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, m
 
 
 def _compared(table: Table, *, is_ours: bool) -> str:
-    """Return the compared columns: numbers rounded, times in microseconds."""
+    """Return the compared columns: numbers rounded, times in microseconds, maps as lists of key and value."""
     found = []
     for field in table.columns.fields:
         kind = field.dataType.typeName()
@@ -71,6 +81,8 @@ def _compared(table: Table, *, is_ours: bool) -> str:
             continue
         if kind == "double":
             found.append(f'round("{field.name}"::DOUBLE, {DIGITS}) AS "{field.name}"')
+        elif kind == "map" and is_ours:
+            found.append(f'map_entries("{field.name}") AS "{field.name}"')
         elif kind == "timestamp" and is_ours:
             found.append(f'epoch_us("{field.name}") AS "{field.name}"')
         else:

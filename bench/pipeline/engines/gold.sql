@@ -287,3 +287,63 @@ ASOF LEFT JOIN committed k ON k.trace_id = c.trace_id AND k.group_id = c.group_i
     AND k.topic = c.topic AND k.partition = c.partition AND c.end_seq >= k.seq
 ASOF LEFT JOIN fetched f ON f.trace_id = c.trace_id AND f.group_id = c.group_id AND f.member = c.old_member
     AND f.topic = c.topic AND f.partition = c.partition AND c.end_seq >= f.seq;
+
+-- Transactions ------------------------------------------------------------------------------------------------
+
+CREATE TEMP TABLE transaction_change AS
+WITH change AS (
+    SELECT trace_id, seq, wall_us, client_id, cause, body, state_to, body ->> 'transactional_id' AS transactional_id,
+        state_to LIKE 'Complete%' AS ends, state_to LIKE 'Prepare%' AS decides
+    FROM event WHERE kind = 'transaction' AND state_to NOT IN ('Empty', 'Dead')
+), begun AS (
+    SELECT *, state_to = 'Ongoing' AND coalesce(lag(ends) OVER (
+        PARTITION BY trace_id, transactional_id ORDER BY seq), true) AS begins
+    FROM change
+), numbered AS (
+    SELECT *, sum(begins::INT) OVER (PARTITION BY trace_id, transactional_id ORDER BY seq) AS no FROM begun
+)
+SELECT * FROM numbered WHERE no > 0
+QUALIFY seq <= coalesce(min(seq) FILTER (WHERE ends) OVER (PARTITION BY trace_id, transactional_id, no), seq);
+
+CREATE TEMP TABLE transaction AS
+WITH whole AS (
+    SELECT trace_id, transactional_id, no, min(seq) AS start_seq, max(seq) FILTER (WHERE ends) AS end_seq,
+        arg_min(wall_us, seq) AS t_start_us, arg_min(body, seq) AS first_body, arg_min(client_id, seq) AS client_id,
+        arg_max(body, seq) FILTER (WHERE NOT ends) AS last_body,
+        max(wall_us) FILTER (WHERE decides) AS decided_us, max(wall_us) FILTER (WHERE ends) AS ended_us,
+        arg_max(cause, seq) FILTER (WHERE decides) AS cause, arg_max(state_to, seq) AS state
+    FROM transaction_change GROUP BY ALL
+), topic AS (
+    SELECT trace_id, transactional_id, no, row ->> 0 AS topic, list((row ->> 1)::INT ORDER BY (row ->> 1)::INT) AS numbers
+    FROM (SELECT *, unnest(json_extract(last_body, '$.partitions[*]')) AS row FROM whole)
+    WHERE NOT starts_with(row ->> 0, '__') GROUP BY ALL
+), written AS (
+    SELECT trace_id, transactional_id, no, list({'key': topic, 'value': numbers} ORDER BY topic) AS partitions,
+        sum(len(numbers)) AS n_partitions
+    FROM topic GROUP BY ALL
+), asked AS (
+    SELECT a.trace_id, a.seq, q.body ->> 'transactional_id' AS transactional_id, q.group_id,
+        coalesce(json_extract(a.body, '$.refused[*]'), []) AS refused, unnest(json_extract(q.body, '$.offsets[*]')) AS row
+    FROM event a JOIN event q USING (trace_id, node, conn_id, correlation_id, api)
+    WHERE a.api = 'TxnOffsetCommit' AND a.kind = 'response' AND q.kind = 'request'
+), accepted AS (
+    SELECT trace_id, seq, transactional_id, group_id, row ->> 0 AS topic, row ->> 1 AS partition FROM asked
+    WHERE NOT list_contains([(each ->> 0, each ->> 1) FOR each IN refused], (row ->> 0, row ->> 1))
+), committed AS (
+    SELECT w.trace_id, w.transactional_id, w.no, list_sort(list(DISTINCT a.group_id)) AS groups,
+        count(DISTINCT (a.group_id, topic, partition)) AS n_offsets
+    FROM whole w JOIN accepted a ON a.trace_id = w.trace_id AND a.transactional_id = w.transactional_id
+        AND a.seq > w.start_seq AND a.seq < coalesce(w.end_seq, 4611686018427387904)
+    GROUP BY ALL
+)
+SELECT trace_id, transactional_id, start_seq, end_seq, t_start_us AS started_at, t_start_us,
+    (first_body ->> 'producer_id')::BIGINT AS producer_id, (first_body ->> 'producer_epoch')::INT AS producer_epoch,
+    client_id, coalesce(partitions, []) AS partitions, coalesce(n_partitions, 0) AS n_partitions,
+    coalesce(groups, []) AS groups, coalesce(n_offsets, 0) AS n_offsets,
+    (decided_us - t_start_us) / 1000 AS decided_ms, (ended_us - coalesce(decided_us, t_start_us)) / 1000 AS markers_ms,
+    (ended_us - t_start_us) / 1000 AS total_ms,
+    CASE state WHEN 'Ongoing' THEN 'open' WHEN 'PrepareCommit' THEN 'committing' WHEN 'PrepareAbort' THEN 'aborting'
+        WHEN 'CompleteCommit' THEN 'committed' ELSE 'aborted' END AS outcome,
+    cause
+FROM whole LEFT JOIN written USING (trace_id, transactional_id, no)
+LEFT JOIN committed USING (trace_id, transactional_id, no);
