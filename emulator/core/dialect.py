@@ -171,6 +171,10 @@ class Dialect:
     verifies_epoch_of_open_transactions: bool = True
     """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
 
+    expires_groups_under_pending_offsets: bool = False
+    """Whether an expiry check ends an Empty group that has pending offsets alone: it is Dead until its next write, and
+    its offsets are hidden. In 3.9 NEW (`OffsetMetadataManager.cleanupExpiredOffsets`)."""
+
     refused_offsets_stay_pending: bool = False
     """Whether an offset refused for its metadata is pending nevertheless, if others of its request are accepted: until
     the next commit of its partition or the end of its transaction. A transaction cannot commit the offsets that follow
@@ -399,6 +403,7 @@ KAFKA_3_9_NEW = replace(
     metadata_versions=Versions("1-21"),
     lossless_metadata_version=17,
     transaction_versions=Versions("none"),
+    expires_groups_under_pending_offsets=True,
     updates_features_at_once=False,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
@@ -406,6 +411,7 @@ KAFKA_3_9_NEW = replace(
 )
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,
+    expires_groups_under_pending_offsets=False,
     sync_error_while_loading=Error.REBALANCE_IN_PROGRESS,
     join_echoes_member_id_when_unavailable=True,
     join_checks_session_timeout_first=False,

@@ -58,11 +58,28 @@ def test_t093_metadata_that_is_too_long_spares_the_other_partitions(play: Player
     x, p = begun(play)
     assert x.commit_rows(p, 0, {0: 1, 1: 2}, metadata={0: "m" * 5_000, 1: None}) == {0: 12, 1: 0}
     assert x.offsets(1) == {1: (88, -1)}
-    if play.since("3.0.0"):
-        # in 2.8 the refused offset is pending as well
-        assert x.offsets(0) == {0: (0, -1)}
+    assert x.offsets(0) == {0: (0, -1) if play.since("3.0.0") else (88, -1)}
     commit(x, p, is_commit=False)
     assert x.stable_offsets(1) == {1: (0, -1)}
+
+
+@scenario(kip="base")
+def test_t134_a_refused_offset_and_those_that_a_commit_loses_with_it(play: Player) -> None:
+    x, p = begun(play)
+    is_lost = not play.since("3.0.0")
+    assert x.commit_rows(p, 0, {0: 1, 1: 2}, metadata={0: "m" * 5_000}) == {0: 12, 1: 0}
+    commit(x, p)
+    assert x.stable_offsets(0, 1) == {0: (0, -1), 1: (0, 2)}
+    assert x.add_offsets(p, 0) == 0
+    assert x.commit_rows(p, 0, {0: 3, 1: 4}, metadata={1: "m" * 5_000}) == {0: 0, 1: 12}
+    commit(x, p)
+    # in 2.8 the commit ends at the refused offset, which comes first in a map
+    assert x.stable_offsets(0, 1) == {0: (0, -1 if is_lost else 3), 1: (0, 2)}
+    metadata = {(x.topic, 0): "m" * 5_000, (x.topic, 1): ""}
+    play.commit(-1, "", {(x.topic, 0): 5, (x.topic, 1): 6}, metadata=metadata).unrecorded()
+    assert x.offsets(0, 1) == {0: (88, -1) if is_lost else (0, 3), 1: (0, 6)}
+    play.commit(-1, "", {(x.topic, 0): 7}).expect(0)
+    assert x.offsets(0) == {0: (0, 7)}
 
 
 @scenario(kip="KIP-447")
@@ -147,6 +164,21 @@ def test_t105_an_abort_leaves_an_empty_group(play: Player) -> None:
     commit(x, p, is_commit=False)
     play.describe().expect("Empty", [])
     assert x.stable_offsets(0) == {0: (0, -1)}
+
+
+@scenario(kip="KIP-211", check_interval=2)
+def test_t135_an_expiry_check_finds_a_group_of_pending_offsets(play: Player) -> None:
+    x, p = begun(play)
+    assert x.commit_offsets(p, 0, 9) == 0
+    play.wait_expiry_check()
+    play.wait(3)
+    is_expired = play.new and not play.since("4.0.0")
+    play.describe().expect("Dead" if is_expired else "Empty", [])
+    assert x.offsets(0) == {0: (88, -1)}
+    commit(x, p)
+    assert x.stable_offsets(0) == {0: (0, -1 if is_expired else 9)}
+    play.commit(-1, "", {(x.topic, 1): 7}).expect(0)
+    assert x.stable_offsets(0, 1) == {0: (0, 9), 1: (0, 7)}
 
 
 @scenario(kip="KIP-447")

@@ -124,8 +124,8 @@ def _delete_offsets(
 
 def _would_be_empty(group: Group, deleted: Collection[TopicPartition]) -> bool:
     """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
-    others = len(deleted) < len(group.offsets) or group.unwritten_commits or group.pending_offsets
-    return group.is_empty and not others
+    undecided = group.unwritten_commits or group.refused_commits or group.pending_offsets
+    return group.is_empty and not (len(deleted) < len(group.offsets) or undecided)
 
 
 def _delete_group(store: GroupStore, group: Group, deleted: Collection[TopicPartition], cause: str) -> None:
@@ -161,6 +161,10 @@ def expire(store: GroupStore, group: Group) -> None:
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
     if _would_be_empty(group, deleted):
         return _delete_group(store, group, deleted, "retention")
+    is_empty = group.is_empty and not (group.offsets or group.unwritten_commits)
+    if is_empty and store.is_visible(group) and store.dialect.expires_groups_under_pending_offsets:
+        store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
+        group.stored = False
     store.schedule_expiry_check(group)
     return _delete_offsets(store, group, deleted, "retention")
 

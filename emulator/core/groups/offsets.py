@@ -258,7 +258,7 @@ def _fetch_group(
         error = consumer_offsets.refuse_fetch(group, query)
         if error is not Error.NONE:
             return _refuse_group(call, query, error)
-    offsets = group.offsets if group is not None else {}
+    offsets = group.offsets if group is not None and store.is_visible(group) else {}
     unstable = group.unstable_partitions() if group is not None and stable else frozenset()
     if query.topics is None:
         names: dict[str, list[int]] = {}

@@ -221,7 +221,7 @@ def _refuse_member(store: GroupStore, group: Group | None, request: TxnOffsetCom
         if generation < 0:
             names_nobody = not member_id or store.dialect.empty_group_accepts_any_transactional_member
             return Error.NONE if names_nobody else Error.UNKNOWN_MEMBER_ID
-        is_new = group is None and store.dialect.waits_for_log
+        is_new = store.dialect.waits_for_log and (group is None or not store.is_visible(group))
         return Error.ILLEGAL_GENERATION if is_new else Error.UNKNOWN_MEMBER_ID
     if generation < 0 and not member_id and instance_id is None:
         return Error.NONE

@@ -222,15 +222,28 @@ class Player(Requests, Situations):
 
     def batches(self, topic: str) -> list[tuple[BatchHeader, bytes]]:
         """Return the batches of a topic with their headers, partition by partition."""
-        places = tuple(
-            FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=ANSWER_MAX)
-            for partition in self.partitions(topic)
-        )
-        wanted = FetchTopic(topic=topic, partitions=places)
-        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
-        (fetched,) = self.ask(request, 4).unrecorded().responses
-        assert [row.error_code for row in fetched.partitions] == [0] * len(places), fetched
-        return [each for row in fetched.partitions for each in read_batches(row.records or b"")]
+        found: dict[int, list[tuple[BatchHeader, bytes]]] = {partition: [] for partition in self.partitions(topic)}
+        unread = dict.fromkeys(found, 0)
+        while unread:
+            places = tuple(
+                FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=ANSWER_MAX)
+                for partition, offset in unread.items()
+            )
+            wanted = FetchTopic(topic=topic, partitions=places)
+            request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
+            asked = self.ask(request, 4)
+            # many partitions take a busy broker a while
+            self.target.pass_time(lambda asked=asked: asked.is_over, self.target.seconds + LIMIT_S)  # type: ignore[misc]
+            (fetched,) = asked.unrecorded().responses
+            for row in fetched.partitions:
+                assert row.error_code == 0, row
+                batches = list(read_batches(row.records or b""))
+                found[row.partition_index] += batches
+                del unread[row.partition_index]
+                # a response does not pass the end of a segment
+                if batches and (end := batches[-1][0].last_offset + 1) < row.high_watermark:
+                    unread[row.partition_index] = end
+        return [each for batches in found.values() for each in batches]
 
     def records(self) -> list[tuple[bytes, bytes | None]]:
         """Return keys and values of the group in `__consumer_offsets`, in log order."""

@@ -138,6 +138,10 @@ class SocketTarget(Target):
         there.close()
 
 
+TICK_S = 1e-6
+"""The advance of virtual time where a deadline of this instant has not come."""
+
+
 class StillPort(ThreadPort):
     """A port to a cluster whose time stands still until `clock` jumps."""
 
@@ -166,6 +170,7 @@ class EmulatorTarget(SocketTarget, Cluster):
     slack = 0.0
     early = 0.001
     notice = 0.0
+    _stood = False
 
     def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
         emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
