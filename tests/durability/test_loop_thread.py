@@ -211,7 +211,7 @@ def test_no_operation_syncs_files_on_the_loop_thread(tmp_path: Path, monkeypatch
         for operation, arguments in script:
             cluster._port.perform(operation, arguments)
         monkeypatch.undo()
-    assert len(syncing) > len(script)
+    assert len(syncing) > len(script) / 2, "most operations write"
     assert "koordinator" not in syncing
 
 
