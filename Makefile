@@ -26,8 +26,8 @@ ARGS ?=
 # The wheel's inputs: if one of them is newer, the wheel is rebuilt and reinstalled.
 SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find facade emulator wire fixtures lab pipeline \
 	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name '*.json' -o -name '*.pyi' -o -name py.typed \))
-# Folders are inputs too: a deleted file only changes its folder's time.
-FOLDERS := $(shell find facade emulator wire fixtures lab pipeline -type d -not -name __pycache__)
+# Folders are inputs too: a deleted file only changes its folder's time. `lab` is a target, so its folder is `lab/.`.
+FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -not -name __pycache__)
 
 # The output of `make demo`, and of `make report`.
 DEMO := build/demo
