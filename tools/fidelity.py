@@ -25,6 +25,7 @@ from koordinator.emulator.broker import releases
 from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.emulator.config.settings import RELEASES as EMULATED
 from koordinator.emulator.core.dialect import Dialect
+from koordinator.emulator.core.dialects import dialect_of_release
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.versions import Versions
 
@@ -94,10 +95,10 @@ def dialects_table() -> str:
     dialects: dict[str, Dialect] = {}
     for name in EMULATED:
         if name == NEW_COORDINATOR_CHOSEN_IN:
-            dialects[f"{name}-old"] = Dialect.of(name, new_coordinator=False)
-            dialects[f"{name}-new"] = Dialect.of(name, new_coordinator=True)
+            dialects[f"{name}-old"] = dialect_of_release(name, new_coordinator=False)
+            dialects[f"{name}-new"] = dialect_of_release(name, new_coordinator=True)
         else:
-            dialects[name] = Dialect.of(name, new_coordinator=True)
+            dialects[name] = dialect_of_release(name, new_coordinator=True)
     docs = _attribute_docs(Dialect)
     rows = (
         (docs[field.name], *(_behaviour(getattr(dialect, field.name)) for dialect in dialects.values()))

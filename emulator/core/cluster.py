@@ -267,10 +267,9 @@ class ClusterState:
 
     def clock_of(self, group_id: str, now: int) -> GroupClock:
         """Return the clock of a group, which need not exist; a new clock has the mode `group.clock`."""
-        clock = self.group_clocks.get(group_id)
-        if clock is None:
-            clock = self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
-        return clock
+        if group_id not in self.group_clocks:
+            self.group_clocks[group_id] = GroupClock(self.settings.group_clock, now)
+        return self.group_clocks[group_id]
 
     def freeze_group(self, group_id: str, state: str) -> None:
         """Freeze a group, which need not exist, once it enters a state; `GroupStore.freeze` freezes it now."""
@@ -295,8 +294,8 @@ class ClusterState:
 
     def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """Return the topic of this id, hidden ones included, or None."""
-        found = self.topics_by_id.get(topic_id)
-        return found or next((topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id), None)
+        hidden = (topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id)
+        return self.topics_by_id.get(topic_id) or next(hidden, None)
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist."""

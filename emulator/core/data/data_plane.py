@@ -31,7 +31,7 @@ from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..effects import (
     CloseConnection,
     Effect,
@@ -146,7 +146,7 @@ class DataPlane:
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
         self._changes = cluster.changes
-        dialect = Dialect.of_settings(settings)
+        dialect = dialect_of(settings)
         self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []

@@ -16,7 +16,7 @@ from koordinator.wire.messages.describe_producers import (
     TopicResponse,
 )
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from .topic import illegal_name
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def describe_producers(
 
 def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -> PartitionResponse:
     settings = cluster.settings
-    dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+    dialect = dialect_of(settings)
     problem = illegal_name(name)
     if problem is not None and dialect.describe_producers_explains_errors:
         return PartitionResponse(

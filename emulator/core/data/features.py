@@ -15,7 +15,7 @@ from koordinator.wire.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..groups.classic.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import FeatureLevelChanged
@@ -46,7 +46,7 @@ class Features:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.dialect = Dialect.of_settings(settings)
+        self.dialect = dialect_of(settings)
         known = {
             METADATA_VERSION: self.dialect.metadata_versions,
             TRANSACTION_VERSION: self.dialect.transaction_versions,

@@ -31,7 +31,7 @@ from koordinator.wire.messages.fetch import (
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..effects import Reply
 from ..timers import FetchTimeout, ProduceRetry, Timers
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
@@ -114,7 +114,7 @@ class Fetches:
         self._node_id = node_id
         self._cluster = cluster
         self._bytes_max = settings.fetch_max_bytes
-        self._dialect = Dialect.of_settings(settings)
+        self._dialect = dialect_of(settings)
         # parked fetches by partition and by connection, in order of arrival
         self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
         self._by_connection: defaultdict[int, set[FetchTimeout]] = defaultdict(set)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ...config.settings import attribute
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..refusal import Refusal
 from .topic_configs import ConfigKey, ConfigType
 
@@ -27,7 +27,7 @@ ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
 
 def group_keys(settings: Settings) -> dict[str, ConfigKey]:
     """Return the configs of a group by name; none if the release has no consumer groups."""
-    dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+    dialect = dialect_of(settings)
     lowest = {ASSIGNMENT_INTERVAL: 0} if dialect.spaces_assignments else {}
     lowest |= {HEARTBEAT_INTERVAL: 1, SESSION_TIMEOUT: 1}
     defaults = type(settings)()

@@ -26,7 +26,7 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from .fetch import ISOLATION_LEVELS, READ_COMMITTED
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _row(
     if topic is None or log is None:
         return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
     is_known = partition.timestamp >= 0 or version >= SINCE.get(partition.timestamp, version + 1)
-    if not is_known and Dialect.of_settings(cluster.settings).refuses_unknown_timestamps:
+    if not is_known and dialect_of(cluster.settings).refuses_unknown_timestamps:
         return _refused(partition, Error.UNSUPPORTED_VERSION)
     error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:

@@ -33,7 +33,7 @@ from koordinator.wire.messages.metadata import (
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
 
@@ -126,7 +126,7 @@ def _named_topic(view: _TopicView, name: str, *, may_create: bool) -> MetadataRe
         return view.topic(existing)
     error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
     if may_create and error is Error.UNKNOWN_TOPIC_OR_PARTITION:
-        created = Dialect.of_settings(cluster.settings).auto_created_topic_error
+        created = dialect_of(cluster.settings).auto_created_topic_error
         try:
             cluster.auto_create_topic(name)
         except RefusedError as refused:

@@ -23,7 +23,7 @@ from koordinator.wire.records import (
     with_timestamp,
 )
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from .log import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _check_records(
     cluster: ClusterState, now: int, topic: Topic, partition: int, header: BatchHeader, records: Sequence[Record]
 ) -> None:
     """Raise RejectedError that names each invalid record (KIP-467)."""
-    dialect = Dialect.of_settings(cluster.settings)
+    dialect = dialect_of(cluster.settings)
     earliest = now - int(topic.configs.get("message.timestamp.before.max.ms", _UNLIMITED))
     latest = now + int(topic.configs.get("message.timestamp.after.max.ms", dialect.timestamp_after_max_ms))
     error, errors = Error.INVALID_RECORD, []

@@ -34,7 +34,7 @@ from koordinator.wire.messages.delete_topics import (
 )
 from koordinator.wire.primitives import ZERO_UUID
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..refusal import Refusal, RefusedError
 from .config_admin import topic_config_rows
 from .metadata_changes import RecordsDeleted
@@ -177,7 +177,7 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
     """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
     counts = Counter(request.topics)
     topics = {state: _find_topic(cluster, state) for state in request.topics}
-    if not Dialect.of_settings(cluster.settings).refuses_topics_given_twice:
+    if not dialect_of(cluster.settings).refuses_topics_given_twice:
         return _delete_and_repeat(cluster, request, topics)
     ids = {state.topic_id for state in topics if state.name is None}
     named = {topic.topic_id for state, topic in topics.items() if isinstance(topic, Topic) and state.name is not None}

@@ -13,7 +13,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import InvalidLength
 
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
@@ -64,7 +64,7 @@ class GroupStore:
     ) -> None:
         self.cluster = cluster
         self.settings = settings
-        self.dialect = Dialect.of_settings(settings)
+        self.dialect = dialect_of(settings)
         self.groups: dict[str, Group] = {}
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)

@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 
 from ..data.features import TRANSACTION_VERSION
 from ..data.topic import TRANSACTIONS_TOPIC
-from ..dialect import Dialect
+from ..dialects import dialect_of
 from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
 from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
 from .transaction import Change, Transaction, TransactionData
@@ -44,7 +44,7 @@ class TransactionStore:
     def __init__(self, now: int, cluster: ClusterState, settings: Settings, owned: Iterable[int] = ()) -> None:
         self.cluster = cluster
         self.settings = settings
-        self.dialect = Dialect.of(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+        self.dialect = dialect_of(settings)
         self.transactions: dict[str, Transaction] = {}
         self.owned = dict.fromkeys(owned, 0)
         """The led partitions, with their leader epochs: a marker's coordinator epoch."""
