@@ -189,7 +189,7 @@ WITH ranked AS (
         WHEN base.known IS NOT NULL OR members_before = 0 THEN n_members - stayed END AS n_joined
     FROM facts
 )
-SELECT trace_id, group_id, rebalance_no, start_seq, join_seq, end_seq, start_wall_us AS started_at, gen_before, gen_after,
+SELECT trace_id, group_id, rebalance_no, type, start_seq, join_seq, end_seq, start_wall_us AS started_at, gen_before, gen_after,
     cause, sub_cause, reason, client_reason, trigger_member, start_us AS t_start_us, over_us AS t_join_done_us,
     CASE WHEN outcome = 'completed' THEN end_us END AS t_sync_done_us, t_first_fetch_us, join_ms,
     CASE WHEN join_seq IS NOT NULL AND outcome = 'completed' THEN (end_us - over_us) / 1000 END AS sync_ms,
