@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from conformance.scenarios import scenario
-from conformance.transactional import TransactionalProducer, a_batch
+from conformance.transaction_requests import a_batch
+from conformance.transactional import TransactionalProducer
 
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 

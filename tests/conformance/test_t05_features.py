@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.scenarios import scenario
 from conformance.targets import raw_header
-from conformance.transactional import GROUP, TRANSACTION, TransactionalProducer
+from conformance.transaction_requests import GROUP, TRANSACTION
+from conformance.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
