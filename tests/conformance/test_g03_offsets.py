@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.consumer_members import ALL, HALF, ConsumerMembers, owning
+from conformance.consumer_members import ALL, HALF, ConsumerMembers
+from conformance.mixed_members import owning
 from conformance.scenarios import scenario
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.consumer_members import ALL, HALF, OTHER_HALF, ConsumerMembers, assigned, owning
+from conformance.consumer_members import ALL, HALF, OTHER_HALF
+from conformance.mixed_members import MixedMembers, assigned, owning
 from conformance.scenarios import scenario
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
 UNKNOWN, ILLEGAL, INCONSISTENT, REBALANCE, MISSING = 25, 22, 23, 27, 69
 
 
-def upgraded(x: ConsumerMembers) -> tuple[str, list[int]]:
+def upgraded(x: MixedMembers) -> tuple[str, list[int]]:
     """Share t between a classic member, at generation 2, and A, which has upgraded its group; return id and half."""
     m = x.classic()
     assert x.join("A") == (2, {})
@@ -32,14 +33,14 @@ def upgraded(x: ConsumerMembers) -> tuple[str, list[int]]:
 
 @consumer_scenario()
 def test_g119_a_classic_member_gives_its_half_up_in_two_rounds(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     _, half = upgraded(x)
     assert x.beat("A", 2) == (2, {"t": [each for each in ALL["t"] if each not in half]})
 
 
 @consumer_scenario()
 def test_g120_a_classic_join_is_answered_at_once(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.joined_by_classic()
     assert x.sync(3, m) == {}
     assert x.classic_beat(3, m) == 0
@@ -52,7 +53,7 @@ def test_g120_a_classic_join_is_answered_at_once(play: Player) -> None:
 
 @consumer_scenario()
 def test_g122_a_joiner_shares_a_protocol_with_all_classic_members(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     x.joined_by_classic()
     assert x.rejoin("N", protocols=owning(names=["roundrobin"])) == INCONSISTENT
     assert x.rejoin("O", protocols=owning(names=["roundrobin", "range"])) == (4, "roundrobin")
@@ -60,7 +61,7 @@ def test_g122_a_joiner_shares_a_protocol_with_all_classic_members(play: Player) 
 
 @consumer_scenario()
 def test_g123_the_checks_of_classic_requests(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.joined_by_classic()
     assert [x.sync(2, m), x.sync(4, m)] == [ILLEGAL] * 2
     assert [x.sync(3, "nobody"), x.sync(3, "A")] == [UNKNOWN] * 2
@@ -71,7 +72,7 @@ def test_g123_the_checks_of_classic_requests(play: Player) -> None:
 
 @consumer_scenario()
 def test_g125_a_classic_member_has_its_own_session(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.joined_by_classic(session=1)
     assert x.sync(3, m) == {}
     play.wait(1.6)
@@ -81,7 +82,7 @@ def test_g125_a_classic_member_has_its_own_session(play: Player) -> None:
 
 @consumer_scenario()
 def test_g126_a_classic_join_is_followed_by_a_sync_in_time(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     play.session = 30
     m = x.joined_by_classic(rebalance=1)
     play.zero()
@@ -91,7 +92,7 @@ def test_g126_a_classic_join_is_followed_by_a_sync_in_time(play: Player) -> None
 
 @consumer_scenario()
 def test_g128_a_leave_group_may_cause_a_downgrade(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.shared_with_classic()
     n = x.classic_id()
     assert x.rejoin(n) == (4, "range")
@@ -104,7 +105,7 @@ def test_g128_a_leave_group_may_cause_a_downgrade(play: Player) -> None:
 
 @consumer_scenario()
 def test_g129_the_group_is_classic_again_when_only_classic_members_are_left(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     m, _ = upgraded(x)
     assert x.beat("A", -1) == (-1, None)
     assert x.listed() == ("classic", "PreparingRebalance")
@@ -117,7 +118,7 @@ def test_g129_the_group_is_classic_again_when_only_classic_members_are_left(play
 
 @consumer_scenario()
 def test_g131_the_records_of_an_upgrade(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     x.classic()
     x.mark()
     assert x.join("A") == (2, {})
@@ -126,7 +127,7 @@ def test_g131_the_records_of_an_upgrade(play: Player) -> None:
 
 @consumer_scenario()
 def test_g132_an_upgrade_answers_parked_joins(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     x.classic()
     n = play.new_id(version=7, protocols=owning())
     parked = play.join(n, version=7, protocols=owning())
@@ -138,7 +139,7 @@ def test_g132_an_upgrade_answers_parked_joins(play: Player) -> None:
 
 @consumer_scenario()
 def test_g134_assignments_that_cannot_be_converted(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     cannot = f"Cannot upgrade classic group {play.g} to consumer group because "
     m = x.classic()
     play.join(m, version=7, protocols=owning()).expect(generation_id=2, leader=m, members=[m])
@@ -155,7 +156,7 @@ def test_g134_assignments_that_cannot_be_converted(play: Player) -> None:
 
 @consumer_scenario()
 def test_g135_a_heartbeat_converts_a_classic_member(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.shared_with_classic()
     assert x.beat(m, 3, timeout=30, topics=["t"], owned={}) == (3, OTHER_HALF)
     if x.version:
@@ -165,7 +166,7 @@ def test_g135_a_heartbeat_converts_a_classic_member(play: Player) -> None:
 
 @consumer_scenario()
 def test_g137_a_static_joiner_replaces_the_last_member_without_a_rebalance(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     x.static_one()
     asked = play.join("", "i1", version=7, protocols=owning())
     member_id = asked.unrecorded().member_id
@@ -178,7 +179,7 @@ def test_g137_a_static_joiner_replaces_the_last_member_without_a_rebalance(play:
 
 @consumer_scenario()
 def test_g138_commits_of_a_classic_member(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     m = x.shared_with_classic()
     assert [x.commit(m, epoch) for epoch in (3, 2, 4)] == [[0], [ILLEGAL], [ILLEGAL]]
     assert x.commit(m, 3, version=7) == [0]
@@ -187,7 +188,7 @@ def test_g138_commits_of_a_classic_member(play: Player) -> None:
 
 @consumer_scenario()
 def test_g140_a_leave_group_names_a_member_by_its_instance(play: Player) -> None:
-    x = ConsumerMembers(play)
+    x = MixedMembers(play)
     x.static_one()
     play.leave(("X", "i1"), ("", "i9"), version=5).expect(82, UNKNOWN)
     play.leave(("", "i1"), version=5).expect(0 if play.since("4.0.0") else UNKNOWN)
@@ -195,7 +196,7 @@ def test_g140_a_leave_group_names_a_member_by_its_instance(play: Player) -> None
 
 @consumer_scenario(migration="disabled")
 def test_g147_neither_way_is_allowed(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     x.classic()
     text = f"Cannot upgrade classic group {play.g} to consumer group because online upgrade is disabled."
     assert x.refused_join("A") == (MISSING, text)
@@ -206,7 +207,7 @@ def test_g147_neither_way_is_allowed(play: Player) -> None:
 
 @consumer_scenario(migration="upgrade")
 def test_g149_upgrades_alone_are_allowed(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     m, half = upgraded(x)
     assert x.beat("A", -1) == (-1, None)
     assert x.listed() == ("consumer", "Assigning")
@@ -216,7 +217,7 @@ def test_g149_upgrades_alone_are_allowed(play: Player) -> None:
 
 @consumer_scenario(consumer_max_size=1, initial_delay=3)
 def test_g161_a_group_that_is_too_large_is_not_upgraded(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     ids = [play.new_id(version=7, protocols=owning()) for _ in range(2)]
     joins = [play.join(each, version=7, protocols=owning()) for each in ids]
     play.expect_parked(*joins)
@@ -233,7 +234,7 @@ def test_g161_a_group_that_is_too_large_is_not_upgraded(play: Player) -> None:
 
 @consumer_scenario(consumer_max_size=1, initial_delay=3)
 def test_g162_a_group_without_a_generation_is_not_upgraded(play: Player) -> None:
-    x = ConsumerMembers(play, same_epochs=True)
+    x = MixedMembers(play, same_epochs=True)
     m = play.new_id(version=7, protocols=owning())
     parked = play.join(m, version=7, protocols=owning())
     play.expect_parked(parked)
