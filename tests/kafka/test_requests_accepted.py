@@ -46,6 +46,16 @@ def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
             return {Error.UNSUPPORTED_VERSION}
         case ((ApiKey.SASL_HANDSHAKE | ApiKey.SASL_AUTHENTICATE), _):
             return {Error.ILLEGAL_SASL_STATE}
+        # transaction.version is unknown before 4.0
+        case ApiKey.UPDATE_FEATURES, _ if there.release.name == "2.8":
+            return {Error.INVALID_REQUEST}
+        case ApiKey.UPDATE_FEATURES, _ if there.release.name.startswith("3.9"):
+            return {Error.INVALID_UPDATE_VERSION}
+        # a preview, which has to be enabled
+        case ApiKey.CONSUMER_GROUP_HEARTBEAT | ApiKey.CONSUMER_GROUP_DESCRIBE, _ if there.release.name != "4.3":
+            return {Error.UNSUPPORTED_VERSION}
+        case ApiKey.CONSUMER_GROUP_DESCRIBE, _:
+            return {Error.GROUP_ID_NOT_FOUND}
         case ApiKey.ELECT_LEADERS, _:
             return {Error.ELECTION_NOT_NEEDED}
         case ApiKey.ALTER_REPLICA_LOG_DIRS, _:

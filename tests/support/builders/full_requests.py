@@ -12,7 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
-from builders import admin_requests, transaction_requests
+from builders import admin_requests, group_requests, transaction_requests
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -433,6 +433,8 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         transaction_requests.describe_producers,
         transaction_requests.describe_transactions,
         transaction_requests.list_transactions,
+        group_requests.consumer_group_heartbeat,
+        group_requests.consumer_group_describe,
         admin_requests.sasl_handshake,
         admin_requests.sasl_authenticate,
         admin_requests.alter_configs,
