@@ -33,17 +33,23 @@ from koordinator.wire.messages.list_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
+    from conformance.answers import PendingRequest
     from conformance.player import Player
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 PREFERRED, UNCLEAN = 0, 1
+LIMIT_S = 60
+
+
+def answer_of(play: Player, asked: PendingRequest[Any]) -> Any:
+    """Return the answer of a broker that may wait as long as the request allows."""
+    play.target.pass_time(lambda: asked.is_over, play.target.seconds + LIMIT_S)
+    return asked.unrecorded()
 
 
 def slowly(play: Player, request: Any, version: int) -> None:
     """Send a request that a controller answers, and record the response."""
-    asked = play.ask(request, version)
-    play.target.pass_time(lambda: asked.is_over, play.target.seconds + 20)
-    answer = asked.unrecorded()
+    answer = answer_of(play, play.ask(request, version))
     if not play.since("3.9.0"):
         answer = without_messages(answer)
     play.transcript.add(type(request).__name__.removesuffix("Request"), version, answer)
@@ -160,7 +166,7 @@ def test_e904_elections_of_leaders_that_lead(play: Player) -> None:
             for name, partitions in ((topic, (0, 7)), (none, (0,)), *(((topic, ()),) if kraft else ())):
                 wanted = (TopicPartitions(topic=name, partitions=partitions),)
                 request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted, timeout_ms=3000)
-                answer = play.ask(request, version).unrecorded()
+                answer = answer_of(play, play.ask(request, version))
                 rows = sorted(
                     (found.topic, row.partition_id, row.error_code, row.error_message if kraft else None)
                     for found in answer.replica_election_results
