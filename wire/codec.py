@@ -14,6 +14,7 @@ from construct import Compiled
 
 from . import primitives
 from .constructs import FAILED_BUILD, FAILED_PARSE, Array, Entity, Fixed, Leaf, Nullable, Part
+from .frames import pack_length
 from .primitives import Malformed
 from .schema import FieldSpec, Kind, Message, declaration_of, fields_of
 
@@ -32,6 +33,7 @@ _FORMATS = {
 _NAMES = {Kind.STRING: "string", Kind.BYTES: "bytes", Kind.RECORDS: "bytes", Kind.UUID: "uuid"}
 
 _VERSION = struct.Struct(">h")
+_LENGTH_PLACE = bytes(4)
 _DIAGNOSED_BYTES_MAX = 1024 * 1024
 
 
@@ -46,7 +48,8 @@ def decode(
     """
     parse = compiled_for(cls, version).parsefunc
     io = BytesIO(data)
-    io.seek(begin)
+    if begin:
+        io.seek(begin)
     try:
         message: _M = parse(io, None)
     except FAILED_PARSE as error:
@@ -67,15 +70,33 @@ def encode(message: Message, version: int) -> bytes:
     the default of a field that the version lacks and that is not ignorable. Raises ValueError for a version that the
     message does not have.
     """
+    io = BytesIO()
+    _write(message, version, io)
+    return io.getvalue()
+
+
+def encode_frame(header: bytes, message: Message, version: int) -> bytes:
+    """Return a whole frame: the header and the message after their length as int32, with one copy of large fields.
+
+    Raises the errors of `encode`, and ValueError for 2 GiB and more.
+    """
+    io = BytesIO()
+    io.write(_LENGTH_PLACE + header)
+    _write(message, version, io)
+    length = io.tell() - len(_LENGTH_PLACE)
+    io.seek(0)
+    io.write(pack_length(length))
+    return io.getvalue()
+
+
+def _write(message: Message, version: int, io: BytesIO) -> None:
     cls = type(message)
     build = compiled_for(cls, version).buildfunc
-    io = BytesIO()
     try:
         build(message, io, None)
     except FAILED_BUILD as error:
         construct_for(cls, version)._build(message, BytesIO(), None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} builds interpreted, but not compiled") from error
-    return io.getvalue()
 
 
 def read_version(data: bytes) -> int:

@@ -128,9 +128,8 @@ def _unsnappy_blocks(data: bytes, limit: int) -> bytes:
     at = len(XERIAL_HEADER)
     if len(data) < at:
         raise Malformed("snappy data ends inside its header")
-    while at < len(data):
-        if len(data) - at < struct.calcsize(">i"):
-            raise Malformed("snappy data ends inside the length of a block")
+    # bytes that are no length of a block are ignored (`SnappyInputStream`)
+    while len(data) - at >= struct.calcsize(">i"):
         (size,) = struct.unpack_from(">i", data, at)
         at += struct.calcsize(">i")
         if not 0 <= size <= len(data) - at:

@@ -114,22 +114,23 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
         api = APIS.get(key)
         served = f"{api.name} is served in the versions {api.versions}, not {version}" if api else None
         raise Malformed(served or f"there is no api {key}")
-    begin = _REQUEST.size
-    end = begin + max(length, 0)
-    if end > len(request):
-        raise Malformed(f"a {APIS[key].name}Request v{version}: {length} bytes of client id in {len(request)}")
+    begin = end = _REQUEST.size
+    client_id = None
+    if length >= 0:
+        end += length
+        if end > len(request):
+            raise Malformed(f"a {APIS[key].name}Request v{version}: {length} bytes of client id in {len(request)}")
+        client_id = request[begin:end].decode("utf-8", "replace")
     try:
-        client_id = None if length < 0 else request[begin:end].decode(errors="replace")
         if has_tags:
-            end = _end_of_tags(request, end)
+            # no tagged fields, as almost always; a call costs more
+            end = end + 1 if request[end] == 0 else _end_of_tags(request, end)
     except (Malformed, IndexError, struct.error) as error:
         raise Malformed(f"the header of a {APIS[key].name}Request v{version}: {error}") from None
     return RequestHeader(key, version, correlation_id, client_id), end
 
 
 def _end_of_tags(data: bytes, offset: int) -> int:
-    if data[offset : offset + 1] == _NO_TAGS:
-        return offset + 1
     io = BytesIO(data)
     io.seek(offset)
     skip_tags(io)
@@ -166,12 +167,16 @@ def read_response_header(api_key: int, api_version: int, response: bytes) -> tup
     return correlation_id, end
 
 
-def frame(*parts: bytes) -> bytes:
-    """Return the parts after their total length as int32. Raises ValueError for 2 GiB and more."""
-    length = sum(map(len, parts))
+def frame(header: bytes, body: bytes = b"") -> bytes:
+    """Return header and body after their total length as int32. Raises ValueError for 2 GiB and more."""
+    return b"".join((pack_length(len(header) + len(body)), header, body))
+
+
+def pack_length(length: int) -> bytes:
+    """Return the length of a frame as int32. Raises ValueError for 2 GiB and more."""
     if length > _LENGTH_MAX:
         raise ValueError(f"{length} bytes are more than a frame can have")
-    return b"".join((_LENGTH.pack(length), *parts))
+    return _LENGTH.pack(length)
 
 
 def _tagged(cls: type[Message], versions: Versions) -> Iterator[tuple[int, bool]]:

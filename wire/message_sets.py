@@ -11,6 +11,8 @@ from .compression import Codec, compress
 from .records import Record
 
 _APPEND_TIME = 0x08
+_BATCH_OVERHEAD = 61
+"""The smallest length that a batch of magic 2 may have."""
 
 
 def write_message_set(
@@ -42,3 +44,8 @@ def _message(offset: int, magic: int, attributes: int, timestamp: int, key: byte
 
 def _sized(content: bytes | None) -> tuple[bytes, bytes]:
     return struct.pack(">i", -1 if content is None else len(content)), content or b""
+
+
+def write_overflow(size: int) -> bytes:
+    """Return the beginning of a batch that is longer than `size`: consumers ignore it (`buildOverflowBatch`)."""
+    return struct.pack(">qi", -1, max(size + 1, _BATCH_OVERHEAD)).ljust(size, b"\0")[:size]

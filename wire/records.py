@@ -16,8 +16,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import crc32c
-
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
 from .values import value
@@ -146,11 +144,19 @@ def is_transactional(batch: bytes | memoryview) -> bool:
     return len(batch) >= _HEADER.size and batch[_MAGIC_AT] == _MAGIC and bool(batch[_ATTRIBUTES_AT] & _TRANSACTIONAL)
 
 
+def crc32c(data: bytes | memoryview, value: int = 0) -> int:
+    """Return the CRC-32C of bytes that follow bytes with the checksum `value`."""
+    # the package has a command line, whose import takes 10 ms; a server starts without records
+    import crc32c as package  # noqa: PLC0415
+
+    return package.crc32c(data, value)
+
+
 def check_crc(batch: bytes | memoryview) -> bool:
     """Return whether the checksum of the batch is correct (CRC-32C; magic 0 and 1: CRC-32)."""
     header = read_header(batch)
     if header.magic == _MAGIC:
-        return bool(crc32c.crc32c(batch[_PREFIX.size : header.size]) == header.crc)
+        return crc32c(batch[_PREFIX.size : header.size]) == header.crc
     return zlib.crc32(batch[_LEGACY_CRC_ENDS : header.size]) == header.crc
 
 
@@ -216,6 +222,32 @@ def rebase(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
     return b"".join((_LONG.pack(base_offset), batch[8:12], _LENGTH.pack(leader_epoch), batch[_MAGIC_AT:]))
 
 
+def with_records(batch: bytes, records: Sequence[Record]) -> bytes:
+    """Return the batch (magic 2) with only these of its records, or with none (`MemoryRecords.filterTo`).
+
+    Offsets, compression and producer stay, but a transactional batch becomes an ordinary one, and an empty one has no
+    compression and no timestamp.
+    """
+    old = read_header(batch)
+    deltas = ((record.offset - old.base_offset, record.timestamp - old.base_timestamp, record) for record in records)
+    codec = old.codec if records else Codec.NONE
+    body = compress(codec, b"".join(_record(*each) for each in deltas))
+    header = [
+        old.base_offset,
+        _HEADER.size - _BEFORE_LENGTH_ENDS + len(body),
+        old.partition_leader_epoch,
+        _MAGIC,
+        0,
+        old.attributes & ~_TRANSACTIONAL & ~_CODEC | codec,
+        old.last_offset_delta,
+        old.base_timestamp,
+        max((record.timestamp for record in records), default=-1),
+        *((-1, -1, -1) if old.is_transactional else (old.producer_id, old.producer_epoch, old.base_sequence)),
+        len(records),
+    ]
+    return _with_crc(header, body)
+
+
 def with_timestamp(batch: bytes, max_timestamp: int, *, is_append_time: bool) -> bytes:
     """Return the batch (magic 2) with another greatest timestamp; `is_append_time`: for each record."""
     header = _HEADER.unpack_from(batch)
@@ -225,7 +257,7 @@ def with_timestamp(batch: bytes, max_timestamp: int, *, is_append_time: bool) ->
 
 def _with_crc(header: Sequence[int], body: bytes) -> bytes:
     """Return the batch with these fields in its header, but for the checksum."""
-    crc = crc32c.crc32c(body, crc32c.crc32c(_HEADER.pack(*header)[_PREFIX.size :]))
+    crc = crc32c(body, crc32c(_HEADER.pack(*header)[_PREFIX.size :]))
     return _HEADER.pack(*header[:4], crc, *header[5:]) + body
 
 

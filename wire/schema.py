@@ -105,7 +105,7 @@ def entity(cls: type[_T]) -> type[_T]:
         declared = vars(cls).get(name)
         if not isinstance(declared, Field) or _KEY not in declared.metadata:
             raise TypeError(f"{cls.__name__}.{name} is not declared with a field function")
-    return with_methods(dataclass(slots=True, kw_only=True, eq=False, repr=False)(cls))
+    return with_methods(dataclass(slots=True, kw_only=True, init=False, eq=False, repr=False)(cls))
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

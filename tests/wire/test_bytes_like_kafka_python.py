@@ -51,7 +51,11 @@ def theirs_by_name() -> dict[str, Any]:
 
 
 THEIRS = theirs_by_name()
-UNKNOWN = {f"ConsumerGroup{name}{kind}" for name in ("Heartbeat", "Describe") for kind in ("Request", "Response")}
+UNKNOWN = {
+    f"{name}{kind}"
+    for name in ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker")
+    for kind in ("Request", "Response")
+}
 """Messages that kafka-python does not have; `test_kio` compares them."""
 
 CASES = [

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from koordinator.wire import codec
 from koordinator.wire.apis import APIS, Message
-from koordinator.wire.codec import compiled_for, construct_for, decode, encode
+from koordinator.wire.codec import compiled_for, construct_for, decode, encode, encode_frame
+from koordinator.wire.frames import frame
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -134,6 +135,14 @@ def test_random_bytes_are_a_message_or_malformed(cls: type[Any], version: int, d
                 interpreted(cls, version, attempt)
         else:
             interpreted(cls, version, attempt)
+
+
+@pytest.mark.parametrize("header", [b"", b"head"])
+def test_a_frame_is_the_header_and_the_message_behind_their_length(header: bytes) -> None:
+    message = LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="m"),))
+    assert encode_frame(header, message, 4) == frame(header, encode(message, 4))
+    with pytest.raises(ValueError, match=r"LeaveGroupRequest\.group_id"):
+        encode_frame(header, replace(message, group_id=None), 4)
 
 
 @pytest.mark.parametrize(("cls", "version"), FLEXIBLE)

@@ -84,5 +84,5 @@ def test_one_frame_in_many_pieces_takes_time_in_proportion() -> None:
 
 
 def test_the_parts_of_a_frame_stand_behind_their_length_together() -> None:
-    assert frame(b"ab", b"", b"cde") == b"\0\0\0\5abcde"
-    assert frame() == b"\0\0\0\0"
+    assert frame(b"ab", b"cde") == b"\0\0\0\5abcde"
+    assert frame(b"") == b"\0\0\0\0"

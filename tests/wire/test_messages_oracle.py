@@ -30,8 +30,15 @@ CONSUMER_PROTOCOL = {
 CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
-UNKNOWN = {f"ConsumerGroup{name}{kind}" for name in ("Heartbeat", "Describe") for kind in ("Request", "Response")}
+UNKNOWN = {
+    f"{name}{kind}"
+    for name in ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker")
+    for kind in ("Request", "Response")
+}
 """Messages that kafka-python does not have; `test_kio` compares them."""
+
+RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")}
+"""Structs that have Kafka's names in the request or elsewhere, too."""
 
 FEWER_VERSIONS = {
     # v6 is for two-phase commit (KIP-939) and marked unstable
@@ -71,7 +78,9 @@ def ours(cls: Any, version: int, path: str = "") -> list[Row]:
         if version not in spec.versions:
             continue
         struct = None if isinstance(spec.type, Kind) else spec.type
-        type_name = spec.type.value if isinstance(spec.type, Kind) else spec.type.__name__
+        type_name = (
+            spec.type.value if isinstance(spec.type, Kind) else RENAMED.get(spec.type.__name__, spec.type.__name__)
+        )
         default = "a struct of defaults" if struct and spec.default == struct() else spec.default
         rows.append(
             Row(

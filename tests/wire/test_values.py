@@ -48,3 +48,17 @@ def test_a_value_is_a_dataclass_with_slots() -> None:
             assert (x, label) == (3, "b")
     with pytest.raises(TypeError, match="unhashable"):
         hash(Point([]))  # type: ignore[arg-type]
+
+
+def test_the_init_of_a_value_is_compiled_at_its_first_call() -> None:
+    @value
+    class Late:
+        x: int
+        y: int = 2
+        unset: int = field(init=False, default=3)
+
+    stub = Late.__init__
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Late()  # type: ignore[call-arg]
+    assert Late.__init__ is not stub
+    assert (Late(1).x, Late(x=1).y, Late(1).unset) == (1, 2, 3)
