@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from koordinator.wire.values import value
 
-from .kafka_settings import WITHOUT_EFFECT, is_without_effect
+from .kafka_configs import BROKER, configs_of
+from .kafka_settings import is_kafka_setting, kafka_settings
 from .suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -27,6 +28,25 @@ INT_MAX = 2**31 - 1
 
 LONG_MAX = 2**63 - 1
 """The largest value of a Kafka setting of type LONG."""
+
+TOPIC_DEFAULTS = {
+    "log.cleaner.delete.retention.ms",
+    "log.cleaner.max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio",
+    "log.cleaner.min.compaction.lag.ms",
+    "log.cleanup.policy",
+    "log.message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.type",
+    "log.retention.bytes",
+    "log.retention.hours",
+    "log.retention.minutes",
+    "log.retention.ms",
+    "log.roll.hours",
+    "log.roll.ms",
+    "log.segment.bytes",
+}
+"""Further settings of brokers that have an effect: topics inherit configs from them."""
 
 PARTITIONS_MAX = 10_000
 """The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
@@ -245,6 +265,15 @@ class Settings:
     )
     delete_topic_enable: bool = setting(default=True, doc="Whether DeleteTopics is allowed.")
     message_max_bytes: int = setting(1_048_588, "The largest record batch in bytes; a larger one is refused with 10.")
+    log_retention_check_interval_ms: int = setting(
+        300_000,
+        "The interval between checks for records that `retention.ms` and `retention.bytes` of their topic delete.",
+        lowest=1,
+        highest=LONG_MAX,
+    )
+    log_cleaner_backoff_ms: int = setting(
+        15_000, "The interval between runs of the cleaner, which compacts topics of users.", lowest=1, highest=LONG_MAX
+    )
     fetch_max_bytes: int = setting(
         55 * 1024 * 1024, "The most bytes one Fetch returns, whatever the client's limit.", lowest=1_024
     )
@@ -272,6 +301,10 @@ class Settings:
         ),
     )
 
+    coordinator_found_at_once: bool = setting(
+        default=False,
+        doc="Whether a FindCoordinator that creates its topic returns the coordinator, and not 15 as in Kafka.",
+    )
     group_clock: Literal["real", "manual", "auto"] = cast(
         "Literal['real', 'manual', 'auto']",
         setting(
@@ -280,6 +313,9 @@ class Settings:
             choices=("real", "manual", "auto"),
         ),
     )
+
+    further: tuple[tuple[str, str], ...] = ()
+    """Further settings of a broker, as they were given: DescribeConfigs shows them."""
 
     @classmethod
     def of(cls, profile: str | None = None, values: Mapping[str, object] | None = None) -> tuple[Self, list[str]]:
@@ -295,7 +331,8 @@ class Settings:
         if not isinstance(chosen, str) or chosen not in PROFILES:
             raise InvalidSetting(f"profile={_shown(chosen)}: must be {' or '.join(PROFILES)}")
         known, warnings = rules(), list[str]()
-        parsed: dict[str, Any] = dict(PROFILES[chosen])
+        parsed: dict[str, Any] = OLD_DEFAULTS.get(str(given.get("kafka.version")), {}) | PROFILES[chosen]
+        further: dict[str, str] = {}
         for name, given_value in given.items():
             if name in known:
                 rule = known[name]
@@ -303,17 +340,31 @@ class Settings:
                 if result is None:
                     raise InvalidSetting(f"{_shown(name)}={_shown(given_value)}: must be {rule.allowed}")
                 parsed[attribute(name)] = result
-            elif is_without_effect(name):
-                warnings.append(f"{_shown(name)}: accepted, no effect here")
+            elif is_kafka_setting(name):
+                further[name] = str(given_value)
             else:
                 shown = f"{_shown(name)}={_shown(given_value)}"
                 raise InvalidSetting(f"{shown}: not a setting of a Kafka broker{_nearest(name)}")
-        settings = replace(cls(), **parsed)
+        settings = replace(cls(), **parsed, further=tuple(further.items()))
         settings.check()
+        for name, text in further.items():
+            key = configs_of(BROKER, settings.kafka_version).get(name) if name in TOPIC_DEFAULTS else None
+            if key is None:
+                warnings.append(f"{_shown(name)}: accepted, no effect here")
+            elif (problem := key.problem(text)) is not None:
+                raise InvalidSetting(problem)
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
             reason = f"release {settings.kafka_version} has only one coordinator"
             warnings.append(f"group.coordinator.new.enable: accepted, no effect here ({reason})")
         return settings, warnings
+
+    def with_dynamic(self, configs: Mapping[str, str]) -> Settings:
+        """Return these settings with values that a client has set for all brokers."""
+        known = rules()
+        parsed: dict[str, Any] = {
+            attribute(name): known[name].parse(text) for name, text in configs.items() if name in known
+        }
+        return replace(self, **parsed)
 
     def for_brokers(self, count: int) -> tuple[Settings, list[str]]:
         """Return these settings adapted to a cluster of `count` brokers, and warnings for what was adapted."""
@@ -346,6 +397,14 @@ class Settings:
             )
 
 
+OLD_DEFAULTS: dict[str, dict[str, object]] = {
+    "2.4": {
+        "message_max_bytes": 1_000_012,
+        "transaction_abort_timed_out_transaction_cleanup_interval_ms": 60_000,
+    }
+}
+"""The defaults of releases in which they are not those of `Settings`."""
+
 PROFILES: dict[str, dict[str, object]] = {
     "fast": {
         "group_initial_rebalance_delay_ms": 0,
@@ -353,11 +412,12 @@ PROFILES: dict[str, dict[str, object]] = {
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
         "group_consumer_min_session_timeout_ms": 1,
         "group_consumer_min_heartbeat_interval_ms": 1,
+        "coordinator_found_at_once": True,
     },
     "kafka-defaults": {},
 }
-"""The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, and session
-timeouts from 1 ms."""
+"""The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
+timeouts from 1 ms, and a coordinator at the first lookup."""
 
 
 def attribute(name: str) -> str:
@@ -367,7 +427,7 @@ def attribute(name: str) -> str:
 
 def rules() -> dict[str, ValueRule]:
     """Return the rule of each setting that has an effect, by Kafka's name."""
-    return {row.name.replace("_", "."): row.metadata["rule"] for row in fields(Settings)}
+    return {row.name.replace("_", "."): row.metadata["rule"] for row in fields(Settings) if row.metadata}
 
 
 def _shown(value: object) -> str:
@@ -378,7 +438,7 @@ def _shown(value: object) -> str:
 
 
 def _nearest(name: str) -> str:
-    names = [*rules(), "profile", *sorted(WITHOUT_EFFECT)]
+    names = sorted({*rules(), "profile", *kafka_settings()})
     if len(name) > SHOWN_MAX:
         return ""
     return did_you_mean(name, names)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.config.kafka_settings import PREFIXES, WITHOUT_EFFECT
-from koordinator.emulator.config.settings import INT_MAX, PROFILES, InvalidSetting, Settings, attribute, rules
+from koordinator.emulator.config.kafka_configs import broker_config_names
+from koordinator.emulator.config.kafka_settings import INTERNAL, PREFIXES
+from koordinator.emulator.config.settings import (
+    INT_MAX,
+    PROFILES,
+    TOPIC_DEFAULTS,
+    InvalidSetting,
+    Settings,
+    attribute,
+    rules,
+)
 
 
 def test_the_defaults_are_those_of_kafka() -> None:
@@ -55,12 +65,15 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "auto.create.topics.enable": True,
         "delete.topic.enable": True,
         "message.max.bytes": 1048588,
+        "log.retention.check.interval.ms": 300_000,
+        "log.cleaner.backoff.ms": 15_000,
         "fetch.max.bytes": 57671680,
         "max.incremental.fetch.session.cache.slots": 1000,
         "socket.request.max.bytes": 104857600,
         "group.coordinator.new.enable": False,
         "kafka.version": "4.3",
         "error.codes": "kafka",
+        "coordinator.found.at.once": False,
         "group.clock": "real",
     }
 
@@ -74,6 +87,7 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
         transaction_abort_timed_out_transaction_cleanup_interval_ms=100,
         group_consumer_min_session_timeout_ms=1,
         group_consumer_min_heartbeat_interval_ms=1,
+        coordinator_found_at_once=True,
     )
     assert Settings.of("fast")[0] == fast
 
@@ -194,8 +208,17 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})
-    assert settings == Settings()
+    assert settings == Settings(further=((name, "whatever"),))
     assert warnings == [f"{name}: accepted, no effect here"]
+
+
+@pytest.mark.parametrize("name", sorted(TOPIC_DEFAULTS))
+def test_a_default_of_topics_is_checked_and_has_an_effect(name: str) -> None:
+    values = {"log.cleanup.policy": "compact", "log.message.timestamp.type": "LogAppendTime", "log.segment.bytes": "14"}
+    settings, warnings = Settings.of(values={"kafka.version": "3.9", name: values.get(name, "1")})
+    assert (dict(settings.further), warnings) == ({name: values.get(name, "1")}, [])
+    with pytest.raises(InvalidSetting, match=rf"Invalid value soon for configuration {re.escape(name)}: "):
+        Settings.of(values={name: "soon"})
 
 
 def test_a_server_properties_file_can_be_reused() -> None:
@@ -229,6 +252,9 @@ def test_a_server_properties_file_can_be_reused() -> None:
     }
     _, warnings = Settings.of("kafka-defaults", shipped)
     with_effect = {
+        "log.retention.check.interval.ms",
+        "log.retention.hours",
+        "log.segment.bytes",
         "socket.request.max.bytes",
         "num.partitions",
         "default.replication.factor",
@@ -255,10 +281,9 @@ def test_only_one_release_has_a_choice_of_coordinators(release: str) -> None:
     assert warnings == [f"group.coordinator.new.enable: accepted, no effect here ({reason})"]
 
 
-def test_no_setting_is_in_both_tables() -> None:
-    assert not WITHOUT_EFFECT & {*rules(), "profile"}
+def test_settings_that_brokers_do_not_describe_have_no_effect() -> None:
+    assert not INTERNAL & {*rules(), "profile", *broker_config_names()}
     assert not {name for name in rules() if name.startswith(PREFIXES)}
-    assert len(WITHOUT_EFFECT) > 300
 
 
 def test_the_shortest_session_cannot_be_longer_than_the_longest() -> None:

@@ -1,7 +1,4 @@
-"""DescribeConfigs, IncrementalAlterConfigs, AlterConfigs and ListConfigResources; brokers cannot be altered.
-
-Not emulated: broker loggers and client metrics as resources (42), documentation of configs (null).
-"""
+"""DescribeConfigs, IncrementalAlterConfigs, AlterConfigs and ListConfigResources (Kafka: `ConfigAdminManager`)."""
 
 from __future__ import annotations
 
@@ -14,11 +11,8 @@ from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterCo
 from koordinator.wire.messages.alter_configs import AlterConfigsResource as ReplacedConfigs
 from koordinator.wire.messages.describe_configs import (
     DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
-    DescribeConfigsSynonym,
 )
 from koordinator.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -33,200 +27,190 @@ from koordinator.wire.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-from ...config.settings import NUMBER, attribute, rules
+from ...config.kafka_configs import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    KINDS,
+    TOPIC,
+    ConfigType,
+    configs_of,
+    split_list,
+)
+from ...config.settings import NUMBER
+from ..dialects import dialect_of
+from ..groups.classic.hash_order import java_order
 from ..refusal import Refusal, RefusedError
-from .group_configs import group_keys, refuse_group_configs
-from .metadata_changes import GroupConfigured, TopicConfigured
-from .topic import illegal_name
-from .topic_configs import TOPIC_CONFIGS, ConfigType, refuse_configs, split_list
+from .client_metrics_configs import refuse_client_metrics
+from .config_rows import DEFAULT, UNKNOWN_TYPE, config_rows, no_topic
+from .group_configs import refuse_group_configs
+from .metadata_changes import ResourceConfigured, TopicConfigured
+from .topic_configs import refuse_configs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
     from ..cluster import ClusterState
+    from ..effects import Call
     from .metadata_changes import Change
-    from .topic import Topic
-    from .topic_configs import ConfigKey
-
-TOPIC = 2
-"""Resource type of a topic."""
-
-BROKER = 4
-"""Resource type of a broker."""
-
-BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
-"""Further resource types; groups have configs since 4.0 (KIP-848)."""
-
-TOPIC_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG, GROUP_CONFIG = 1, 4, 5, 8
-"""The source of a value: set on the topic, set on the broker, the default, or set on the group."""
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-"""The operations of IncrementalAlterConfigs."""
+OPERATIONS = ("SET", "DELETE", "APPEND", "SUBTRACT")
+"""The operations of IncrementalAlterConfigs, and their names."""
 
-_HIDDEN = frozenset({"error.codes", "kafka.version", "group.coordinator.new.enable"})
-"""Settings that no Kafka broker has, and one that is internal to it (`defineInternal`)."""
+_UNKNOWN_OPERATION = Refusal(Error.UNKNOWN_SERVER_ERROR, "")
+"""With a controller it fails the whole request."""
+
+UNNAMED = {CLIENT_METRICS: "Subscription name can't be empty", GROUP: "Default group resources are not allowed."}
+"""Why a resource without a name is refused."""
+
+OF_ONE_BROKER = ("advertised.listeners", "listener", "principal.builder.class", "sasl.", "ssl.")
+PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
+"""Beginnings of the configs that all brokers cannot share (`DynamicBrokerConfig.PerBrokerConfigs`)."""
+
+OF_LISTENER = ("ssl.key", "ssl.truststore.")
+PER_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
+"""Beginnings of the configs that each listener has for itself (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
-def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def describe_configs(
+    cluster: ClusterState, node_id: int, call: Call, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
     """Return the configs of each resource, all or by name; unknown names are omitted, as in Kafka."""
+    dialect = cluster.features.dialect
+    found = [config_rows(cluster, node_id, resource) for resource in request.resources]
+    if UNKNOWN_TYPE in found:
+        # it fails the whole request
+        found = [UNKNOWN_TYPE] * len(found)
     results = []
-    for resource in request.resources:
-        rows = _rows(cluster, node_id, resource)
+    for resource, rows in zip(request.resources, found, strict=True):
         if isinstance(rows, Refusal):
             result = DescribeConfigsResult(error_code=rows.error, error_message=rows.message)
         else:
-            names = resource.configuration_keys
-            selected = (row for row in rows if names is None or row.name in names)
+            is_filtered = resource.resource_type != CLIENT_METRICS or dialect.describes_unset_client_metrics
+            names = resource.configuration_keys if is_filtered else None
+            selected = (row for row in rows if not names or row.name in names)
+            if call.api_version == 0 and dialect.describes_defaults:
+                selected = (replace(row, is_default=row.config_source == DEFAULT) for row in selected)
             if not request.include_synonyms:
                 selected = (replace(row, synonyms=()) for row in selected)
-            result = DescribeConfigsResult(error_message=None, configs=tuple(selected))
+            if not request.include_documentation:
+                selected = (replace(row, documentation=None) for row in selected)
+            result = DescribeConfigsResult(error_message="", configs=tuple(selected))
         results.append(replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name))
     return DescribeConfigsResponse(results=tuple(results))
 
 
-def topic_config_rows(settings: Settings, configs: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
-    """Return every config of a topic with these configs set, and the synonyms of each."""
-    return _dynamic_rows(settings, TOPIC_CONFIGS, configs, TOPIC_CONFIG)
-
-
-def _dynamic_rows(
-    settings: Settings, keys: Mapping[str, ConfigKey], configs: Mapping[str, str], source: int
-) -> list[DescribeConfigsResourceResult]:
-    rows = []
-    for key in keys.values():
-        synonyms = [(key.name, configs[key.name], source)] if key.name in configs else []
-        if key.broker_name in rules():
-            configured = _value_text(settings, key.broker_name)
-            if configured != key.default:
-                synonyms.append((key.broker_name, configured, STATIC_BROKER_CONFIG))
-        synonyms.append((key.broker_name or key.name, key.default, DEFAULT_CONFIG))
-        rows.append(_row(key.name, key.type, synonyms, read_only=False))
-    return rows
-
-
-def _rows(
-    cluster: ClusterState, node_id: int, resource: DescribeConfigsResource
-) -> list[DescribeConfigsResourceResult] | Refusal:
-    name = resource.resource_name
-    if resource.resource_type == TOPIC:
-        topic = cluster.topics.get(name)
-        if topic is None:
-            return _no_topic(name)
-        return topic_config_rows(cluster.settings, topic.configs)
-    if resource.resource_type == BROKER:
-        if name == "":
-            return []  # dynamic defaults for all brokers, of which there are none
-        if name != str(node_id):
-            problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
-            return Refusal(Error.INVALID_REQUEST, problem)
-        return _broker_rows(cluster, node_id)
-    keys = group_keys(cluster.settings)
-    if resource.resource_type == GROUP and keys:
-        return _dynamic_rows(cluster.settings, keys, cluster.group_configs.get(name, {}), GROUP_CONFIG)
-    return _not_emulated(resource.resource_type)
-
-
-def _broker_rows(cluster: ClusterState, node_id: int) -> list[DescribeConfigsResourceResult]:
-    endpoints = cluster.brokers[node_id].endpoints
-    listener = ",".join(f"{name}://{endpoint.host}:{endpoint.port}" for name, endpoint in endpoints.items())
-    rows = [
-        _row(name, ConfigType.STRING, [(name, value, STATIC_BROKER_CONFIG)], read_only=True)
-        for name, value in (
-            ("advertised.listeners", listener),
-            ("listeners", listener),
-            ("node.id", str(node_id)),
-        )
-    ]
-    types = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.STRING}
-    defaults = type(cluster.settings)()
-    for name, rule in rules().items():
-        if name in _HIDDEN:
-            continue
-        configured, default = _value_text(cluster.settings, name), _value_text(defaults, name)
-        synonyms = [(name, configured, STATIC_BROKER_CONFIG)] if configured != default else []
-        rows.append(_row(name, types[rule.type], [*synonyms, (name, default, DEFAULT_CONFIG)], read_only=True))
-    return sorted(rows, key=lambda row: row.name)
-
-
-def _row(
-    name: str, config_type: ConfigType, synonyms: list[tuple[str, str, int]], *, read_only: bool
-) -> DescribeConfigsResourceResult:
-    _, value, source = synonyms[0]
-    return DescribeConfigsResourceResult(
-        name=name,
-        value=value,
-        read_only=read_only,
-        config_source=source,
-        synonyms=tuple(DescribeConfigsSynonym(name=n, value=v, source=s) for n, v, s in synonyms),
-        config_type=config_type,
-        documentation=None,
-    )
-
-
-def _value_text(settings: Settings, name: str) -> str:
-    value = getattr(settings, attribute(name))
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def alter_configs(cluster: ClusterState, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-    """Change the configs of topics, each resource completely or not at all."""
+def alter_configs(
+    cluster: ClusterState, node_id: int, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Change the configs of resources, each completely or not at all."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    rows = []
+    dialect = cluster.features.dialect
+    refused: list[Refusal | None] = []
     for resource in request.resources:
-        if times[resource.resource_type, resource.resource_name] > 1:
-            problem = "Each resource must appear at most once."
-            refusal: Refusal | None = Refusal(Error.INVALID_REQUEST, problem)
-        else:
-            refusal = _alter(cluster, resource, validate_only=request.validate_only)
+        repeated = times[resource.resource_type, resource.resource_name] > 1 and dialect.refuses_topics_given_twice
+        problem = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.") if repeated else None
+        refused.append(
+            problem
+            or _refuse_changes(resource, in_controller=dialect.controller_validates_configs)
+            or _refuse_resource(cluster, node_id, resource.resource_type, resource.resource_name)
+        )
+    # an unknown operation fails all resources that the broker passes on to the controller
+    fails = dialect.controller_validates_configs and any(
+        refusal is None and _meets_unknown_operation(cluster, resource)
+        for resource, refusal in zip(request.resources, refused, strict=True)
+    )
+    rows = []
+    for resource, refusal in zip(request.resources, refused, strict=True):
+        if refusal is None:
+            failed = _UNKNOWN_OPERATION if fails else None
+            refusal = failed or _alter(cluster, resource, validate_only=request.validate_only)  # noqa: PLW2901
         rows.append(_altered(resource.resource_type, resource.resource_name, refusal))
     return IncrementalAlterConfigsResponse(responses=tuple(rows))
+
+
+def _meets_unknown_operation(cluster: ClusterState, resource: AlterConfigsResource) -> bool:
+    """Return whether the first operation that the controller cannot perform is an unknown one."""
+    configs = _configs(cluster, resource.resource_type, resource.resource_name)
+    return isinstance(configs, dict) and _apply_changes(cluster, configs, resource) is _UNKNOWN_OPERATION
 
 
 def _altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> AlterConfigsResourceResponse:
     return AlterConfigsResourceResponse(
         error_code=refusal.error if refusal else Error.NONE,
-        error_message=refusal.message if refusal else None,
+        error_message=(refusal.message or None) if refusal else None,
         resource_type=resource_type,
         resource_name=resource_name,
     )
 
 
+def _refuse_changes(resource: AlterConfigsResource, *, in_controller: bool) -> Refusal | None:
+    """Return why the broker refuses changes before it looks at their resource (`ConfigAdminManager.preprocess`)."""
+    repeated = [name for name, times in Counter(each.name for each in resource.configs).items() if times > 1]
+    if repeated:
+        which = "" if in_controller else f" : {','.join(repeated)}"
+        return Refusal(Error.INVALID_REQUEST, f"Error due to duplicate config keys{which}")
+    nulls = [each for each in resource.configs if each.value is None and each.config_operation != DELETE]
+    if nulls:
+        shown = (each.name if in_controller else f"{OPERATIONS[each.config_operation]}:{each.name}" for each in nulls)
+        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(shown)}")
+    return None
+
+
 def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
-    names = [config.name for config in resource.configs]
-    if len(set(names)) != len(names):
-        return Refusal(Error.INVALID_REQUEST, "Error due to duplicate config keys")
-    if resource.resource_type == BROKER:
-        return Refusal(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: {', '.join(sorted(names))}")
-    if resource.resource_type == GROUP and group_keys(cluster.settings):
-        return _alter_group(cluster, resource, validate_only=validate_only)
-    if resource.resource_type != TOPIC:
-        return _not_emulated(resource.resource_type)
-    topic = cluster.topics.get(resource.resource_name)
-    if topic is None:
-        return _no_topic(resource.resource_name)
-    configs = dict(topic.configs)
-    for change in resource.configs:
-        refusal = _apply_change(TOPIC_CONFIGS, "topic", configs, change)
-        if refusal is not None:
-            return refusal
-    return _configure(cluster, topic, configs, validate_only=validate_only)
+    in_controller = cluster.features.dialect.controller_validates_configs
+    kind, name = resource.resource_type, resource.resource_name
+    configs = _configs(cluster, kind, name)
+    if isinstance(configs, Refusal):
+        return configs
+    refusal = _apply_changes(cluster, configs, resource)
+    if refusal is not None:
+        return refusal if in_controller else Refusal(Error.INVALID_REQUEST, refusal.message)
+    return _configure(cluster, kind, name, configs, validate_only=validate_only)
 
 
-def _alter_group(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
-    configs = dict(cluster.group_configs.get(resource.resource_name, {}))
-    for change in resource.configs:
-        refusal = _apply_change(group_keys(cluster.settings), "group", configs, change)
-        if refusal is not None:
-            return refusal
-    refusal = refuse_group_configs(cluster.settings, configs)
-    if refusal is not None or validate_only:
-        return refusal
-    return _proposed(cluster, GroupConfigured(resource.resource_name, configs))
+def _configs(cluster: ClusterState, kind: int, name: str) -> dict[str, str] | Refusal:
+    """Return the values that are set on a resource, or why it cannot be altered."""
+    if kind == TOPIC:
+        topic = cluster.topics.get(name)
+        if topic is not None:
+            return dict(topic.configs)
+        # the controller validates the values first
+        return {} if cluster.features.dialect.controller_validates_configs else no_topic(name)
+    if not name and kind in UNNAMED:
+        return Refusal(Error.INVALID_REQUEST, UNNAMED[kind])
+    return dict(cluster.resource_configs[kind].get(name, {}))
 
 
-def _proposed(cluster: ClusterState, change: Change) -> Refusal | None:
-    """Propose a change; return why it is refused, or None."""
+def _refuse_resource(cluster: ClusterState, node_id: int, kind: int, name: str) -> Refusal | None:
+    """Return why the broker refuses a resource itself, whatever the controller says about the others."""
+    if kind == BROKER and name not in {"", str(node_id)}:
+        if not NUMBER.fullmatch(name):
+            return Refusal(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+    known = configs_of(kind, cluster.settings.kafka_version)
+    return None if known else Refusal(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def _configure(
+    cluster: ClusterState, kind: int, name: str, configs: Mapping[str, str], *, validate_only: bool
+) -> Refusal | None:
+    """Set all configs of a resource; return why they are refused, or None."""
+    absent = no_topic(name) if kind == TOPIC and name not in cluster.topics else None
+    if absent is not None and absent.error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
+        return absent if name else Refusal(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
+    refusal = _refuse(cluster.settings, kind, name, configs)
+    if refusal is not None:
+        return _worded(cluster, kind, name, refusal)
+    if absent is not None or validate_only:
+        return absent
+    change: Change = ResourceConfigured(kind, name, configs)
+    if kind == TOPIC:
+        change = TopicConfigured(cluster.topics[name].topic_id, configs)
     try:
         cluster.changes.propose(change)
     except RefusedError as error:
@@ -234,15 +218,50 @@ def _proposed(cluster: ClusterState, change: Change) -> Refusal | None:
     return None
 
 
-def _configure(
-    cluster: ClusterState, topic: Topic, configs: Mapping[str, str], *, validate_only: bool
-) -> Refusal | None:
-    refusal = refuse_configs(configs)
-    return refusal if refusal or validate_only else _proposed(cluster, TopicConfigured(topic.topic_id, configs))
+def _refuse(settings: Settings, kind: int, name: str, configs: Mapping[str, str]) -> Refusal | None:
+    if kind == TOPIC:
+        return refuse_configs(settings, configs)
+    if kind == BROKER:
+        return _refuse_broker_configs(settings, configs, is_default=not name)
+    if kind == GROUP:
+        return refuse_group_configs(settings, configs)
+    return refuse_client_metrics(settings, configs)
+
+
+def _worded(cluster: ClusterState, kind: int, name: str, refusal: Refusal) -> Refusal:
+    """Return the refusal of an invalid value as the release words it."""
+    is_value = not (refusal.message or "").startswith("Unknown topic config name")
+    if cluster.features.dialect.controller_validates_configs or not is_value:
+        return refusal
+    resource = f"ConfigResource(type={KINDS[kind].upper()}, name='{name}')"
+    return Refusal(Error.INVALID_REQUEST, f"Invalid config value for resource {resource}: {refusal.message}")
+
+
+def _refuse_broker_configs(settings: Settings, configs: Mapping[str, str], *, is_default: bool) -> Refusal | None:
+    """Return why values cannot be set on a running broker (`DynamicBrokerConfig.validateConfigs`), or None."""
+    keys, prints = configs_of(BROKER, settings.kafka_version), dialect_of(settings).prints_java_sets
+    values = [keys[name].problem(text) for name, text in configs.items() if name in keys]
+    problems = [
+        _listed("Cannot update these configs dynamically", "[]" if prints else "Set()", fixed)
+        if (fixed := [name for name in configs if name in keys and keys[name].read_only])
+        else None,
+        _listed(PER_LISTENER, "[]" if prints else "HashSet()", secured)
+        if (secured := [name for name in configs if name.startswith(OF_LISTENER)])
+        else None,
+        *values,
+        _listed(PER_BROKER, "[]" if prints else "Set()", single)
+        if is_default and (single := [name for name in configs if name.startswith(OF_ONE_BROKER)])
+        else None,
+    ]
+    return next((Refusal(Error.INVALID_REQUEST, problem) for problem in problems if problem), None)
+
+
+def _listed(problem: str, around: str, names: Iterable[str]) -> str:
+    return f"{problem}: {around[:-1]}{', '.join(sorted(names))}{around[-1]}"
 
 
 def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Replace all configs of topics, each resource completely or not at all (`ConfigAdminManager`)."""
+    """Replace all configs of resources, each completely or not at all."""
     rows = []
     for resource in request.resources:
         refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
@@ -251,41 +270,32 @@ def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRe
 
 
 def _replace(cluster: ClusterState, node_id: int, resource: ReplacedConfigs, *, validate_only: bool) -> Refusal | None:
-    name, configs = resource.resource_name, {config.name: config.value for config in resource.configs}
-    missing = [key for key, value in configs.items() if value is None]
-    if resource.resource_type == BROKER:
-        problem = f"Cannot update these configs dynamically: [{', '.join(sorted(configs))}]"
-        if not NUMBER.fullmatch(name):
-            problem = f"Node id must be an integer, but it is: {name}"
-        elif int(name) != node_id:
-            problem = f"Unexpected broker id, expected {node_id}, but received {name}"
-    elif resource.resource_type != TOPIC:
-        problem = f"Unknown resource type {resource.resource_type}"
-    elif missing:
-        problem = f"Null value not supported for : {','.join(missing)}"
-    else:
-        topic = cluster.topics.get(name)
-        if topic is None:
-            return _no_topic(name)
-        return _configure(
-            cluster, topic, {key: value or "" for key, value in configs.items()}, validate_only=validate_only
-        )
-    return Refusal(Error.INVALID_REQUEST, problem)
+    kind, name = resource.resource_type, resource.resource_name
+    missing = [config.name for config in resource.configs if config.value is None]
+    if missing:
+        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(missing)}")
+    before = _refuse_resource(cluster, node_id, kind, name) or _configs(cluster, kind, name)
+    configs = {config.name: config.value or "" for config in resource.configs}
+    if isinstance(before, Refusal):
+        return before
+    return _configure(cluster, kind, name, configs, validate_only=validate_only)
 
 
 def list_config_resources(
     cluster: ClusterState, version: int, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Return the resources of some types, or of all; v0 is for client metrics, of which there are none."""
+    """Return the resources of some types, or of all; v0 is for client metrics."""
     brokers = tuple(map(str, cluster.brokers))
     names: dict[int, Iterable[str]] = {
         TOPIC: cluster.topics,
         BROKER: brokers,
         BROKER_LOGGER: brokers,
-        CLIENT_METRICS: (),
-        GROUP: (group_id for group_id, configs in cluster.group_configs.items() if configs),
+        **{
+            kind: (name for name, configs in cluster.resource_configs[kind].items() if configs)
+            for kind in (CLIENT_METRICS, GROUP)
+        },
     }
-    types = (request.resource_types or names) if version > 0 else ()
+    types = (request.resource_types or names) if version > 0 else (CLIENT_METRICS,)
     if not names.keys() >= set(types):
         return ListConfigResourcesResponse(error_code=Error.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
@@ -295,31 +305,40 @@ def list_config_resources(
     )
 
 
+def _apply_changes(cluster: ClusterState, configs: dict[str, str], resource: AlterConfigsResource) -> Refusal | None:
+    """Change the values; return why an operation is refused, or None. The controller has the changes in a map."""
+    in_controller = cluster.features.dialect.controller_validates_configs
+    kind, keys = resource.resource_type, configs_of(resource.resource_type, cluster.settings.kafka_version)
+    changes = {change.name: change for change in resource.configs}
+    for name in java_order(changes) if in_controller else changes:
+        # the controller knows no types of client metrics
+        key = None if kind == CLIENT_METRICS else keys.get(name)
+        refusal = _apply_change(key, configs, changes[name], by_broker=kind == BROKER or not in_controller)
+        if refusal is not None:
+            return refusal
+    return None
+
+
 def _apply_change(
-    keys: Mapping[str, ConfigKey], kind: str, configs: dict[str, str], change: AlterableConfig
+    key: ConfigKey | None, configs: dict[str, str], change: AlterableConfig, *, by_broker: bool
 ) -> Refusal | None:
-    key = keys.get(change.name)
-    if key is None:
-        return Refusal(Error.INVALID_CONFIG, f"Unknown {kind} config name: {change.name}")
-    if change.config_operation == DELETE:
+    """Change one of the values; return why the operation is refused, or None."""
+    operation, value = change.config_operation, change.value or ""
+    if operation == DELETE:
         configs.pop(change.name, None)
-        return None
-    if change.value is None:
-        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {change.name}")
-    if change.config_operation == SET:
-        value = change.value
-    elif change.config_operation not in (APPEND, SUBTRACT):
-        return Refusal(Error.INVALID_REQUEST, f"Unknown config operation {change.config_operation}")
-    elif key.type is not ConfigType.LIST:
-        word = "append to" if change.config_operation == APPEND else "subtract from"
-        return Refusal(Error.INVALID_CONFIG, f"Can't {word} key {change.name} because its type is not LIST.")
-    else:
-        before = split_list(configs.get(change.name, key.default))
-        value = ",".join(_edit_list(before, split_list(change.value), change.config_operation))
-    problem = key.problem(value)
-    if problem is not None:
+    elif operation == SET:
+        configs[change.name] = value
+    elif operation not in (APPEND, SUBTRACT):
+        return _UNKNOWN_OPERATION
+    elif key is None or key.type is not ConfigType.LIST:
+        word = OPERATIONS[operation]
+        problem = f"Can't {word} to key {change.name} because its type is not LIST."
+        if by_broker:
+            problem = f"Config value {word.lower()} is not allowed for config key: {change.name}"
         return Refusal(Error.INVALID_CONFIG, problem)
-    configs[change.name] = value
+    else:
+        before = split_list(configs.get(change.name, key.default or ""))
+        configs[change.name] = ",".join(_edit_list(before, split_list(value), operation))
     return None
 
 
@@ -328,14 +347,3 @@ def _edit_list(before: list[str], items: list[str], operation: int) -> Iterable[
         return dict.fromkeys([*before, *items])
     removed = set(items)
     return (item for item in before if item not in removed)
-
-
-def _no_topic(name: str) -> Refusal:
-    problem = illegal_name(name)
-    if problem is not None:
-        return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
-    return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-
-
-def _not_emulated(resource_type: int) -> Refusal:
-    return Refusal(Error.INVALID_REQUEST, f"Resources of type {resource_type} are not emulated")
