@@ -43,16 +43,17 @@ from ..effects import (
     TransactionEnded,
     WriteLog,
 )
-from ..timers import ProduceRetry
+from ..timers import CleanLogs, ProduceRetry
 from . import features, replica_admin
 from .absent_features import REFUSALS
 from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import list_offsets, offset_for_leader_epoch
+from .log_cleaner import LogCleaner
 from .metadata import describe_cluster, describe_topic_partitions, metadata
-from .produce import produce, refuse_produce, storage_failure
-from .record_checks import RejectedError, check_first_batches
+from .produce import failure_without_acks, produce, refuse_produce, storage_failure
+from .record_checks import RejectedError, check_first_batches, has_first_batches
 from .topic import INTERNAL_TOPICS, TRANSACTIONS_TOPIC
 from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
 from .transactional_produce import (
@@ -79,8 +80,9 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
+    from ..refusal import Refusal
     from .metadata_changes import Change
-    from .topic import Topic
+    from .topic import TopicState
 
 
 RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
@@ -97,8 +99,8 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DeleteTopicsRequest: lambda cluster, _, __, request: delete_topics(cluster, request),
     DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
     DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
-    DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
-    IncrementalAlterConfigsRequest: lambda cluster, _, __, request: alter_configs(cluster, request),
+    DescribeConfigsRequest: describe_configs,
+    IncrementalAlterConfigsRequest: lambda cluster, node, _, request: alter_configs(cluster, node, request),
     UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
         cluster, call.api_version, request
     ),
@@ -119,7 +121,7 @@ class _Unflushed:
     changes: tuple[Change, ...] = ()
     requested: tuple[Call, Message, Callable[[], Message]] | None = None
     """The request that proposed the changes: its call, its response if they are durable, and its responder."""
-    logs: dict[UnflushedLog, tuple[Topic, int]] = field(default_factory=dict)
+    logs: dict[UnflushedLog, tuple[TopicState, int]] = field(default_factory=dict)
     produces: list[tuple[Call, int, ProduceResponse | WriteTxnMarkersResponse]] = field(default_factory=list)
     consequences: dict[InternalTopicWritten | TransactionEnded, None] = field(default_factory=dict)
     """The group coordinator's work on the flushed records."""
@@ -146,16 +148,15 @@ class DataPlane:
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
         self._changes = cluster.changes
-        dialect = dialect_of(settings)
-        self._any_broker_serves_admin_requests = dialect.any_broker_serves_admin_requests
+        self._dialect = dialect_of(settings)
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []
         self._effects_due: int | None = None
         self._unflushed, self._in_flight = _Unflushed(), _Unflushed()
-        self._compacted: dict[UnflushedLog, tuple[Topic, int]] = {}
-        self._dialect = dialect
+        self._compacted: dict[UnflushedLog, tuple[TopicState, int]] = {}
         self._to_verify: dict[int, ProduceToVerify] = {}
         self._producers_checked_ms = 0
+        self._cleaner = LogCleaner(node_id, cluster, self.fetches.timers)
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
@@ -221,7 +222,7 @@ class DataPlane:
                 self._effects += self.fetches.leaders_changed(now)
                 self._effects += self._on_topics_deleted(now, deleted)
 
-    def append(self, now: int, topic: Topic, partition: int, batch: bytes) -> list[Effect]:
+    def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
         """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it.
 
         The topic may be a staged change, which is written with the batch.
@@ -235,13 +236,14 @@ class DataPlane:
         if isinstance(log, UnflushedLog):
             self._unflushed.logs[log] = topic, partition
         else:
-            log.compact()
+            log.compact_if_grown()
             self._effects += self.fetches.grown(now, [(topic.name, partition)])
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
         """Answer parked fetches of partitions that this node no longer leads."""
         self._fire_due(now)
+        self._cleaner.schedule(now)
         self._effects += self.fetches.leaders_changed(now)
         return self._drain()
 
@@ -292,7 +294,7 @@ class DataPlane:
         for log, (topic, partition) in flush.logs.items():
             if topic.topic_id in self.cluster.topics_by_id:
                 grown.append((topic.name, partition))
-                if topic.is_internal and log.compact():
+                if topic.is_internal and log.compact_if_grown():
                     self._compacted[log] = topic, partition
         for call, acks, response in flush.produces:
             self._reply_to_produce(call, acks, response)
@@ -327,6 +329,7 @@ class DataPlane:
 
     def grown(self, now: int, places: Iterable[tuple[str, int]]) -> None:
         """Answer the fetches parked on topic partitions that were appended to from Python."""
+        self._cleaner.schedule(now)
         replies = self.fetches.grown(now, places)
         if replies:
             self._effects += replies
@@ -339,42 +342,55 @@ class DataPlane:
                 waiting = self._to_verify.pop(key.token)
                 waiting.tries += 1
                 self._verify(waiting)
+            elif isinstance(key, CleanLogs):
+                self._clean_logs(due)
             elif (reply := self.fetches.expired(due, key)) is not None:
                 self._effects.append(reply)
+
+    def _clean_logs(self, now: int) -> None:
+        for topic, partition in self._cleaner.run(now):
+            if isinstance(log := topic.logs[partition], UnflushedLog):
+                self._compacted[log] = topic, partition
+        self._stage_changes()
+        self._cleaner.schedule(now)
 
     def _drain(self) -> list[Effect]:
         out, self._effects, self._effects_due = self._effects, [], None
         return out
 
     def _is_admin(self) -> bool:
-        return self._any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
+        return self._dialect.any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
 
     def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
         """Take the transaction coordinator's response; None if it could not be reached."""
         self._fire_due(now)
         waiting = self._to_verify.pop(token, None)
         if waiting is not None:
-            errors = verified(waiting, response)
-            if Error.CONCURRENT_TRANSACTIONS in errors.values() and waiting.tries <= RETRIES_MAX:
+            refusals = verified(waiting, response)
+            is_early = any(each.error is Error.CONCURRENT_TRANSACTIONS for each in refusals.values())
+            if is_early and waiting.tries <= RETRIES_MAX:
                 # the predecessor of the transaction is being completed
                 self._to_verify[token] = waiting
                 self.fetches.timers.set(ProduceRetry(token), now + RETRY_MS)
             else:
-                self._append(now, waiting.call, waiting.request, errors)
+                self._append(now, waiting.call, waiting.request, refusals)
         return self._drain()
 
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
+        if self._dialect.produce_without_batch_closes and not has_first_batches(call.api_version, request):
+            return self._effects.append(CloseConnection(call, "a partition does not begin with a complete batch"))
         if any(data.records is None for topic in request.topic_data for data in topic.partition_data):
             # `KafkaApis.handleProduceRequest` fails, and so does its error response
             return None
         try:
-            check_first_batches(call.api_version, request)
+            check_first_batches(self.cluster, call.api_version, request)
         except RejectedError as rejected:
             return self._reply_to_produce(call, request.acks, refuse_produce(request, rejected.error, rejected.message))
         batches = transactional_batches(self.cluster, call, request)
-        error = refuse_request(self._dialect, request, batches)
-        if error is not Error.NONE:
-            return self._reply_to_produce(call, request.acks, refuse_produce(request, error))
+        refusal = refuse_request(self._dialect, request, batches)
+        if refusal is not None:
+            refused = refuse_produce(request, refusal.error, refusal.message or None)
+            return self._reply_to_produce(call, request.acks, refused)
         starting = to_verify(self.cluster, self._dialect, call.api_version, batches) if batches else {}
         if starting:
             return self._verify(ProduceToVerify(call, request, starting))
@@ -388,8 +404,10 @@ class DataPlane:
         request = verification(waiting.call, waiting.request, waiting.batches)
         self._effects.append(SendRequest(node_id, token, VERIFICATION_VERSION, request))
 
-    def _append(self, now: int, call: Call, request: ProduceRequest, errors: Mapping[tuple[str, int], Error]) -> None:
-        response, grown = produce(self.cluster, self._node_id, now, call, request, errors)
+    def _append(
+        self, now: int, call: Call, request: ProduceRequest, refusals: Mapping[tuple[str, int], Refusal]
+    ) -> None:
+        response, grown = produce(self.cluster, self._node_id, now, call, request, refusals)
         self._written(now, call, request.acks, response, grown)
 
     def _written(
@@ -407,6 +425,8 @@ class DataPlane:
         ]
         if ended is not None:
             consequences = [*ended]
+        if grown:
+            self._cleaner.schedule(now)
         for name, partition in grown:
             topic = self.cluster.topics[name]
             log = topic.logs[partition]
@@ -425,11 +445,5 @@ class DataPlane:
         if acks != 0 or isinstance(response, WriteTxnMarkersResponse):
             self._effects.append(Reply(call, response))
             return
-        failed = next(
-            (row for topic in response.responses for row in topic.partition_responses if row.error_code), None
-        )
-        if failed is None:
-            self._effects.append(Reply(call, None))
-        else:
-            reason = f"a Produce with acks 0 failed: {Error(failed.error_code).name} on partition {failed.index}"
-            self._effects.append(CloseConnection(call, reason))
+        reason = failure_without_acks(response)
+        self._effects.append(Reply(call, None) if reason is None else CloseConnection(call, reason))

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
 
-METADATA_VERSION, TRANSACTION_VERSION = "metadata.version", "transaction.version"
+METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
+
+BOOTSTRAP_LEVEL, BOOTSTRAP_RELEASE = 4, "3.3-IV0"
+"""The lowest `metadata.version` that a cluster may have (`MetadataVersion.MINIMUM_BOOTSTRAP_VERSION`)."""
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 """The types of an update (`FeatureUpdate.UpgradeType`)."""
@@ -50,6 +53,7 @@ class Features:
         known = {
             METADATA_VERSION: self.dialect.metadata_versions,
             TRANSACTION_VERSION: self.dialect.transaction_versions,
+            GROUP_VERSION: self.dialect.group_versions,
         }
         self.supported = {name: levels for name, levels in known.items() if levels.max >= 0}
         self.levels = {name: levels.max for name, levels in self.supported.items()}
@@ -144,7 +148,9 @@ def _refuse_metadata_version(features: Features, level: int, kind: int) -> Refus
     if level >= min(finalized, features.dialect.lossless_metadata_version):
         return None
     problem = "Refusing to perform the requested downgrade because it might delete metadata information."
-    if kind == UNSAFE_DOWNGRADE:
+    if level < BOOTSTRAP_LEVEL:
+        problem = f"Unable to set a metadata.version less than {BOOTSTRAP_RELEASE}"
+    elif kind == UNSAFE_DOWNGRADE:
         problem = "Unsafe metadata downgrade is not supported in this version."
     head = f"Invalid metadata.version {level}."
     if features.dialect.updates_features_at_once:

@@ -8,7 +8,7 @@ response forward: clients would fetch in a tight loop.
 A fetch of committed records reads below the last stable offset, and names the aborted transactions that the client
 skips (`UnifiedLog.collectAbortedTransactions`).
 
-Before v4 clients get messages of magic 0 or 1. Not emulated: followers and `last_fetched_epoch`.
+Before v4 clients get messages of magic 0 or 1. Followers are not emulated.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from uuid import UUID
 
 from koordinator.wire.compression import Codec
 from koordinator.wire.errors import Error
-from koordinator.wire.message_sets import write_message_set
+from koordinator.wire.message_sets import write_message_set, write_overflow
 from koordinator.wire.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -33,7 +34,7 @@ from koordinator.wire.records import read_batches, read_records
 
 from ..dialects import dialect_of
 from ..effects import Reply
-from ..timers import FetchTimeout, ProduceRetry, Timers
+from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
 from .leader_hints import LeaderHints
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call
     from .log import PartitionLog
-    from .topic import Topic
+    from .topic import TopicState
 
 TOPIC_ID_SINCE = 13
 """The first version that names topics by id (KIP-516)."""
@@ -109,7 +110,7 @@ class Fetches:
 
     def __init__(self, node_id: int, cluster: ClusterState, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
-        self.timers: Timers[FetchTimeout | ProduceRetry] = Timers()
+        self.timers: Timers[FetchTimeout | ProduceRetry | CleanLogs] = Timers()
         self.parked: dict[FetchTimeout, ParkedFetch] = {}
         self._node_id = node_id
         self._cluster = cluster
@@ -121,11 +122,11 @@ class Fetches:
 
     def fetch(self, now: int, call: Call, request: FetchRequest) -> list[Reply]:
         """Answer a fetch, or park it and return nothing."""
-        if request.isolation_level not in ISOLATION_LEVELS:
-            return [Reply(call, self._request_failed(request))]
         plan = self.sessions.plan(now, request, by_id=call.api_version >= TOPIC_ID_SINCE)
         if isinstance(plan, Error):
             return [Reply(call, FetchResponse(error_code=plan))]
+        if request.isolation_level not in ISOLATION_LEVELS and self._has_known_partition(plan):
+            return [Reply(call, self._request_failed(call.api_version, request))]
         fetch = ParkedFetch(call, request, plan)
         failed = self._measure_all(fetch)
         if failed or fetch.is_satisfied or not fetch.readable or request.max_wait_ms <= 0:
@@ -133,8 +134,11 @@ class Fetches:
         self._park(now, fetch)
         return []
 
-    def _request_failed(self, request: FetchRequest) -> FetchResponse:
-        """Return the response to a request that Kafka fails to process: -1, also in each row."""
+    def _has_known_partition(self, plan: FetchPlan) -> bool:
+        return not all(isinstance(self._log(key), Error) for key in plan.partitions)
+
+    def _request_failed(self, version: int, request: FetchRequest) -> FetchResponse:
+        """Return the response to a request that Kafka fails to process: -1, also in each row up to v12."""
         error, records = Error.UNKNOWN_SERVER_ERROR, None if self._dialect.failed_fetch_has_null_records else b""
         responses = tuple(
             FetchableTopicResponse(
@@ -144,9 +148,9 @@ class Fetches:
                     replace(self._unknown(each.partition, error), records=records) for each in topic.partitions
                 ),
             )
-            for topic in request.topics
+            for topic in (request.topics if version < TOPIC_ID_SINCE else ())
         )
-        return FetchResponse(error_code=error, responses=responses)
+        return FetchResponse(error_code=error, session_id=request.session_id, responses=responses)
 
     def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Reply]:
         """Return responses to the parked fetches that an append to these partitions has satisfied.
@@ -198,7 +202,7 @@ class Fetches:
             log = self._log(key)
             if isinstance(log, Error):
                 continue
-            if self._refuse(fetch, key, log, requested):
+            if self._refuse(fetch, key, log, requested) or _divergence(log, requested) is not None:
                 failed = True
                 continue
             readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
@@ -271,12 +275,13 @@ class Fetches:
             if error := self._refuse(fetch, key, log, requested):
                 results[key] = _failed(key[1], error)
                 continue
+            diverging = _divergence(log, requested)
             bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
             start, limit = requested.fetch_offset, fetch.limit(log)
             if fetch.request.replica_id >= 0:
                 # a broker that is no replica learns only the high watermark
                 bytes_max, limit = 0, start
-            records = log.read(start, bytes_max, first_whole=is_empty, before=limit)
+            records = b"" if diverging else log.read(start, bytes_max, first_whole=is_empty, before=limit)
             bytes_left = max(0, bytes_left - len(records))
             is_empty = is_empty and not records
             if fetch.call.api_version < MAGIC_2_SINCE:
@@ -290,7 +295,10 @@ class Fetches:
                 high_watermark=log.end,
                 last_stable_offset=log.last_stable_offset,
                 log_start_offset=log.start,
-                aborted_transactions=_aborted(log, start, len(records)) if fetch.is_committed else None,
+                diverging_epoch=diverging or EpochEndOffset(),
+                aborted_transactions=_aborted(log, start, len(records))
+                if fetch.is_committed and not diverging
+                else None,
                 records=records,
             )
         return results
@@ -315,10 +323,14 @@ class Fetches:
         error = self._cluster.check_leader(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
         if error is Error.NONE and fetch.request.replica_id >= 0 and self._dialect.refuses_unknown_replicas:
             return Error.NOT_LEADER_OR_FOLLOWER
+        if error is Error.NONE and (diverging := _divergence(log, requested)):
+            # the end of a later epoch than the log's cannot be determined
+            return Error.OFFSET_OUT_OF_RANGE if diverging.end_offset < 0 else error
         if error is Error.NONE and not log.start <= requested.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
-        if error is Error.NONE and min(requested.partition_max_bytes, fetch.request.max_bytes) < 0:
-            # `LogSegment.read` takes no negative size
+        is_negative = min(requested.partition_max_bytes, fetch.request.max_bytes) < 0
+        if error is Error.NONE and is_negative and requested.fetch_offset < fetch.limit(log):
+            # `LogSegment.read` takes no negative size; at the end nothing is read
             return Error.UNKNOWN_SERVER_ERROR
         return error
 
@@ -337,10 +349,19 @@ class Fetches:
     def _key(self, fetch: ParkedFetch, name: str, partition: int) -> PartitionKey:
         return (self._topic(name).topic_id if fetch.by_id else name), partition
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> TopicState:
         topic = self._cluster.topic(name)
         assert topic is not None, f"{name} has a log but no topic"
         return topic
+
+
+def _divergence(log: PartitionLog, requested: FetchPartition) -> EpochEndOffset | None:
+    """Return the end of the last fetched epoch if the client's log differs from ours (`Partition.readRecords`)."""
+    last = requested.last_fetched_epoch
+    if last < 0:
+        return None
+    epoch, end = log.epoch_end(last)
+    return EpochEndOffset(epoch=epoch, end_offset=end) if epoch < last or end < requested.fetch_offset else None
 
 
 def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransaction, ...]:
@@ -355,14 +376,18 @@ def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransact
 def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
     """Return batches as messages of magic 0 or 1, from an offset on (`RecordsUtil.downConvert`).
 
-    Markers are left out. A compressed batch is converted as a whole. zstd came after these versions: 76.
+    Markers are left out. A compressed batch is converted as a whole. zstd came after these versions: 76, or after the
+    first batch the rest of the size, which is promised by then, without messages (`LazyDownConversionRecordsSend`).
     """
-    converted = []
+    converted: list[bytes] = []
     for header, batch in read_batches(data):
         if header.is_control:
             continue
         if header.codec is Codec.ZSTD:
-            return Error.UNSUPPORTED_COMPRESSION_TYPE
+            if not converted:
+                return Error.UNSUPPORTED_COMPRESSION_TYPE
+            del converted[1:]
+            break
         try:
             records = read_records(batch)
         except (Malformed, ImportError):
@@ -371,7 +396,9 @@ def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
             records = [record for record in records if record.offset >= offset]
         converted.append(write_message_set(records, magic, header.codec, is_append_time=header.is_append_time))
     # the response has the size of the batches, or of the first message set if that is larger (KIP-283)
-    return b"".join(converted)[: max(len(data), len(converted[0]))] if converted else b""
+    size = max(len(data), len(converted[0])) if converted else 0
+    messages = b"".join(converted)[:size]
+    return messages + write_overflow(size - len(messages))
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

@@ -7,7 +7,7 @@ smaller one: only a session unused for two minutes is evicted.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -43,11 +43,15 @@ PartitionKey = tuple["str | UUID", int]
 
 @dataclass(slots=True)
 class _SessionPartition:
-    """A partition of a session: the client's request for it, and the offsets last sent; -1 for none."""
+    """A partition of a session: the client's request for it, and the offsets last sent; -1 for none.
+
+    Once its topic id `is_resolved`, it remembers the topic's name (`CachedPartition.maybeResolveUnknownName`).
+    """
 
     request: FetchPartition
     high_watermark: int = -1
     log_start_offset: int = -1
+    is_resolved: bool = False
 
 
 @dataclass(slots=True)
@@ -70,8 +74,14 @@ class FetchSession:
             partition = self.partitions.get(key)
             if partition is None:
                 continue
+            if result.error_code != Error.UNKNOWN_TOPIC_ID:
+                partition.is_resolved = True
+            elif partition.is_resolved:
+                result = replace(result, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)  # noqa: PLW2901
             sent = (partition.high_watermark, partition.log_start_offset)
-            if not (result.records or result.error_code or sent != (result.high_watermark, result.log_start_offset)):
+            diverges = result.diverging_epoch.epoch >= 0
+            is_sent = sent == (result.high_watermark, result.log_start_offset)
+            if is_sent and not (result.records or result.error_code or diverges):
                 continue
             changed[key] = result
             # -1 after an error, so that the partition is sent again once it recovers

@@ -8,7 +8,7 @@ from koordinator.wire.messages.fetch import LeaderIdAndEpoch, NodeEndpoint
 
 if TYPE_CHECKING:
     from ..cluster import ClusterState
-    from .topic import Topic
+    from .topic import TopicState
 
 
 class LeaderHints:
@@ -19,7 +19,7 @@ class LeaderHints:
         self._listener = listener
         self._leaders: dict[int, None] = {}
 
-    def leader(self, topic: Topic, partition: int) -> LeaderIdAndEpoch:
+    def leader(self, topic: TopicState, partition: int) -> LeaderIdAndEpoch:
         """Return the leader, and add its node to `nodes`."""
         node_id = topic.leaders[partition]
         self._leaders[node_id] = None

@@ -57,21 +57,39 @@ SINCE: dict[int, int] = {
 
 
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Return one row per partition; a partition named twice gets 42 each time."""
+    """Return one row per partition; since v1 a partition named twice gets 42."""
+    fails = request.isolation_level not in ISOLATION_LEVELS
+    dialect = dialect_of(cluster.settings)
     counts = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
         rows = []
         for partition in topic.partitions:
-            if request.isolation_level not in ISOLATION_LEVELS:
+            is_known = partition.timestamp >= 0 or version >= SINCE.get(partition.timestamp, version + 1)
+            if fails and dialect.looks_up_offsets_together:
                 rows.append(_refused(partition, Error.UNKNOWN_SERVER_ERROR))
-            elif counts[topic.name, partition.partition_index] > 1:
+            elif version and counts[topic.name, partition.partition_index] > 1:
                 rows.append(_refused(partition, Error.INVALID_REQUEST))
+            elif not is_known and dialect.refuses_unknown_timestamps:
+                rows.append(_refused(partition, Error.UNSUPPORTED_VERSION))
+            elif fails:
+                rows.append(_refused(partition, Error.UNKNOWN_SERVER_ERROR))
             else:
                 is_committed = request.isolation_level == READ_COMMITTED
-                rows.append(_row(cluster, node_id, version, topic.name, partition, is_committed=is_committed))
+                # any time is older than the first record
+                timestamp = partition.timestamp if is_known else 0
+                rows.append(_row(cluster, node_id, topic.name, partition, timestamp, is_committed=is_committed))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
+    if dialect.looks_up_offsets_together and not fails and max(counts.values(), default=1) > 1:
+        topics = _merged(topics)
     return ListOffsetsResponse(topics=tuple(topics))
+
+
+def _merged(topics: list[ListOffsetsTopicResponse]) -> list[ListOffsetsTopicResponse]:
+    rows: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    for topic in topics:
+        rows.setdefault(topic.name, {}).update({row.partition_index: row for row in topic.partitions})
+    return [ListOffsetsTopicResponse(name=name, partitions=tuple(found.values())) for name, found in rows.items()]
 
 
 def _refused(partition: ListOffsetsPartition, error: Error) -> ListOffsetsPartitionResponse:
@@ -79,20 +97,22 @@ def _refused(partition: ListOffsetsPartition, error: Error) -> ListOffsetsPartit
 
 
 def _row(
-    cluster: ClusterState, node_id: int, version: int, name: str, partition: ListOffsetsPartition, *, is_committed: bool
+    cluster: ClusterState,
+    node_id: int,
+    name: str,
+    partition: ListOffsetsPartition,
+    timestamp: int,
+    *,
+    is_committed: bool,
 ) -> ListOffsetsPartitionResponse:
     topic, log = cluster.topic(name), cluster.log(name, partition.partition_index)
     if topic is None or log is None:
         return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
-    is_known = partition.timestamp >= 0 or version >= SINCE.get(partition.timestamp, version + 1)
-    if not is_known and dialect_of(cluster.settings).refuses_unknown_timestamps:
-        return _refused(partition, Error.UNSUPPORTED_VERSION)
     error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:
         return _refused(partition, error)
     limit = log.last_stable_offset if is_committed else log.end
-    # any time is older than the first record
-    offset, timestamp = _lookup(log, partition.timestamp if is_known else 0, limit)
+    offset, timestamp = _lookup(log, timestamp, limit)
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,
         timestamp=timestamp,

@@ -10,13 +10,13 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import LIMIT, read_header, read_records, rebase, write_batch
+from koordinator.wire.records import LIMIT, read_header, read_records, rebase, with_records
 from koordinator.wire.values import value
 
 from .producers import Producers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from koordinator.wire.records import BatchHeader, Record
 
@@ -41,6 +41,26 @@ class _Batch:
     data: bytes
     last_offset: int
     max_timestamp: int
+
+
+@value
+class LogSegment:
+    """A part of a log, from `start` to before `end`, with its bytes, first and greatest timestamp (-1 if empty)."""
+
+    start: int
+    end: int
+    size: int
+    first_timestamp: int
+    max_timestamp: int
+
+
+def _with_records(batch: _Batch, records: list[Record]) -> _Batch:
+    """Return a committed batch with only these of its records; unchanged if it has no others and no transaction."""
+    header = read_header(batch.data)
+    if len(records) == header.record_count and not header.is_transactional:
+        return batch
+    data = with_records(batch.data, records)
+    return _Batch(data, batch.last_offset, read_header(data).max_timestamp)
 
 
 class PartitionLog:
@@ -69,9 +89,16 @@ class PartitionLog:
         # running maximum of the batches' timestamps, for bisection; None after DeleteRecords, until it is needed
         self._running_max: list[int] | None = []
         self._compact_at = COMPACTED_BYTES_MIN
+        # the first offsets of the segments, and the offset before which all batches have their segment
+        self._segment_starts, self._divided = [0], 0
+        self.cleaned = 0
+        """The offset before which the log is compacted."""
+        self.tombstones: dict[int, int] = {}
+        """By offset, the times in ms at which tombstones that compaction has seen may go (KIP-534)."""
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Start a leader epoch at the end of the log; an epoch without records is dropped."""
+        self.producers.forget_verifications()
         if self._epoch_starts and self._epoch_starts[-1] == self.next_offset:
             self._epochs.pop()
             self._epoch_starts.pop()
@@ -148,9 +175,9 @@ class PartitionLog:
         As in Kafka a batch that `bytes_max` cuts counts with its part below the limit. Batches from offset `before` on
         do not count.
         """
-        if offset >= (self.end if before is None else before):
+        first = self._first_read(offset, before)
+        if first is None:
             return 0
-        first = self._index(offset)
         return max(
             len(self._batches[first].data), min(self._written_before(before) - self._positions[first], bytes_max)
         )
@@ -161,9 +188,9 @@ class PartitionLog:
         With `first_whole` the first batch is returned whatever its size (KIP-74), so that a consumer always makes
         progress. Batches from offset `before` on are left out.
         """
-        if offset >= (self.end if before is None else before):
+        first = self._first_read(offset, before)
+        if first is None:
             return b""
-        first = self._index(offset)
         limit, written = self._positions[first] + bytes_max, self._written_before(before)
         # batches before `beyond` start within the limit; unless the log ends there, the last of them exceeds it
         beyond = bisect_right(self._positions, min(limit, written - 1), lo=first)
@@ -174,6 +201,14 @@ class PartitionLog:
         if beyond == first + 1:
             return self._batches[first].data
         return b"".join(batch.data for batch in self._batches[first:beyond])
+
+    def _first_read(self, offset: int, before: int | None) -> int | None:
+        """Return the index of the first batch that a read returns, or None without one."""
+        limit = self.end if before is None else before
+        if offset >= limit:
+            return None
+        first = self._index(offset)
+        return first if self._offsets[first] < limit else None
 
     def _written_before(self, offset: int | None) -> int:
         """Return the bytes of the batches that start before `offset`."""
@@ -217,46 +252,76 @@ class PartitionLog:
         self.start = offset
         dropped = bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
         del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
+        del self._segment_starts[: bisect_right(self._segment_starts, offset) - 1]
         self._running_max = None
 
-    def compact(self) -> bool:
-        """If the log has grown enough, keep only the last record of each key, and no tombstones.
+    def segments(self, bytes_max: float, duration_ms: float) -> list[LogSegment]:
+        """Return the segments, of which the last one is active; empty ones before it are left out.
 
-        Returns whether it did. Offsets stay, with gaps between them; the newest batches are not touched, nor is what
-        follows an open transaction. Of decided transactions only the committed records remain. Records are read, so the
-        log may contain only batches that this broker has written or validated.
+        The batches appended since the last call are divided first: a batch begins a segment if the active one would
+        exceed `bytes_max`, or if it is more than `duration_ms` newer than the first one (`LogSegment.shouldRoll`).
         """
+        starts, offsets = self._segment_starts, self._offsets
+        first = bisect_left(offsets, starts[-1])
+        for index in range(bisect_left(offsets, self._divided), len(offsets)):
+            batch, begun = self._batches[index], self._batches[first]
+            size = self._positions[index] + len(batch.data) - self._positions[first]
+            if index > first and (size > bytes_max or batch.max_timestamp - begun.max_timestamp > duration_ms):
+                first = index
+                starts.append(offsets[index])
+        self._divided = self.end
+        segments = [self._segment(start, end) for start, end in zip(starts, [*starts[1:], self.end], strict=True)]
+        return [segment for segment in segments[:-1] if segment.size] + segments[-1:]
+
+    def _segment(self, start: int, end: int) -> LogSegment:
+        batches = self._batches[bisect_left(self._offsets, start) : bisect_left(self._offsets, end)]
+        timestamps = [batch.max_timestamp for batch in batches] or [-1]
+        return LogSegment(start, end, sum(len(batch.data) for batch in batches), timestamps[0], max(timestamps))
+
+    def compact_if_grown(self) -> bool:
+        """If the log has grown enough, compact all but its newest batches; tombstones go. Returns whether it did."""
         if self._written < self._compact_at:
             return False
-        decided = self.last_stable_offset
         clean = bisect_left(self._positions, self._written - UNCOMPACTED_BYTES)
-        clean = min(clean, bisect_left(self._offsets, decided))
-        before, after = self._batches[:clean], self._batches[clean:]
-        newest = {
-            record.key: record.offset
-            for header, records in self.batches()
-            if header.base_offset < decided and not self._is_void(header)
-            for record in records
-        }
-        compacted: list[_Batch] = []
-        for batch in before:
-            header = read_header(batch.data)
-            if self._is_void(header):
-                continue
-            epoch = header.partition_leader_epoch
-            for record in read_records(batch.data):
-                if record.value is not None and newest[record.key] == record.offset:
-                    alone = write_batch([record], base_offset=record.offset, partition_leader_epoch=epoch)
-                    compacted.append(_Batch(alone, record.offset, record.timestamp))
-        offsets = [batch.last_offset for batch in compacted] + self._offsets[clean:]
-        self._batches, self._offsets, self._positions, self._written = compacted + after, offsets, [], 0
+        self.compact(self._offsets[clean] if clean < len(self._offsets) else self.end)
+        self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
+        return True
+
+    def compact(self, end: int, keeps_tombstone: Callable[[int], bool] = lambda _: False) -> None:
+        """In the batches before offset `end`, keep only the last record of each key.
+
+        A tombstone stays if `keeps_tombstone` of its offset does so. Offsets stay, with gaps between them; the last
+        batch stays, if need be without records. What follows an open transaction is not touched; of decided ones the
+        committed records remain, in ordinary batches. Raises the errors of `wire.records.read_records`, and then
+        changes nothing.
+        """
+        end = min(end, self.last_stable_offset)
+        clean = bisect_left(self._offsets, end)
+        newest = {record.key: record.offset for index in range(clean) for record in self._committed(index)}
+        kept: dict[int, _Batch] = {}
+        for index, (base_offset, batch) in enumerate(zip(self._offsets[:clean], self._batches[:clean], strict=True)):
+            records = [
+                record
+                for record in self._committed(index)
+                if record.key is not None
+                and newest[record.key] == record.offset
+                and (record.value is not None or keeps_tombstone(record.offset))
+            ]
+            # without its last batch a log would end earlier after a restart
+            if records or batch is self._batches[-1]:
+                kept[base_offset] = _with_records(batch, records)
+        self._batches[:clean], self._offsets[:clean] = kept.values(), kept
+        self._positions, self._written = [], 0
         self._indexed, self._unindexed_bytes = [], 0
         for batch in self._batches:
             self._positions.append(self._written)
             self._written += len(batch.data)
         self._running_max = None
-        self._compact_at = max(COMPACTED_BYTES_MIN, 2 * self._written)
-        return True
+        self.cleaned = max(self.cleaned, end)
+
+    def _committed(self, index: int) -> Iterator[Record]:
+        """Return the readable records of a batch below the last stable offset; none of a marker or an aborted one."""
+        return iter(()) if self._is_void(read_header(self._batches[index].data)) else self._records_in(index)
 
     def _is_void(self, header: BatchHeader) -> bool:
         """Return whether a batch is a marker, or one of an aborted transaction."""

@@ -35,7 +35,7 @@ from koordinator.wire.values import value
 
 from ..dialects import dialect_of
 from ..refusal import RefusedError
-from .topic import INTERNAL_TOPICS, NO_LEADER, Topic, illegal_name
+from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +70,9 @@ CLUSTER_OPERATIONS = _bits(5, 7, 8, 9, 10, 11, 12)
 PARTITIONS_PER_ANSWER = 2000
 """The limit of partitions in one DescribeTopicPartitions response (`max.request.partition.size.limit`)."""
 
+FAILURES = (Error.UNKNOWN_SERVER_ERROR, Error.INVALID_REQUEST)
+"""The errors of topics that fail the whole request: the response names no broker."""
+
 BROKERS, CONTROLLERS = 1, 2
 """Endpoint types of DescribeCluster."""
 
@@ -85,6 +88,11 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
         topics = [view.topic(topic) for topic in cluster.topics.values()]
     else:
         topics = _requested_topics(view, request, request.topics)
+        failure = next((row.error_code for row in topics if row.error_code in FAILURES), None)
+        if failure is not None:
+            return MetadataResponse(
+                topics=tuple(topics), cluster_authorized_operations=NOT_REQUESTED, error_code=failure
+            )
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
@@ -151,7 +159,7 @@ class _TopicView:
     version: int
     operations: int
 
-    def topic(self, topic: Topic) -> MetadataResponseTopic:
+    def topic(self, topic: TopicState) -> MetadataResponseTopic:
         return MetadataResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
@@ -160,7 +168,7 @@ class _TopicView:
             topic_authorized_operations=self.operations,
         )
 
-    def _partition(self, topic: Topic, partition: int) -> MetadataResponsePartition:
+    def _partition(self, topic: TopicState, partition: int) -> MetadataResponsePartition:
         cluster, leader = self.cluster, topic.leaders[partition]
         knows_the_listener = self.version >= LISTENER_NOT_FOUND_SINCE
         return MetadataResponsePartition(
@@ -209,15 +217,18 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Return topics in the order of their names, in pages (KIP-966); all if none is named.
 
-    A cursor at a topic that is not named, or with a negative partition, is refused (42 in each row).
+    A cursor at a topic that is not named, or with a negative partition, is refused (42 in each row); so is an empty
+    name (-1).
     """
     names = {requested.name for requested in request.topics} or set(cluster.topics)
-    cursor = request.cursor
+    cursor, error = request.cursor, Error.UNKNOWN_SERVER_ERROR if "" in names else Error.NONE
     if cursor is not None and (cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names)):
+        error = Error.INVALID_REQUEST
+    if error is not Error.NONE:
         return DescribeTopicPartitionsResponse(
             topics=tuple(
-                DescribeTopicPartitionsResponseTopic(error_code=Error.INVALID_REQUEST, name=name)
-                for name in sorted(names)
+                DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
+                for name in [each.name for each in request.topics] or sorted(names)
             )
         )
     left = min(max(1, request.response_partition_limit), PARTITIONS_PER_ANSWER)
@@ -248,7 +259,9 @@ def describe_topic_partitions(
     return DescribeTopicPartitionsResponse(topics=tuple(described), next_cursor=next_cursor)
 
 
-def _described(cluster: ClusterState, listener: str, topic: Topic, page: range) -> DescribeTopicPartitionsResponseTopic:
+def _described(
+    cluster: ClusterState, listener: str, topic: TopicState, page: range
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -61,10 +61,11 @@ class TopicConfigured:
 
 
 @value
-class GroupConfigured:
-    """The configs of a group, replacing all earlier ones."""
+class ResourceConfigured:
+    """The configs of a broker ("": all brokers), a group or a client metrics subscription, replacing earlier ones."""
 
-    group_id: str
+    resource_type: int
+    name: str
     configs: Mapping[str, str]
 
 
@@ -108,7 +109,7 @@ Change = (
     | RecordsDeleted
     | ProducerIdsReserved
     | FeatureLevelChanged
-    | GroupConfigured
+    | ResourceConfigured
 )
 
 

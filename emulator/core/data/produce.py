@@ -20,9 +20,11 @@ from koordinator.wire.messages.produce import (
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import BatchHeader, Record, check_crc, read_header, read_records, write_batch
 
+from ..dialects import dialect_of
+from ..refusal import Refusal
 from .leader_hints import LeaderHints
 from .log import LOOKUP_BYTES_MAX
-from .record_checks import ZSTD_SINCE, RejectedError, check_batch, complete_batches
+from .record_checks import MAGIC_2_SINCE, ZSTD_SINCE, RejectedError, check_batch, complete_batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,13 +32,10 @@ if TYPE_CHECKING:
 
     from ..cluster import ClusterState
     from ..effects import Call
-    from .topic import Topic
+    from .topic import TopicState
 
     Batch = tuple[BatchHeader, bytes]
     Place = tuple[str, UUID, int]
-
-MAGIC_2_SINCE = 3
-"""The first version in which a partition's records are exactly one batch of magic 2 (KIP-98)."""
 
 LEADER_HINT_SINCE = 10
 """The first version whose clients follow leader hints (KIP-951)."""
@@ -50,7 +49,7 @@ TOPIC_ID_SINCE = 13
 TV2_SINCE = 12
 """The first version whose transactional producers start at sequence 0 in each partition (KIP-890)."""
 
-NONE = Error.NONE
+_INVALID_ACKS = Refusal(Error.INVALID_REQUIRED_ACKS, "")
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
 
@@ -61,61 +60,61 @@ def produce(
     now: int,
     call: Call,
     request: ProduceRequest,
-    errors: Mapping[tuple[str, int], Error],
+    refusals: Mapping[tuple[str, int], Refusal],
 ) -> tuple[ProduceResponse, list[tuple[str, int]]]:
     """Append the batches; return the response and the partitions that have grown.
 
-    `errors` are those of partitions that the transaction coordinator has verified. If a partition is given twice, its
-    last batch is appended, and its row has a refusal that needed no log (`KafkaApis.handleProduceRequest`).
+    `refusals` are those of partitions that the transaction coordinator did not confirm. If a partition is given twice,
+    its last batch is appended, and its row has a refusal that needed no log (`KafkaApis.handleProduceRequest`).
     """
     grown: list[tuple[str, int]] = []
     hints = LeaderHints(cluster, call.listener)
-    batches: dict[Place, tuple[Topic, Batch]] = {}
+    batches: dict[Place, tuple[TopicState, Batch | bytes]] = {}
     refused: dict[Place, PartitionProduceResponse] = {}
     for topic_data in request.topic_data:
         for data in topic_data.partition_data:
             place = topic_data.name, topic_data.topic_id, data.index
             try:
                 topic = _topic(cluster, call.api_version, topic_data, data.index)
-                batches[place] = topic, _single_batch(call.api_version, data.records or b"")
+                sent = data.records or b""
+                # the log looks at old messages, later
+                is_old = call.api_version < MAGIC_2_SINCE
+                batches[place] = topic, sent if is_old else _single_batch(call.api_version, sent)
             except RejectedError as rejected:
                 refused[place] = replace(_refused(data.index, rejected), error_message=None)
     rows: dict[Place, PartitionProduceResponse] = {}
     has_acks = request.acks in (-1, 0, 1)
-    for place, (topic, batch) in batches.items():
+    for place, (topic, content) in batches.items():
         partition = place[-1]
         try:
-            verified = errors.get((topic.name, partition), NONE) if has_acks else Error.INVALID_REQUIRED_ACKS
-            _check_place(cluster, node_id, call, topic, partition, verified)
+            refusal = refusals.get((topic.name, partition)) if has_acks else _INVALID_ACKS
+            _check_place(cluster, node_id, call, topic, partition, refusal)
+            batch = _old_batch(content) if isinstance(content, bytes) else content
             rows[place] = _append(cluster, now, call.api_version, topic, partition, batch)
             grown.append((topic.name, partition))
         except RejectedError as rejected:
             rows[place] = row = _refused(partition, rejected, topic)
             if row.error_code == Error.NOT_LEADER_OR_FOLLOWER and call.api_version >= LEADER_HINT_SINCE:
                 rows[place] = replace(row, current_leader=hints.leader(topic, partition))
+    return replace(_response({**rows, **refused}), node_endpoints=hints.nodes()), grown
+
+
+def _response(rows: Mapping[Place, PartitionProduceResponse]) -> ProduceResponse:
     topics: dict[tuple[str, UUID], list[PartitionProduceResponse]] = {}
-    for (name, topic_id, _), row in {**rows, **refused}.items():
+    for (name, topic_id, _), row in rows.items():
         topics.setdefault((name, topic_id), []).append(row)
     responses = tuple(
         TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=tuple(found))
         for (name, topic_id), found in topics.items()
     )
-    return ProduceResponse(responses=responses, node_endpoints=hints.nodes()), grown
+    return ProduceResponse(responses=responses)
 
 
 def refuse_produce(request: ProduceRequest, error: Error, message: str | None = None) -> ProduceResponse:
-    """Return the response with one error in each row."""
+    """Return the response with one error in each row, of which a partition has one."""
     refusal = RejectedError(error, message, shows_log_start=False)
-    return ProduceResponse(
-        responses=tuple(
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=tuple(_refused(data.index, refusal) for data in topic.partition_data),
-            )
-            for topic in request.topic_data
-        )
-    )
+    places = {(topic.name, topic.topic_id, data.index) for topic in request.topic_data for data in topic.partition_data}
+    return _response({place: _refused(place[-1], refusal) for place in sorted(places)})
 
 
 def storage_failure(response: ProduceResponse) -> ProduceResponse:
@@ -135,7 +134,7 @@ def storage_failure(response: ProduceResponse) -> ProduceResponse:
     )
 
 
-def _topic(cluster: ClusterState, version: int, topic_data: TopicProduceData, partition: int) -> Topic:
+def _topic(cluster: ClusterState, version: int, topic_data: TopicProduceData, partition: int) -> TopicState:
     if version >= TOPIC_ID_SINCE:
         unknown = Error.UNKNOWN_TOPIC_ID
         topic = cluster.topic_by_id(topic_data.topic_id)
@@ -150,18 +149,19 @@ def _topic(cluster: ClusterState, version: int, topic_data: TopicProduceData, pa
 
 
 def _check_place(
-    cluster: ClusterState, node_id: int, call: Call, topic: Topic, partition: int, verified: Error
+    cluster: ClusterState, node_id: int, call: Call, topic: TopicState, partition: int, refusal: Refusal | None
 ) -> None:
     """Raise RejectedError if no batch can be appended to this partition, whatever it contains."""
-    if not verified:
-        is_read_only = topic.name in cluster.hidden_topics or (topic.is_internal and call.client_id != ADMIN_CLIENT_ID)
-        verified = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.check_leader(topic, partition, node_id)
-    if verified:
-        raise RejectedError(verified, shows_log_start=False)
+    if refusal is not None:
+        raise RejectedError(refusal.error, refusal.message or None, shows_log_start=False)
+    is_read_only = topic.name in cluster.hidden_topics or (topic.is_internal and call.client_id != ADMIN_CLIENT_ID)
+    error = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.check_leader(topic, partition, node_id)
+    if error:
+        raise RejectedError(error, shows_log_start=False)
 
 
 def _append(
-    cluster: ClusterState, now: int, version: int, topic: Topic, partition: int, batch: Batch
+    cluster: ClusterState, now: int, version: int, topic: TopicState, partition: int, batch: Batch
 ) -> PartitionProduceResponse:
     """Append a batch, unless the log has it already: the response to a first attempt was lost."""
     header, log = batch[0], topic.logs[partition]
@@ -172,31 +172,47 @@ def _append(
         starts_at_0 = header.is_transactional and version >= TV2_SINCE
         refusal = None if duplicate else log.producers.refuse(header, starts_at_0=starts_at_0)
         if refusal is not None:
-            raise RejectedError(refusal.error)
+            # 4.1 and later compare the epoch of a transactional batch before they look at the log
+            is_early = header.is_transactional and dialect_of(cluster.settings).verifies_epoch_of_open_transactions
+            is_fenced = refusal.error is Error.INVALID_PRODUCER_EPOCH
+            raise RejectedError(refusal.error, shows_log_start=not (is_fenced and is_early))
+    append_time = now if topic.has_append_time else -1
     if duplicate is not None:
-        base_offset = duplicate.base_offset
+        base_offset, append_time = duplicate.base_offset, duplicate.timestamp
     else:
         header = read_header(stored)
         base_offset = log.append(header, stored, topic.epochs[partition])
         if header.producer_id >= 0:
             log.producers.appended(header, base_offset)
-    append_time = now if topic.has_append_time else -1
     return PartitionProduceResponse(
         index=partition, base_offset=base_offset, log_append_time_ms=append_time, log_start_offset=log.start
     )
 
 
 def _single_batch(version: int, data: bytes) -> Batch:
-    """Return the single batch of a partition; messages of magic 0 and 1 are converted to one, as in Kafka since 3.0."""
-    batches = list(complete_batches(data))
-    if version < MAGIC_2_SINCE and batches and all(header.magic < _MAGIC for header, _ in batches):
-        return _convert(batches)
-    if len(batches) != 1 or batches[0][0].magic != _MAGIC:
+    """Return the single batch of a partition."""
+    batches = complete_batches(data)
+    batch = next(batches, None)
+    if batch is None or batch[0].magic != _MAGIC:
         raise RejectedError(Error.INVALID_RECORD, shows_log_start=False)
-    header, batch = batches[0]
-    if version < ZSTD_SINCE and header.has_codec(Codec.ZSTD):
+    if version < ZSTD_SINCE and batch[0].has_codec(Codec.ZSTD):
         raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE, shows_log_start=False)
-    return header, batch
+    if next(batches, None) is not None:
+        raise RejectedError(Error.INVALID_RECORD, shows_log_start=False)
+    return batch
+
+
+def _old_batch(data: bytes) -> Batch:
+    """Return the single batch of Produce v0-2; messages of magic 0 and 1 are converted, as in Kafka since 3.0."""
+    batches = list(complete_batches(data))
+    if not batches:
+        # there is nothing to append
+        raise RejectedError(Error.NONE, shows_log_start=False)
+    if all(header.magic < _MAGIC for header, _ in batches):
+        return _convert(batches)
+    if len(batches) > 1:
+        raise RejectedError(Error.INVALID_RECORD, shows_log_start=False)
+    return batches[0]
 
 
 def _convert(messages: list[Batch]) -> Batch:
@@ -221,7 +237,7 @@ def _convert(messages: list[Batch]) -> Batch:
     return read_header(batch), batch
 
 
-def _refused(partition: int, rejected: RejectedError, topic: Topic | None = None) -> PartitionProduceResponse:
+def _refused(partition: int, rejected: RejectedError, topic: TopicState | None = None) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=partition,
         error_code=rejected.error,
@@ -230,3 +246,11 @@ def _refused(partition: int, rejected: RejectedError, topic: Topic | None = None
         record_errors=rejected.record_errors,
         error_message=rejected.message,
     )
+
+
+def failure_without_acks(response: ProduceResponse) -> str | None:
+    """Return why a Produce with acks 0 closes its connection: its first refused row; or None."""
+    rows = (row for topic in response.responses for row in topic.partition_responses if row.error_code)
+    texts = (f"{Error(row.error_code).name} on partition {row.index}" for row in rows)
+    failed = next(texts, None)
+    return None if failed is None else f"a Produce with acks 0 failed: {failed}"

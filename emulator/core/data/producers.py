@@ -33,11 +33,12 @@ _BATCHES_REMEMBERED = 5  # the number of batches an idempotent producer may have
 
 @value
 class WrittenBatch:
-    """A batch in the log: its first and last sequence number, and its base offset."""
+    """A batch in the log: its first and last sequence number, its base offset, and its timestamp."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
+    timestamp: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ class _Verification:
 
     epoch: int
     lowest_sequence: int
+    starts_at_0: bool
 
 
 class Producers:
@@ -130,13 +132,30 @@ class Producers:
             for each in self._ended
         )
 
-    def begin_verification(self, header: BatchHeader) -> None:
-        """Remember the lowest sequence with which a producer asks to start a transaction here (KAFKA-14561)."""
+    def begin_verification(self, header: BatchHeader, *, starts_at_0: bool = False) -> None:
+        """Remember the lowest sequence with which a producer asks to start a transaction here (KAFKA-14561).
+
+        That of its highest epoch counts, even of one that the transaction coordinator refuses. The first request
+        decides whether an unknown producer `starts_at_0` (transaction version 2).
+        """
         known = self._verifications.get(header.producer_id)
-        if known is None or known.epoch != header.producer_epoch:
-            self._verifications[header.producer_id] = _Verification(header.producer_epoch, header.base_sequence)
-        else:
+        if known is None:
+            known = _Verification(header.producer_epoch, header.base_sequence, starts_at_0)
+            self._verifications[header.producer_id] = known
+        elif header.producer_epoch > known.epoch:
+            known.epoch, known.lowest_sequence = header.producer_epoch, header.base_sequence
+        elif header.producer_epoch == known.epoch:
             known.lowest_sequence = min(known.lowest_sequence, header.base_sequence)
+
+    def keep_last_batches(self) -> None:
+        """Forget all but the last batch of each producer; a snapshot has no others (`ProducerStateEntry`)."""
+        for producer in self:
+            while len(producer.batches) > 1:
+                producer.batches.popleft()
+
+    def forget_verifications(self) -> None:
+        """Forget the sequences of unconfirmed producers: they are in the memory of the leader that was asked."""
+        self._verifications.clear()
 
     def duplicate(self, header: BatchHeader) -> WrittenBatch | None:
         """Return the stored batch that this one repeats, if it is among the producer's last five."""
@@ -186,7 +205,7 @@ class Producers:
         if verification is not None and header.base_sequence > verification.lowest_sequence:
             return verification.lowest_sequence
         if producer is None:
-            return 0 if starts_at_0 else None
+            return 0 if (starts_at_0 if verification is None else verification.starts_at_0) else None
         if header.producer_epoch > producer.epoch or not producer.batches:
             return 0
         return 0 if producer.last_sequence == SEQUENCE_MAX else producer.last_sequence + 1
@@ -207,7 +226,8 @@ class Producers:
                 open_since=open_since,
             )
             self._producers[header.producer_id] = producer
-        producer.batches.append(WrittenBatch(header.base_sequence, _last_sequence(header), base_offset))
+        written = WrittenBatch(header.base_sequence, _last_sequence(header), base_offset, header.max_timestamp)
+        producer.batches.append(written)
         producer.last_timestamp = header.max_timestamp
         if header.is_transactional:
             self._verifications.pop(header.producer_id, None)
@@ -241,7 +261,10 @@ class Producers:
             self._producers[header.producer_id] = producer
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = header.max_timestamp
-        self._verifications.pop(header.producer_id, None)
+        verification = self._verifications.get(header.producer_id)
+        # the next transaction of version 2, which has a new epoch, may have asked already
+        if verification and not (verification.starts_at_0 and verification.epoch == header.producer_epoch):
+            del self._verifications[header.producer_id]
         if producer.open_since != NONE:
             self._ended.append(EndedTransaction(producer.id, producer.open_since, offset, not marker.is_commit))
             producer.open_since = NONE

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from koordinator.wire.records import BatchHeader, Record
 
     from ..cluster import ClusterState
-    from .topic import Topic
+    from .topic import TopicState
+
+MAGIC_2_SINCE = 3
+"""The first version in which a partition's records are exactly one batch of magic 2 (KIP-98)."""
 
 ZSTD_SINCE = 7
 """The first version whose clients may send zstd (KIP-110); before, the codec is looked at first."""
@@ -90,17 +93,36 @@ def complete_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
         at += len(batch)
 
 
-def check_first_batches(version: int, request: ProduceRequest) -> None:
-    """Raise RejectedError if the first batch of any partition fails the whole request (`RequestUtils.flag`)."""
-    for topic in request.topic_data:
-        for data in topic.partition_data:
-            for header, _ in islice(complete_batches(data.records or b""), 1):
-                if version < ZSTD_SINCE and not header.has_codec(*Codec):
-                    raise RejectedError(Error.UNKNOWN_SERVER_ERROR, shows_log_start=False)
+def check_first_batches(cluster: ClusterState, version: int, request: ProduceRequest) -> None:
+    """Raise RejectedError if the first batch of any partition fails the whole request (`RequestUtils.flag`).
+
+    An unknown codec does so in a partition that exists, after the lengths of all batches.
+    """
+    unknown = [
+        (topic.name, data.index)
+        for topic in request.topic_data
+        for data in topic.partition_data
+        for header, _ in islice(complete_batches(data.records or b""), 1)
+        if MAGIC_2_SINCE <= version < ZSTD_SINCE and not header.has_codec(*Codec)
+    ]
+    if any(cluster.log(name, index) is not None for name, index in unknown):
+        raise RejectedError(Error.UNKNOWN_SERVER_ERROR, shows_log_start=False)
+
+
+def has_first_batches(version: int, request: ProduceRequest) -> bool:
+    """Return whether a broker of 2.4 can parse a Produce: from v3 on each partition begins with a complete batch."""
+    try:
+        return version < MAGIC_2_SINCE or all(
+            any(True for _ in complete_batches(data.records or b""))
+            for topic in request.topic_data
+            for data in topic.partition_data
+        )
+    except RejectedError:
+        return False
 
 
 def check_batch(
-    cluster: ClusterState, now: int, topic: Topic, partition: int, header: BatchHeader, batch: bytes
+    cluster: ClusterState, now: int, topic: TopicState, partition: int, header: BatchHeader, batch: bytes
 ) -> bytes:
     """Return the batch as it is to be stored. Raises RejectedError."""
     if header.base_offset:
@@ -132,12 +154,14 @@ def check_batch(
 
 
 def _check_records(
-    cluster: ClusterState, now: int, topic: Topic, partition: int, header: BatchHeader, records: Sequence[Record]
+    cluster: ClusterState, now: int, topic: TopicState, partition: int, header: BatchHeader, records: Sequence[Record]
 ) -> None:
     """Raise RejectedError that names each invalid record (KIP-467)."""
     dialect = dialect_of(cluster.settings)
-    earliest = now - int(topic.configs.get("message.timestamp.before.max.ms", _UNLIMITED))
-    latest = now + int(topic.configs.get("message.timestamp.after.max.ms", dialect.timestamp_after_max_ms))
+    # releases before 4.0 have one limit for both
+    either = topic.config("message.timestamp.difference.max.ms")
+    earliest = now - int(topic.config("message.timestamp.before.max.ms") or either or _UNLIMITED)
+    latest = now + int(topic.config("message.timestamp.after.max.ms") or either or dialect.timestamp_after_max_ms)
     error, errors = Error.INVALID_RECORD, []
     for index, record in enumerate(records):
         is_create_time = not topic.has_append_time and record.timestamp != NO_TIMESTAMP
@@ -183,7 +207,7 @@ def _shown(header: BatchHeader, record: Record) -> str:
     return f"{kind}(offset={record.offset}, timestamp={record.timestamp}, key={key} bytes, value={value} bytes)"
 
 
-def _stored(now: int, topic: Topic, header: BatchHeader, batch: bytes, records: Sequence[Record]) -> bytes:
+def _stored(now: int, topic: TopicState, header: BatchHeader, batch: bytes, records: Sequence[Record]) -> bytes:
     is_append_time = topic.has_append_time
     max_timestamp = now if is_append_time else max(NO_TIMESTAMP, *(record.timestamp for record in records))
     if (max_timestamp, is_append_time) == (header.max_timestamp, header.is_append_time):

@@ -1,7 +1,8 @@
-"""ElectLeaders, reassignments and log directories, as one copy of each log can mean them.
+"""ElectLeaders, reassignments, log directories and the quorum, as one copy of each log can mean them.
 
-A reassignment ends at once, so none is ever ongoing. Each broker has one log directory, whose size is unknown. Texts
-and codes are those of KRaft (`ReplicationControlManager`).
+A reassignment ends at once, so none is ever ongoing. Each broker has one log directory, whose size is unknown. Each
+broker is a controller as well, and has all of the metadata log. Texts and codes are those of KRaft
+(`ReplicationControlManager`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ from koordinator.wire.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from koordinator.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    QuorumNode,
+    QuorumPartitionData,
+    QuorumTopicData,
+    ReplicaState,
+)
 from koordinator.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -40,7 +50,9 @@ from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
+from ..dialects import dialect_of
 from ..refusal import Refusal
 
 if TYPE_CHECKING:
@@ -50,10 +62,16 @@ if TYPE_CHECKING:
 
     from ..cluster import ClusterState
     from ..effects import Call
-    from .topic import Topic
+    from .topic import TopicState
 
 LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - a name that clients see, no file
 """The path of a broker's log directory: Kafka's default of `log.dir`."""
+
+METADATA_TOPIC = "__cluster_metadata"
+"""The metadata log, which has one partition and is no topic that clients can read."""
+
+QUORUM_NODES_SINCE = 2
+"""The first version of DescribeQuorum with the controllers' addresses (KIP-853)."""
 
 PREFERRED, UNCLEAN = 0, 1
 """The types of elections."""
@@ -184,7 +202,7 @@ def describe_log_dirs(cluster: ClusterState, node_id: int, request: DescribeLogD
     return DescribeLogDirsResponse(results=(DescribeLogDirsResult(log_dir=LOG_DIR, topics=tuple(topics)),))
 
 
-def _replicas(topic: Topic, node_id: int, partitions: Iterable[int]) -> Iterator[DescribeLogDirsPartition]:
+def _replicas(topic: TopicState, node_id: int, partitions: Iterable[int]) -> Iterator[DescribeLogDirsPartition]:
     for partition in partitions:
         log = topic.log(partition)
         if log is not None and node_id in topic.replicas[partition]:
@@ -216,11 +234,61 @@ def _move_error(cluster: ClusterState, path: str, name: str, partition: int) -> 
     return Error.NONE if cluster.log(name, partition) else Error.REPLICA_NOT_AVAILABLE
 
 
+def describe_quorum(cluster: ClusterState, call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """Return the controllers; 3 in every row unless exactly the partition of the metadata log is requested."""
+    asked = [(topic.topic_name, row.partition_index) for topic in request.topics for row in topic.partitions]
+    if asked != [(METADATA_TOPIC, 0)]:
+        error, message = Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        return DescribeQuorumResponse(
+            error_message="",
+            topics=tuple(
+                QuorumTopicData(
+                    topic_name=topic.topic_name,
+                    partitions=tuple(
+                        QuorumPartitionData(
+                            partition_index=row.partition_index, error_code=error, error_message=message
+                        )
+                        for row in topic.partitions
+                    ),
+                )
+                for topic in request.topics
+            ),
+        )
+    end = cluster.topics_version + cluster.leader_changes
+    quorum = QuorumPartitionData(
+        error_message="",
+        leader_id=cluster.controller_id,
+        leader_epoch=1,
+        high_watermark=end,
+        current_voters=tuple(ReplicaState(replica_id=node_id, log_end_offset=end) for node_id in cluster.brokers),
+    )
+    return DescribeQuorumResponse(
+        error_message="",
+        topics=(QuorumTopicData(topic_name=METADATA_TOPIC, partitions=(quorum,)),),
+        nodes=tuple(
+            QuorumNode(node_id=broker.node_id, listeners=(Listener(name="CONTROLLER", host=at.host, port=at.port),))
+            for broker, at in cluster.reachable_brokers(call.listener)
+            if call.api_version >= QUORUM_NODES_SINCE
+        ),
+    )
+
+
+def unregister_broker(cluster: ClusterState, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    """Refuse to forget an unknown broker (102); a known one registers again at once."""
+    if request.broker_id in cluster.brokers:
+        return UnregisterBrokerResponse(error_message="")
+    text = f"Broker ID {request.broker_id} is not currently registered"
+    message = text if dialect_of(cluster.settings).unregister_broker_explains_errors else ""
+    return UnregisterBrokerResponse(error_code=Error.BROKER_ID_NOT_REGISTERED, error_message=message)
+
+
 RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     ElectLeadersRequest: lambda cluster, _, __, request: elect_leaders(cluster, request),
     AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: alter_partition_reassignments(cluster, request),
     ListPartitionReassignmentsRequest: lambda _, __, ___, ____: ListPartitionReassignmentsResponse(error_message=None),
     DescribeLogDirsRequest: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
     AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
+    DescribeQuorumRequest: lambda cluster, _, call, request: describe_quorum(cluster, call, request),
+    UnregisterBrokerRequest: lambda cluster, _, __, request: unregister_broker(cluster, request),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import uuid
+    from collections.abc import Callable, Mapping
 
     from ...config.settings import Settings
     from .log import PartitionLog
@@ -41,7 +42,7 @@ _NAME_MAX = 249
 
 
 @dataclass(slots=True)
-class Topic:
+class TopicState:
     """A topic: per partition its log, replicas (preferred leader first), leader and epoch; and its configs."""
 
     name: str
@@ -53,6 +54,8 @@ class Topic:
     epochs: list[int] = field(default_factory=list)
     """The leader epoch of each partition."""
     configs: dict[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """The configs that it inherits from all brokers."""
     next_keyless_partition: int = 0
     """The partition for the next record without a key from Python, before the modulus."""
 
@@ -63,13 +66,22 @@ class Topic:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether its records need keys."""
-        return "compact" in self.configs.get("cleanup.policy", "")
+        """Whether its records need keys, and of each key the last one stays."""
+        return "compact" in self.config("cleanup.policy")
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its records expire, and clients may delete them."""
+        return "delete" in self.config("cleanup.policy", "delete")
 
     @property
     def has_append_time(self) -> bool:
         """Whether the log sets the timestamps of records (KIP-32)."""
-        return self.configs.get("message.timestamp.type") == "LogAppendTime"
+        return self.config("message.timestamp.type") == "LogAppendTime"
+
+    def config(self, name: str, default: str = "") -> str:
+        """Return a config: the topic's own, that of all brokers, or `default`."""
+        return self.configs.get(name, self.defaults.get(name, default))
 
     def leader(self, partition: int) -> int:
         """Return the node id of a partition's leader; NO_LEADER also for an unknown partition."""
@@ -79,6 +91,12 @@ class Topic:
         """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""
         own = self.configs.get("max.message.bytes")
         return settings.message_max_bytes if own is None else int(own)
+
+    def load_snapshots(self, node_id: int, is_up: Callable[[int], bool]) -> None:
+        """Load the producers of a broker that was shut down, in the partitions without another live replica."""
+        for log, replicas in zip(self.logs, self.replicas, strict=True):
+            if node_id in replicas and not any(map(is_up, replicas)):
+                log.producers.keep_last_batches()
 
     def log(self, partition: int) -> PartitionLog | None:
         """Return the log of a partition, or None if the partition does not exist."""
@@ -90,7 +108,7 @@ def illegal_name(name: str) -> str | None:
     if name == "":
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
-        return "Topic name is invalid: '.' or '..' is not allowed"
+        return f"Topic name is invalid: '{name}' is not allowed"
     if len(name) > _NAME_MAX:
         return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_NAME_MAX}"
     if not _LEGAL_NAME.fullmatch(name):

@@ -36,9 +36,9 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..dialects import dialect_of
 from ..refusal import Refusal, RefusedError
-from .config_admin import topic_config_rows
+from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted
-from .topic import Topic
+from .topic import TopicState
 from .topic_configs import refuse_configs
 from .topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 
@@ -53,6 +53,8 @@ T = TypeVar("T", CreatableTopic, CreatePartitionsTopic)
 DUPLICATE_NAME = Refusal(Error.INVALID_REQUEST, "Duplicate topic name.")
 DUPLICATE_ID = Refusal(Error.INVALID_REQUEST, "Duplicate topic id.")
 DUPLICATE_OF_AN_ID = Refusal(Error.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
+BOTH = Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+NEITHER = Refusal(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
 UNKNOWN_TOPIC = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 UNKNOWN_ID = Refusal(Error.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
 
@@ -99,7 +101,9 @@ def _by_name(topics: Sequence[T]) -> list[tuple[T, bool]]:
 
 def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
     configs = {config.name: config.value for config in requested.configs if config.value is not None}
-    refusal = cluster.refuse_topic(requested.name) or _refuse_nulls(requested) or refuse_configs(configs)
+    refusal = (
+        cluster.refuse_topic(requested.name) or _refuse_nulls(requested) or refuse_configs(cluster.settings, configs)
+    )
     replicas = None
     if refusal is None and requested.assignments:
         replicas, refusal = _assignment(cluster, requested)
@@ -121,6 +125,9 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
         except RefusedError as error:
             return _create_error(requested.name, error.refusal)
         topic_id = topic.topic_id
+    elif dialect_of(cluster.settings).controller_validates_configs:
+        # the controller creates it, and writes nothing
+        topic_id = cluster.new_uuid()
     return CreatableTopicResult(
         name=requested.name,
         topic_id=topic_id,
@@ -135,7 +142,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
                 config_source=row.config_source,
                 is_sensitive=False,
             )
-            for row in topic_config_rows(cluster.settings, configs)
+            for row in topic_config_rows(cluster, configs)
         ),
     )
 
@@ -156,12 +163,20 @@ def _assignment(
     if requested.num_partitions != -1:
         problem = "A manual partition assignment was specified, but numPartitions was not set to -1."
         return None, Refusal(Error.INVALID_REQUEST, problem)
-    by_index = {assignment.partition_index: tuple(assignment.broker_ids) for assignment in requested.assignments}
-    if len(by_index) != len(requested.assignments) or set(by_index) != set(range(len(by_index))):
+    by_index: dict[int, tuple[int, ...]] = {}
+    for assignment in requested.assignments:
+        index, brokers = assignment.partition_index, tuple(assignment.broker_ids)
+        if index in by_index:
+            problem = f"Found multiple manual partition assignments for partition {index}"
+            return None, Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
+        factor = len(next(iter(by_index.values()), brokers))
+        if refusal := refuse_assignment(cluster, [brokers], factor):
+            return None, refusal
+        by_index[index] = brokers
+    if set(by_index) != set(range(len(by_index))):
         problem = "partitions should be a consecutive 0-based integer sequence"
         return None, Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
-    replicas = [by_index[partition] for partition in range(len(by_index))]
-    return replicas, refuse_assignment(cluster, replicas) or refuse_shape(cluster, len(replicas), -1)
+    return [by_index[index] for index in range(len(by_index))], refuse_shape(cluster, len(by_index), -1)
 
 
 def _create_error(name: str, refusal: Refusal | Error) -> CreatableTopicResult:
@@ -180,12 +195,16 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
     if not dialect_of(cluster.settings).refuses_topics_given_twice:
         return _delete_and_repeat(cluster, request, topics)
     ids = {state.topic_id for state in topics if state.name is None}
-    named = {topic.topic_id for state, topic in topics.items() if isinstance(topic, Topic) and state.name is not None}
+    named = {
+        topic.topic_id for state, topic in topics.items() if isinstance(topic, TopicState) and state.name is not None
+    }
     rows = []
     for state, topic in topics.items():
-        if counts[state] > 1:
+        if isinstance(topic, Refusal) and topic in (BOTH, NEITHER):
+            rows += [_delete_error(state, topic)] * counts[state]
+        elif counts[state] > 1:
             rows.append(_delete_error(state, DUPLICATE_ID if state.name is None else DUPLICATE_NAME))
-        elif isinstance(topic, Topic) and state.name is not None and topic.topic_id in ids:
+        elif isinstance(topic, TopicState) and state.name is not None and topic.topic_id in ids:
             twice = DeleteTopicState(name=state.name, topic_id=topic.topic_id)
             rows.append(_delete_error(twice, DUPLICATE_OF_AN_ID))
         elif state.name is not None or state.topic_id not in named:
@@ -194,21 +213,21 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
 
 
 def _delete_and_repeat(
-    cluster: ClusterState, request: DeleteTopicsRequest, topics: Mapping[DeleteTopicState, Topic | Refusal]
+    cluster: ClusterState, request: DeleteTopicsRequest, topics: Mapping[DeleteTopicState, TopicState | Refusal]
 ) -> DeleteTopicsResponse:
     """Delete each topic once, and repeat its row as often as it is given, without messages."""
     results: dict[UUID | DeleteTopicState, DeletableTopicResult] = {}
     rows = []
     for state in request.topics:
         topic = topics[state]
-        key = topic.topic_id if isinstance(topic, Topic) else state
+        key = topic.topic_id if isinstance(topic, TopicState) else state
         if key not in results:
             results[key] = _delete(cluster, state, topic)
         rows.append(replace(results[key], error_message=None))
     return DeleteTopicsResponse(responses=tuple(rows))
 
 
-def _delete(cluster: ClusterState, state: DeleteTopicState, topic: Topic | Refusal) -> DeletableTopicResult:
+def _delete(cluster: ClusterState, state: DeleteTopicState, topic: TopicState | Refusal) -> DeletableTopicResult:
     if isinstance(topic, Refusal):
         return _delete_error(state, topic)
     try:
@@ -223,17 +242,17 @@ def _delete_error(state: DeleteTopicState, refusal: Refusal | Error) -> Deletabl
     return DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=error, error_message=message)
 
 
-def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> Topic | Refusal:
+def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> TopicState | Refusal:
     if not cluster.settings.delete_topic_enable:
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
-        return Refusal(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        return BOTH
     if state.name is not None and state.name in cluster.hidden_topics:
         return refuse_hidden_topic(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
-        return Refusal(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        return NEITHER
     return cluster.topics_by_id.get(state.topic_id) or UNKNOWN_ID
 
 
@@ -251,10 +270,10 @@ def _growth(name: str, refusal: Refusal | Error) -> CreatePartitionsTopicResult:
     return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
 
 
-def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | None:
+def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | Error | None:
     topic = cluster.topics.get(requested.name)
     if topic is None:
-        return UNKNOWN_TOPIC
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
     before = len(topic.logs)
     if requested.count == before:
         return Refusal(Error.INVALID_PARTITIONS, f"Topic already has {before} partition(s).")
@@ -267,17 +286,11 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_o
     replicas = None
     if refusal is None and requested.assignments is not None:
         replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]
-        refusal = refuse_assignment(cluster, replicas)
+        refusal = refuse_assignment(cluster, replicas, len(topic.replicas[0]))
         if len(replicas) != requested.count - before:
             problem = (
                 f"Attempted to add {requested.count - before} additional partition(s), "
                 f"but only {len(replicas)} assignment(s) were specified."
-            )
-            refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
-        elif refusal is None and len(replicas[0]) != len(topic.replicas[0]):
-            problem = (
-                f"The manual partition assignment has replication factor {len(replicas[0])}, "
-                f"but the topic has {len(topic.replicas[0])}."
             )
             refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     if refusal is None and not validate_only:
@@ -289,18 +302,16 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_o
 
 
 def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Move the start of logs (KIP-107); -1 empties the log. An offset before the start is no error."""
+    """Move the start of logs (KIP-107); -1 empties the log. An offset before the start is no error.
+
+    Of a partition that is given twice the last offset counts (`KafkaApis.handleDeleteRecordsRequest`).
+    """
+    offsets = {(topic.name, each.partition_index): each.offset for topic in request.topics for each in topic.partitions}
+    rows: dict[str, list[DeleteRecordsPartitionResult]] = {}
+    for (name, partition), offset in offsets.items():
+        rows.setdefault(name, []).append(_truncate(cluster, node_id, name, partition, offset))
     return DeleteRecordsResponse(
-        topics=tuple(
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=tuple(
-                    _truncate(cluster, node_id, topic.name, asked.partition_index, asked.offset)
-                    for asked in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
+        topics=tuple(DeleteRecordsTopicResult(name=name, partitions=tuple(each)) for name, each in rows.items())
     )
 
 
@@ -315,7 +326,7 @@ def _truncate(
         error = Error.INVALID_TOPIC_EXCEPTION
     elif refused := cluster.check_leader(topic, partition, node_id):
         error = refused
-    elif "delete" not in topic.configs.get("cleanup.policy", "delete"):
+    elif not topic.is_deleted and (topic.is_compacted or not dialect_of(cluster.settings).deletes_without_policy):
         error = Error.POLICY_VIOLATION
     elif not -1 <= offset <= log.end:
         error = Error.OFFSET_OUT_OF_RANGE

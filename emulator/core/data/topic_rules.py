@@ -22,37 +22,44 @@ def refuse_hidden_topic(name: str) -> Refusal:
 
 def refuse_shape(cluster: ClusterState, partitions: int, replication_factor: int) -> Refusal | None:
     """Return why a topic cannot have this many partitions (37) or replicas (38); -1 is the broker's default."""
+    if replication_factor == 0 or replication_factor < -1:
+        return Refusal(
+            Error.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
     if partitions == 0 or partitions < -1:
         return Refusal(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     if partitions > PARTITIONS_MAX:
         return Refusal(Error.INVALID_PARTITIONS, f"Number of partitions must not exceed {PARTITIONS_MAX}.")
-    if replication_factor == 0 or replication_factor < -1:
-        return Refusal(
-            Error.INVALID_REPLICATION_FACTOR,
-            "Replication factor was set to an invalid non-positive value.",
-        )
     replicas = cluster.replication_factor(replication_factor)
     if replicas > max(1, len(cluster.brokers)):
+        cordons = cluster.features.dialect.cordons_log_dirs
+        cordoned = " or some brokers have all their log directories cordoned" if cordons else ""
         return Refusal(
             Error.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {replicas} time(s): The target replication factor of {replicas} "
-            f"cannot be reached because only {len(cluster.brokers)} broker(s) are registered.",
+            f"cannot be reached because only {len(cluster.brokers)} broker(s) are registered{cordoned}.",
         )
     return None
 
 
-def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]) -> Refusal | None:
-    """Return why replicas cannot be placed like this (39); the index in `assignment` is the partition."""
-    for partition, replicas in enumerate(assignment):
+def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]], factor: int) -> Refusal | None:
+    """Return why partitions with this number of replicas cannot be placed like this (39)."""
+    for replicas in assignment:
+        unknown = [node for node in sorted(replicas) if node not in cluster.brokers]
+        repeated = [node for node in sorted(replicas) if replicas.count(node) > 1]
         if not replicas:
-            problem = f"The manual partition assignment for partition {partition} includes no replicas."
-        elif len(set(replicas)) != len(replicas):
-            problem = f"The manual partition assignment includes the partition {partition} with a broker twice."
-        elif len(replicas) != len(assignment[0]):
-            problem = "The manual partition assignment includes partitions with different replication factors."
-        elif unknown := [node for node in replicas if node not in cluster.brokers]:
-            problem = f"The manual partition assignment includes broker {unknown[0]}, which is not registered."
+            problem = "an empty replica list."
+        elif unknown and not (repeated and repeated[0] < unknown[0]):
+            problem = f"broker {unknown[0]}, but no such broker is registered."
+        elif repeated:
+            problem = f"the broker {repeated[0]} more than once."
+        elif len(replicas) != factor:
+            problem = (
+                f"a partition with {len(replicas)} replica(s), but this is not consistent with previous partitions, "
+                f"which have {factor} replica(s)."
+            )
         else:
             continue
-        return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
+        return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
     return None

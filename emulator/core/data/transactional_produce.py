@@ -17,6 +17,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
 )
 from koordinator.wire.records import is_transactional, read_header
 
+from ..refusal import Refusal
 from .produce import TOPIC_ID_SINCE
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ ADDS_SINCE = 12
 
 VERIFICATION_VERSION = 5
 """The version of AddPartitionsToTxn that brokers send to each other."""
+
+_SEVERAL_PRODUCERS = Refusal(
+    Error.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID"
+)
 
 RETRY_MS, RETRIES_MAX = 20, 5
 """A batch of a transaction whose predecessor is being completed is tried again for 100 ms
@@ -71,13 +76,15 @@ def transactional_batches(
     return batches
 
 
-def refuse_request(dialect: Dialect, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]) -> Error:
-    """Return the error of every partition, or NONE: 53 without a transactional id, 49 for several to verify."""
+def refuse_request(
+    dialect: Dialect, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]
+) -> Refusal | None:
+    """Return the refusal of every partition, if any: 53 without a transactional id, 49 for several to verify."""
     if batches and request.transactional_id is None:
-        return Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return Refusal(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "")
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
     several = dialect.verifies_produced_batches and len(producers) > 1
-    return Error.INVALID_PRODUCER_ID_MAPPING if several else Error.NONE
+    return _SEVERAL_PRODUCERS if several else None
 
 
 def to_verify(
@@ -95,7 +102,7 @@ def to_verify(
         compares_epoch = dialect.verifies_epoch_of_open_transactions
         is_open = producers.has_open(producer_id, header.producer_epoch if compares_epoch else None)
         if not is_open and not (compares_epoch and producers.is_fenced(producer_id, header.producer_epoch)):
-            producers.begin_verification(header)
+            producers.begin_verification(header, starts_at_0=version >= ADDS_SINCE)
             starting[at] = header
     return starting
 
@@ -118,25 +125,32 @@ def verification(
     return AddPartitionsToTxnRequest(transactions=(transaction,))
 
 
-def verified(waiting: ProduceToVerify, response: AddPartitionsToTxnResponse | None) -> dict[TopicPartition, Error]:
-    """Return the errors by partition as Produce answers them; `response` is None for an unreachable coordinator."""
+def verified(waiting: ProduceToVerify, response: AddPartitionsToTxnResponse | None) -> dict[TopicPartition, Refusal]:
+    """Return the refusals by partition as Produce answers them; `response` is None for an unreachable coordinator."""
     errors = dict.fromkeys(waiting.batches, Error.NOT_COORDINATOR)
     for transaction in response.results_by_transaction if response is not None else ():
         for topic in transaction.topic_results:
             for row in topic.results_by_partition:
                 errors[topic.name, row.partition_index] = Error(row.partition_error_code)
-    return {at: _produce_error(waiting.call.api_version, error) for at, error in errors.items()}
+    version = waiting.call.api_version
+    return {at: _produce_refusal(version, error) for at, error in errors.items() if error is not Error.NONE}
 
 
-def _produce_error(version: int, error: Error) -> Error:
+def _produce_refusal(version: int, error: Error) -> Refusal:
     match error:
-        case Error.TRANSACTION_ABORTABLE | Error.INVALID_TXN_STATE:
-            return error if version >= ABORTABLE_SINCE else Error.INVALID_TXN_STATE
+        case Error.TRANSACTION_ABORTABLE | Error.INVALID_TXN_STATE if version < ABORTABLE_SINCE:
+            return Refusal(Error.INVALID_TXN_STATE, "Partition was not added to the transaction")
         case Error.PRODUCER_FENCED | Error.INVALID_PRODUCER_EPOCH:
-            return Error.INVALID_PRODUCER_EPOCH
-        case Error.CONCURRENT_TRANSACTIONS:
-            return error if version >= ADDS_SINCE else Error.NOT_ENOUGH_REPLICAS
-        case Error.COORDINATOR_LOAD_IN_PROGRESS | Error.COORDINATOR_NOT_AVAILABLE | Error.NOT_COORDINATOR:
-            return Error.NOT_ENOUGH_REPLICAS
+            return Refusal(Error.INVALID_PRODUCER_EPOCH, "")
+        case Error.CONCURRENT_TRANSACTIONS if version >= ADDS_SINCE:
+            return Refusal(error, "")
+        case (
+            Error.CONCURRENT_TRANSACTIONS
+            | Error.COORDINATOR_LOAD_IN_PROGRESS
+            | Error.COORDINATOR_NOT_AVAILABLE
+            | Error.NOT_COORDINATOR
+        ):
+            problem = "Unable to verify the partition has been added to the transaction. Underlying error: "
+            return Refusal(Error.NOT_ENOUGH_REPLICAS, problem + error.name)
         case _:
-            return error
+            return Refusal(error, "")

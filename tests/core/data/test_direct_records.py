@@ -17,6 +17,7 @@ from koordinator.emulator.core.data.direct_records import (
     partition_of,
 )
 from koordinator.emulator.core.refusal import RefusedError
+from koordinator.emulator.core.timers import CleanLogs
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.emulator.formats.records_file import parse_seed
 from koordinator.wire.records import read_batches
@@ -86,7 +87,7 @@ def test_records_from_python_wake_parked_fetches(desk: Desk) -> None:
     assert desk.data.deadline() == desk.now
     desk.wait(0)
     assert [r.value for r in desk.records(fetch.partitions["t", 0].records)] == [b"a"]
-    assert desk.data.deadline() is None
+    assert [key for _, key in desk.data.fetches.timers.pending()] == [CleanLogs()]
 
 
 def test_an_unknown_topic_is_created_if_the_broker_allows_it(desk: Desk, new_desk: Callable[..., Desk]) -> None:

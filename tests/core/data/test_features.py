@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.cluster import Nodes
 
-from koordinator.emulator.core.data.features import SAFE_DOWNGRADE, UPGRADE
+from koordinator.emulator.core.data.features import GROUP_VERSION, SAFE_DOWNGRADE, UPGRADE
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
@@ -37,11 +39,33 @@ def finalized(nodes: Nodes) -> dict[str, int]:
 def test_every_node_shows_a_new_level() -> None:
     nodes = Nodes(2)
     assert update(nodes, {TV: 1}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 30, TV: 1}
+    assert finalized(nodes) == {"metadata.version": 30, TV: 1, GROUP_VERSION: 1}
     assert update(nodes, {TV: 0}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 30}
+    assert finalized(nodes) == {"metadata.version": 30, GROUP_VERSION: 1}
     assert update(nodes, {TV: 2}).error_code == 0
     assert finalized(nodes)[TV] == 2
+
+
+def test_group_version_0_turns_consumer_groups_off() -> None:
+    nodes = Nodes(1)
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1_000,
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+    describe = ConsumerGroupDescribeRequest(group_ids=("g",))
+
+    def errors() -> tuple[int, int]:
+        return nodes.request_at(1, beat, 1).error_code, nodes.request_at(1, describe, 1).groups[0].error_code
+
+    assert errors() == (Error.NONE, Error.NONE)
+    assert update(nodes, {GROUP_VERSION: 0}, SAFE_DOWNGRADE).error_code == 0
+    assert errors() == (Error.UNSUPPORTED_VERSION, Error.UNSUPPORTED_VERSION)
+    assert update(nodes, {GROUP_VERSION: 1}).error_code == 0
+    assert errors() == (Error.NONE, Error.NONE)
 
 
 def test_all_features_change_or_none() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -10,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordinator.emulator.core.data.fetch_sessions import EVICTION_MS
+from koordinator.emulator.core.timers import CleanLogs
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchRequest
-from koordinator.wire.records import read_batches, read_records
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.records import BatchHeader, read_batches, read_records
 from tests.core.data.conftest import START
 
 if TYPE_CHECKING:
@@ -44,7 +47,10 @@ def test_kip_283_versions_before_batches_get_messages(
     assert desk.fetch({T0: 0}, version=version, max_wait_ms=0).partitions[T0].error_code == 0
     desk.produce(desk.batch(b"a" * 50, b"b" * 50, compression=compression))
     row = desk.fetch({T0: 0}, version=version).partitions[T0]
-    messages = list(read_batches(row.records))
+    messages: list[tuple[BatchHeader, bytes]] = []
+    with suppress(Malformed):
+        # the beginning of a batch fills the size
+        messages.extend(read_batches(row.records))
     assert {header.magic for header, _ in messages} == {magic}
     records = [record for _, message in messages for record in read_records(message)]
     assert [(each.offset, each.timestamp, each.value) for each in records] == [
@@ -223,7 +229,7 @@ def test_a_closed_connection_has_no_parked_fetch(desk: Desk) -> None:
     desk.data.disconnected(103)
     desk.produce(desk.batch(b"a"))
     assert (gone.parked, there.parked) == (True, False)
-    assert desk.data.deadline() is None
+    assert [key for _, key in desk.data.fetches.timers.pending()] == [CleanLogs()]
     assert not desk.data.fetches.parked
     assert not desk.data.fetches._watchers
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from koordinator.emulator.core.cluster import Endpoint
 from koordinator.emulator.core.data.topic import NO_LEADER, OFFSETS_TOPIC
+from koordinator.emulator.core.registrations import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_partitions,

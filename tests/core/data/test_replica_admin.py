@@ -16,7 +16,14 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from koordinator.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from koordinator.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    PartitionData,
+    TopicData,
+)
 from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.core.data.conftest import Desk as NewDesk
 
 if TYPE_CHECKING:
@@ -101,3 +108,24 @@ def test_kip_113_a_log_directory_has_the_sizes_of_the_broker_s_logs(desk: Desk) 
     request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=found.log_dir, topics=(moved,)),))
     (result,) = desk.send(request).response.results
     assert [row.error_code for row in result.partitions] == [0, Error.REPLICA_NOT_AVAILABLE]
+
+
+def test_kip_595_the_brokers_are_the_voters_of_the_metadata_log(desk: Desk) -> None:
+    def quorum(version: int) -> DescribeQuorumResponse:
+        partitions = (PartitionData(partition_index=0),)
+        request = DescribeQuorumRequest(topics=(TopicData(topic_name="__cluster_metadata", partitions=partitions),))
+        answer: DescribeQuorumResponse = desk.send(request, version=version).response
+        return answer
+
+    (row,) = quorum(2).topics[0].partitions
+    assert (row.leader_id, [voter.replica_id for voter in row.current_voters]) == (1, [1])
+    assert [node.node_id for node in quorum(2).nodes] == [1]
+    assert quorum(1).nodes == ()
+    desk.topic("t")
+    assert quorum(2).topics[0].partitions[0].high_watermark > row.high_watermark
+
+
+def test_a_registered_broker_stays_after_unregister_broker(desk: Desk) -> None:
+    codes = [desk.send(UnregisterBrokerRequest(broker_id=node_id)).response.error_code for node_id in (1, 9)]
+    assert codes == [0, Error.BROKER_ID_NOT_REGISTERED]
+    assert list(desk.cluster.brokers) == [1]

@@ -136,6 +136,34 @@ def test_only_a_transactional_batch_ends_a_verification(log: Log) -> None:
     assert log.write(P, 0, 1) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
+def test_a_new_leader_does_not_know_the_sequences_that_the_last_one_refused(log: Log) -> None:
+    header = read_header(
+        write_batch([Record(value=b"v")], producer_id=P, producer_epoch=0, base_sequence=0, is_transactional=True)
+    )
+    log.log.producers.begin_verification(header)
+    assert log.write(P, 0, 5) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.log.begin_epoch(1)
+    assert log.write(P, 0, 5) == 0
+
+
+def test_the_first_request_decides_whether_an_unknown_producer_starts_at_0(log: Log) -> None:
+    for first in (True, False):
+        for epoch, sequence in ((0, 0), (1, 5)):
+            header = read_header(
+                write_batch(
+                    [Record()],
+                    producer_id=P + first,
+                    producer_epoch=epoch,
+                    base_sequence=sequence,
+                    is_transactional=True,
+                )
+            )
+            log.log.producers.begin_verification(header, starts_at_0=first is (epoch == 0))
+    assert log.write(P, 1, 5, first=True) == 0
+    assert log.write(P + 1, 1, 5) is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.write(P + 1, 1, 0) == 1
+
+
 def test_a_committed_transaction_is_not_listed(log: Log) -> None:
     log.write(P, 0, 0)
     log.end(P, 0, commit=True)
