@@ -1,4 +1,4 @@
-"""Groups files: consumer groups and their committed offsets as JSON lines.
+"""Groups files: groups and their committed offsets as JSON lines.
 
 A line is a group or a committed offset. Two lines describe a stable group of two static members with one offset:
 
@@ -9,6 +9,7 @@ A group needs only `group_id`, an offset the fields of the second line. The defa
 
 | field | default |
 |---|---|
+| `type` | "classic"; the lines of groups of type "consumer" are described in `consumer_group_lines` |
 | `generation` | 1, or 0 without members |
 | `protocol_type`, `protocol` | "consumer" and "range"; "" and null without members |
 | `leader` | the first member |
@@ -33,15 +34,9 @@ newer stores with offsets, are omitted, because another cluster has other ids.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import UUID
 
-from koordinator.wire.messages import consumer_protocol
-from koordinator.wire.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    TopicPartition,
-)
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -49,22 +44,40 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from koordinator.wire.primitives import Malformed
 
+from ..core.groups.classic.group import ClassicGroup
+from ..core.groups.consumer.group import ConsumerGroup
 from ..core.groups.records import CoordinatorRecord
-from . import json_lines
-from .json_lines import BadLine, LineError, array, describe, integer, mapping, require_fields, required, text
+from . import consumer_group_lines, json_lines
+from .group_values import (
+    SESSION_TIMEOUT_MS,
+    Line,
+    assignment_bytes,
+    assignment_value,
+    int32,
+    int64,
+    member_identity,
+    partitions_in,
+    require_unique,
+    short_text,
+    short_text_or_null,
+    subscription_bytes,
+    subscription_value,
+)
+from .json_lines import BadLine, LineError, array, mapping, require_fields, required
 from .records_file import topic_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from koordinator.wire.messages.offsets_topic import Key as AnyKey
 
-    Key = OffsetCommitKey | GroupMetadataKey
-    """The key of a record that has a line: consumer groups (KIP-848) have none."""
+    from .consumer_group_lines import TopicId, TopicName
 
-GROUP_FIELDS = ("group_id", "generation", "protocol_type", "protocol", "leader", "state_changed_at", "members")
+    Key = OffsetCommitKey | GroupMetadataKey
+    """The key of a record that is a line of its own."""
+
+GROUP_FIELDS = ("group_id", "type", "generation", "protocol_type", "protocol", "leader", "state_changed_at", "members")
 MEMBER_FIELDS = (
     *("member_id", "instance_id", "client_id", "client_host"),
     *("session_timeout_ms", "rebalance_timeout_ms", "subscription", "assignment"),
@@ -73,30 +86,30 @@ OFFSET_FIELDS = (
     *("group_id", "topic", "partition", "offset"),
     *("leader_epoch", "metadata", "commit_timestamp", "expire_timestamp"),
 )
-SUBSCRIPTION_FIELDS = ("topics", "owned", "generation", "rack", "user_data", "version")
-ASSIGNMENT_FIELDS = ("partitions", "user_data", "version")
-"""The fields of lines and of their objects."""
+"""The fields of lines and of members."""
 
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
-CLIENT_ID, CLIENT_HOST = "consumer", "/127.0.0.1"
-SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS = 45_000, 300_000
-
-TEXT_BYTES_MAX = 2**15 - 1
-"""The maximum length of a string in bytes: Kafka has 16 bits for it."""
-
-Line = dict[str, object]
 
 
-def to_lines(records: Iterable[CoordinatorRecord]) -> list[Line]:
-    """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition."""
+def to_lines(records: Iterable[CoordinatorRecord], topic_name: TopicName) -> list[Line]:
+    """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition.
+
+    `topic_name` returns the topic with an id, of which the partitions of consumer groups are; None if it is gone.
+    """
     last: dict[Key, OffsetCommitValue | GroupMetadataValue] = {}
+    others: list[CoordinatorRecord] = []
     for record in records:
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey | GroupMetadataKey):
             last.pop(key, None)
             if isinstance(value, OffsetCommitValue | GroupMetadataValue):
                 last[key] = value
-    return [_line(key, last[key]) for key in sorted(last, key=_sort_key)]
+        else:
+            others.append(record)
+    lines = {_sort_key(key): _line(key, value) for key, value in last.items()}
+    for group_id, group in consumer_group_lines.replayed(others).items():
+        lines[group_id, 0, "", 0] = consumer_group_lines.group_line(group, topic_name)
+    return [lines[key] for key in sorted(lines)]
 
 
 def to_json(line: Line) -> str:
@@ -144,65 +157,24 @@ def _member_line(member: MemberMetadata) -> Line:
         "client_host": member.client_host,
         "session_timeout_ms": member.session_timeout,
         "rebalance_timeout_ms": member.rebalance_timeout,
-        "subscription": _readable(member.subscription, _subscription_line, _subscription),
-        "assignment": _readable(member.assignment, _assignment_line, _assignment),
+        "subscription": subscription_value(member.subscription),
+        "assignment": assignment_value(member.assignment),
     }
 
 
-def _readable(data: bytes, line: Callable[[bytes], Line], read: Callable[[object], bytes]) -> Line | None:
-    """Return the readable form of bytes if it encodes to the same bytes, else base64."""
-    if not data:
-        return None
-    try:
-        readable = line(data)
-        if read(readable) == data:
-            return readable
-    except (Malformed, BadLine):
-        pass
-    return {**json_lines.to_base64(data)}
-
-
-def _subscription_line(data: bytes) -> Line:
-    subscription = consumer_protocol.read_subscription(data)
-    line: Line = {"topics": list(subscription.topics)}
-    if subscription.owned_partitions:
-        line["owned"] = _by_topic(subscription.owned_partitions)
-    if subscription.generation_id != -1:
-        line["generation"] = subscription.generation_id
-    if subscription.rack_id is not None:
-        line["rack"] = subscription.rack_id
-    return line | _rare_fields(data, subscription.user_data)
-
-
-def _assignment_line(data: bytes) -> Line:
-    assignment = consumer_protocol.read_assignment(data)
-    partitions, rare = _by_topic(assignment.assigned_partitions), _rare_fields(data, assignment.user_data)
-    return {"partitions": partitions, **rare} if rare else partitions
-
-
-def _by_topic(rows: Iterable[TopicPartition]) -> Line:
-    return {row.topic: list(row.partitions) for row in rows}
-
-
-def _rare_fields(data: bytes, user_data: bytes | None) -> Line:
-    """Return user data and version, without their usual values."""
-    version = int.from_bytes(data[:2], "big", signed=True)
-    line: Line = {} if user_data is None else {"user_data": json_lines.to_base64(user_data)}
-    return line if version == consumer_protocol.NEWEST else line | {"version": version}
-
-
-def parse_groups(lines: Iterable[str | bytes], file: str, now: int) -> list[CoordinatorRecord]:
+def parse_groups(lines: Iterable[str | bytes], file: str, now: int, topic_id: TopicId) -> list[CoordinatorRecord]:
     """Return the records of a groups file, in file order; `now` (ms) is the default of timestamps.
 
-    Raises LineError at the first bad line.
+    `topic_id` returns the id of a topic, by which consumer groups name it; None if it does not exist. Raises
+    LineError at the first bad line.
     """
     records: list[CoordinatorRecord] = []
     line_numbers: dict[AnyKey, int] = {}
-    for number, record in json_lines.objects(lines, file, lambda data: _record(data, now)):
-        before = line_numbers.setdefault(record.key, number)
+    for number, written in json_lines.objects(lines, file, lambda data: _records(data, now, topic_id)):
+        before = line_numbers.setdefault(written[0].key, number)
         if before != number:
-            raise LineError(file, number, f"{_name(record.key)} is on line {before} already")
-        records.append(record)
+            raise LineError(file, number, f"{_name(written[0].key)} is on line {before} already")
+        records += written
     return records
 
 
@@ -212,27 +184,34 @@ def _name(key: AnyKey) -> str:
     return f"group {key.group!r}"
 
 
-def _record(data: Line, now: int) -> CoordinatorRecord:
+def _records(data: Line, now: int, topic_id: TopicId) -> list[CoordinatorRecord]:
     if set(data) & (set(OFFSET_FIELDS) - {"group_id"}):
-        return _offset(data, now)
+        return [_offset(data, now)]
+    group_id = short_text("group_id", required(data, "group_id"))
+    classic = CoordinatorRecord(GroupMetadataKey(group=group_id), None)
+    kind = data.get("type", ClassicGroup.kind)
+    if kind == ConsumerGroup.kind:
+        # a record of a classic group would stand for a second group of this id
+        return [classic, *consumer_group_lines.group_records(group_id, data, now, topic_id)]
     require_fields(data, GROUP_FIELDS)
-    group_id = _text("group_id", required(data, "group_id"))
-    return CoordinatorRecord(GroupMetadataKey(group=group_id), _group(data, now))
+    if kind != ClassicGroup.kind:
+        raise BadLine(f"type: expected {ClassicGroup.kind} or {ConsumerGroup.kind}, not {kind!r}")
+    return [replace(classic, value=_group(data, now))]
 
 
 def _offset(data: Line, now: int) -> CoordinatorRecord:
     require_fields(data, OFFSET_FIELDS)
     key = OffsetCommitKey(
-        group=_text("group_id", required(data, "group_id")),
+        group=short_text("group_id", required(data, "group_id")),
         topic=topic_name(required(data, "topic")),
-        partition=_int32("partition", required(data, "partition")),
+        partition=int32("partition", required(data, "partition")),
     )
     value = OffsetCommitValue(
-        offset=_int64("offset", required(data, "offset")),
-        leader_epoch=_int32("leader_epoch", data.get("leader_epoch", -1)),
-        metadata=_text("metadata", data.get("metadata", "")),
-        commit_timestamp=_int64("commit_timestamp", data.get("commit_timestamp", now)),
-        expire_timestamp=_int64("expire_timestamp", data.get("expire_timestamp", -1)),
+        offset=int64("offset", required(data, "offset")),
+        leader_epoch=int32("leader_epoch", data.get("leader_epoch", -1)),
+        metadata=short_text("metadata", data.get("metadata", "")),
+        commit_timestamp=int64("commit_timestamp", data.get("commit_timestamp", now)),
+        expire_timestamp=int64("expire_timestamp", data.get("expire_timestamp", -1)),
     )
     if value.expire_timestamp != -1 and value.leader_epoch != -1:
         raise BadLine("expire_timestamp, leader_epoch: a record has room for only one of them")
@@ -244,20 +223,20 @@ def _group(data: Line, now: int) -> GroupMetadataValue:
     topics = _topics_assigned(rows)
     members = tuple(_member(place, row, topics) for place, row in enumerate(rows))
     ids = [member.member_id for member in members]
-    _require_unique("member_id", ids)
-    _require_unique("instance_id", [each.group_instance_id for each in members if each.group_instance_id is not None])
-    protocol = _text_or_null("protocol", data.get("protocol", PROTOCOL if members else None))
-    leader = _text_or_null("leader", data.get("leader", ids[0] if members else None))
+    require_unique("member_id", ids)
+    require_unique("instance_id", [each.group_instance_id for each in members if each.group_instance_id is not None])
+    protocol = short_text_or_null("protocol", data.get("protocol", PROTOCOL if members else None))
+    leader = short_text_or_null("leader", data.get("leader", ids[0] if members else None))
     if members and protocol is None:
         raise BadLine("protocol: a group with members has one")
     if members and leader not in ids:
         raise BadLine(f"leader: expected one of {', '.join(map(repr, ids))}, not {leader!r}")
     return GroupMetadataValue(
-        protocol_type=_text("protocol_type", data.get("protocol_type", PROTOCOL_TYPE if members else "")),
-        generation=_int32("generation", data.get("generation", 1 if members else 0)),
+        protocol_type=short_text("protocol_type", data.get("protocol_type", PROTOCOL_TYPE if members else "")),
+        generation=int32("generation", data.get("generation", 1 if members else 0)),
         protocol=protocol,
         leader=leader,
-        current_state_timestamp=_int64("state_changed_at", data.get("state_changed_at", now)),
+        current_state_timestamp=int64("state_changed_at", data.get("state_changed_at", now)),
         members=members,
     )
 
@@ -266,7 +245,7 @@ def _topics_assigned(rows: Iterable[Line]) -> list[object]:
     """Return the default subscription of a group: the topics in its assignments."""
     assignments = [row.get("assignment") for row in rows]
     partitions = [
-        _partitions_in(each) for each in assignments if isinstance(each, dict) and not json_lines.is_base64(each)
+        partitions_in(each) for each in assignments if isinstance(each, dict) and not json_lines.is_base64(each)
     ]
     return list(dict.fromkeys(topic for each in partitions if isinstance(each, dict) for topic in each))
 
@@ -274,113 +253,14 @@ def _topics_assigned(rows: Iterable[Line]) -> list[object]:
 def _member(place: int, data: Line, topics: list[object]) -> MemberMetadata:
     at = f"members[{place}]"
     require_fields(data, MEMBER_FIELDS, f"{at}: ")
-    instance_id = _text_or_null(f"{at}.instance_id", data.get("instance_id"))
-    client_id = _text(f"{at}.client_id", data.get("client_id", CLIENT_ID))
-    default_id = f"{client_id if instance_id is None else instance_id}-{UUID(int=place + 1)}"
+    identity = member_identity(at, place, data)
     return MemberMetadata(
-        member_id=_text(f"{at}.member_id", data.get("member_id", default_id)),
-        group_instance_id=instance_id,
-        client_id=client_id,
-        client_host=_text(f"{at}.client_host", data.get("client_host", CLIENT_HOST)),
-        rebalance_timeout=_int32(f"{at}.rebalance_timeout_ms", data.get("rebalance_timeout_ms", REBALANCE_TIMEOUT_MS)),
-        session_timeout=_int32(f"{at}.session_timeout_ms", data.get("session_timeout_ms", SESSION_TIMEOUT_MS)),
-        subscription=_subscription(data.get("subscription", {"topics": topics}), f"{at}.subscription"),
-        assignment=_assignment(data.get("assignment", {}), f"{at}.assignment"),
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
+        client_id=identity.client_id,
+        client_host=identity.client_host,
+        rebalance_timeout=identity.rebalance_timeout_ms,
+        session_timeout=int32(f"{at}.session_timeout_ms", data.get("session_timeout_ms", SESSION_TIMEOUT_MS)),
+        subscription=subscription_bytes(data.get("subscription", {"topics": topics}), f"{at}.subscription"),
+        assignment=assignment_bytes(data.get("assignment", {}), f"{at}.assignment"),
     )
-
-
-def _require_unique(field: str, values: list[str]) -> None:
-    for value in values:
-        if values.count(value) > 1:
-            raise BadLine(f"members: two of them have the {field} {value!r}")
-
-
-def _subscription(value: object, field: str = "subscription") -> bytes:
-    if value is None:
-        return b""
-    data = mapping(field, value)
-    if json_lines.is_base64(data):
-        return json_lines.from_base64(field, data)
-    require_fields(data, SUBSCRIPTION_FIELDS, f"{field}: ")
-    if "topics" not in data:
-        raise BadLine(f'{field}: expected {{"topics": [...]}}, {{"base64": "..."}} or null')
-    subscription = ConsumerProtocolSubscription(
-        topics=tuple(_text(f"{field}.topics", topic) for topic in array(f"{field}.topics", data["topics"])),
-        user_data=_user_data(field, data),
-        owned_partitions=_partitions(f"{field}.owned", data.get("owned", {})),
-        generation_id=_int32(f"{field}.generation", data.get("generation", -1)),
-        rack_id=_text_or_null(f"{field}.rack", data.get("rack")),
-    )
-    version = _version(field, data)
-    encoded = consumer_protocol.write_subscription(subscription, version)
-    if consumer_protocol.read_subscription(encoded) != subscription:
-        raise BadLine(f"{field}: version {version} has no room for all of {', '.join(sorted(data))}")
-    return encoded
-
-
-def _assignment(value: object, field: str = "assignment") -> bytes:
-    if value is None:
-        return b""
-    data = mapping(field, value)
-    if json_lines.is_base64(data) and not isinstance(data["base64"], list):
-        return json_lines.from_base64(field, data)
-    partitions = _partitions_in(data)
-    if partitions is data:
-        return consumer_protocol.write_assignment(
-            ConsumerProtocolAssignment(assigned_partitions=_partitions(field, data))
-        )
-    require_fields(data, ASSIGNMENT_FIELDS, f"{field}: ")
-    assignment = ConsumerProtocolAssignment(
-        assigned_partitions=_partitions(f"{field}.partitions", partitions), user_data=_user_data(field, data)
-    )
-    return consumer_protocol.write_assignment(assignment, _version(field, data))
-
-
-def _partitions_in(assignment: Line) -> object:
-    """Return the partitions by topic: the field `partitions` if it is an object, else the assignment itself."""
-    partitions = assignment.get("partitions")
-    return partitions if isinstance(partitions, dict) else assignment
-
-
-def _partitions(field: str, value: object) -> tuple[TopicPartition, ...]:
-    return tuple(
-        TopicPartition(
-            topic=_text(field, topic),
-            partitions=tuple(_int32(f"{field}.{topic}", each) for each in array(f"{field}.{topic}", numbers)),
-        )
-        for topic, numbers in mapping(field, value).items()
-    )
-
-
-def _user_data(field: str, data: Line) -> bytes | None:
-    value = data.get("user_data")
-    if value is None:
-        return None
-    if not json_lines.is_base64(value):
-        raise BadLine(f'{field}.user_data: expected {{"base64": "..."}} or null, not {describe(value)}')
-    return json_lines.from_base64(f"{field}.user_data", value)
-
-
-def _version(field: str, data: Line) -> int:
-    newest = consumer_protocol.NEWEST
-    return integer(f"{field}.version", data.get("version", newest), 0, newest)
-
-
-def _text(field: str, value: object) -> str:
-    string = text(field, value)
-    size = len(string.encode())
-    if size > TEXT_BYTES_MAX:
-        raise BadLine(f"{field}: {size} bytes; {TEXT_BYTES_MAX} are allowed")
-    return string
-
-
-def _text_or_null(field: str, value: object) -> str | None:
-    return None if value is None else _text(field, value)
-
-
-def _int32(field: str, value: object) -> int:
-    return integer(field, value, -(2**31), 2**31 - 1)
-
-
-def _int64(field: str, value: object) -> int:
-    return integer(field, value, -(2**63), 2**63 - 1)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.emulator.formats.groups_file import parse_groups, to_json, to_lines
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_records import ConsumerGroupMemberMetadataKey, ConsumerGroupMetadataValue
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import write_batch
@@ -31,10 +33,12 @@ from ..client.errors import ClientError, Failure
 from ..client.groups import GroupDescription, describe, list_groups
 from ..client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
 from ..client.offsets import committed_offsets
+from ..client.topics import topic_ids
 from . import group_options as options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from uuid import UUID
 
     from koordinator.emulator.core.groups.records import CoordinatorRecord
 
@@ -78,22 +82,23 @@ def dump(
 ) -> int:
     """Write the groups and offsets of `__consumer_offsets` to FILE (- for stdout), one JSON object per line.
 
-    Works with every Kafka. Of KIP-848 groups only the offsets are written.
+    Works with every Kafka.
     """
     _require_source(bootstrap, data_dir)
     try:
         if data_dir is None:
             with Admin(bootstrap, timeout, koordinator.__version__) as admin:
-                records = _read(admin)
+                records, topics = _read(admin)
         else:
             # imported here because it loads the server
             from . import offsets_dir  # noqa: PLC0415
 
-            records = offsets_dir.read(data_dir)
+            records, topics = offsets_dir.read(data_dir)
     except CommandFailed as error:
         return _report(error.reasons)
     selected = (record for record in records if not group_ids or record.key.group in group_ids)
-    text = "".join(f"{to_json(line)}\n" for line in to_lines(selected))
+    names = {topic_id: name for name, topic_id in topics.items()}
+    text = "".join(f"{to_json(line)}\n" for line in to_lines(selected, names.get))
     if str(file) == "-":
         click.echo(text, nl=False)
         return 0
@@ -117,19 +122,22 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
     With a data directory, the next cluster that starts on it has the groups. A missing directory is created.
 
     Refused for a group that has members: they would be removed, and a real coordinator would overwrite the loaded
-    state. Refused for a KIP-848 group: a classic group's record would make its partition unreadable.
+    state. Refused for a group of another type than in the file: both together would make its partition unreadable.
     """
     _require_source(bootstrap, data_dir)
-    records = _parse(file)
     unknown: list[_FileGroup] = []
     try:
         if data_dir is not None:
             from . import offsets_dir  # noqa: PLC0415
 
+            records = _parse(file, partial(offsets_dir.topic_ids, data_dir))
             offsets_dir.load(data_dir, records, _now())
         else:
             with Admin(bootstrap, timeout, koordinator.__version__, ADMIN_CLIENT_ID) as admin:
+                records = _parse(file, partial(topic_ids, admin))
                 unknown = _load(admin, records)
+    except ClientError as error:
+        return _report([str(error)])
     except CommandFailed as error:
         return _report(error.reasons)
     for group in _groups(records).values():
@@ -147,9 +155,10 @@ def _require_source(bootstrap: tuple[Address, ...], data_dir: Path | None) -> No
         raise click.UsageError("give either --bootstrap-server or --data-dir")
 
 
-def _read(admin: Admin) -> list[CoordinatorRecord]:
+def _read(admin: Admin) -> tuple[list[CoordinatorRecord], dict[str, UUID]]:
+    """Return the records of `__consumer_offsets`, and the ids of topics."""
     try:
-        logs = read_logs(admin, partitions_of(admin, OFFSETS_TOPIC))
+        logs, topics = read_logs(admin, partitions_of(admin, OFFSETS_TOPIC)), topic_ids(admin)
     except ClientError as error:
         raise CommandFailed(str(error)) from None
     reasons = [f"{_name(partition)}: {log}" for partition, log in logs.items() if isinstance(log, Failure)]
@@ -162,7 +171,7 @@ def _read(admin: Admin) -> list[CoordinatorRecord]:
                 reasons.append(f"{_name(partition)}: {error}")
     if reasons:
         raise CommandFailed(*reasons)
-    return records
+    return records, topics
 
 
 def _name(partition: TopicPartition) -> str:
@@ -171,9 +180,10 @@ def _name(partition: TopicPartition) -> str:
 
 @dataclass(slots=True)
 class _FileGroup:
-    """A group in the file; `members` is None if the file has only its offsets."""
+    """A group in the file; `type` and `members` are None if the file has only its offsets."""
 
     group_id: str
+    type: str | None
     members: set[str] | None
     offsets: dict[TopicPartition, int]
 
@@ -188,9 +198,13 @@ def _count(number: int, noun: str) -> str:
 def _groups(records: Iterable[CoordinatorRecord]) -> dict[str, _FileGroup]:
     groups: dict[str, _FileGroup] = {}
     for record in records:
-        group = groups.setdefault(record.key.group, _FileGroup(record.key.group, None, {}))
+        group = groups.setdefault(record.key.group, _FileGroup(record.key.group, None, None, {}))
         if isinstance(record.value, GroupMetadataValue):
-            group.members = {member.member_id for member in record.value.members}
+            group.type, group.members = "classic", {member.member_id for member in record.value.members}
+        elif isinstance(record.value, ConsumerGroupMetadataValue):
+            group.type, group.members = "consumer", set()
+        elif isinstance(record.key, ConsumerGroupMemberMetadataKey) and group.members is not None:
+            group.members.add(record.key.member_id)
         elif isinstance(record.value, OffsetCommitValue) and isinstance(record.key, OffsetCommitKey):
             group.offsets[record.key.topic, record.key.partition] = record.value.offset
     return groups
@@ -200,13 +214,17 @@ def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _parse(file: Path) -> list[CoordinatorRecord]:
-    now = _now()
+def _parse(file: Path, topic_ids: Callable[[], dict[str, UUID]]) -> list[CoordinatorRecord]:
+    now, known = _now(), cache(topic_ids)
+
+    def topic_id(name: str) -> UUID | None:
+        return known().get(name)
+
     try:
         if str(file) == "-":
-            return parse_groups(sys.stdin.buffer, "stdin", now)
+            return parse_groups(sys.stdin.buffer, "stdin", now, topic_id)
         with file.open("rb") as lines:
-            return parse_groups(lines, str(file), now)
+            return parse_groups(lines, str(file), now, topic_id)
     except OSError as error:
         raise click.UsageError(f"{file}: {error.strerror or error}") from error
     except LineError as error:
@@ -218,7 +236,7 @@ def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
     groups = _groups(records)
     try:
         # FindCoordinator, which describe() sends, creates the topic if it is missing
-        _check_groups(list_groups(admin), describe(admin, groups))
+        _check_groups(groups, list_groups(admin), describe(admin, groups))
         partitions = partitions_of(admin, OFFSETS_TOPIC)
         if groups and not partitions:
             raise CommandFailed(f"there is no topic {OFFSETS_TOPIC}")
@@ -236,13 +254,19 @@ def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
         raise CommandFailed(str(error)) from None
 
 
-def _check_groups(listed: Result[GroupListing], described: Mapping[str, GroupDescription | Failure]) -> None:
+def _check_groups(
+    groups: Mapping[str, _FileGroup],
+    listed: Result[GroupListing],
+    described: Mapping[str, GroupDescription | Failure],
+) -> None:
     """Raise CommandFailed for groups that must not be overwritten."""
     types = {group.group_id: group.type for group in listed.successes}
     reasons = [f"{error.broker}: {error.failure}" for error in listed.failures]
     for group_id, group in described.items():
-        if types.get(group_id, "classic") not in {"classic", None}:
-            reasons.append(f"{group_id}: is a group of type {types[group_id]}; only classic groups can be loaded")
+        # a broker before 3.8 names no types, and has only classic groups
+        known, loaded = types.get(group_id), groups[group_id].type
+        if known not in ({None, "classic", "consumer"} if loaded is None else {None, loaded}):
+            reasons.append(f"{group_id}: is a group of type {known}, and of type {loaded or 'classic'} in the file")
         elif isinstance(group, GroupDescription) and group.members:
             reasons.append(f"{group_id}: has {_count(len(group.members), 'member')}: stop or remove them first")
         elif isinstance(group, Failure) and group.code != Error.GROUP_ID_NOT_FOUND:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,35 +22,51 @@ from .offsets import CommandFailed
 from .serve import log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+    from uuid import UUID
 
     from koordinator.emulator.core.groups.records import CoordinatorRecord
 
 
-def read(path: Path) -> list[CoordinatorRecord]:
-    """Return all records of `__consumer_offsets`. A torn batch at the end of a log is cut off, as at a restart.
+def read(path: Path) -> tuple[list[CoordinatorRecord], dict[str, UUID]]:
+    """Return all records of `__consumer_offsets`, and the ids of topics.
 
-    Raises click.UsageError for an unusable directory, CommandFailed for a record that cannot be decoded.
+    A torn batch at the end of a log is cut off, as at a restart. Raises click.UsageError for an unusable directory,
+    CommandFailed for a record that cannot be decoded.
     """
     if not path.is_dir():
         raise click.UsageError(f"data directory {path}: does not exist")
-    try:
-        data_dir = DataDir(path, log)
-    except DataDirRefused as error:
-        raise click.UsageError(str(error)) from error
     records: list[CoordinatorRecord] = []
-    try:
+    with _opened(path) as data_dir:
         for topic in data_dir.topics.by_id.values():
             for partition in range(len(topic.replicas) if topic.name == OFFSETS_TOPIC else 0):
                 for _, batch in data_dir.batches(topic, partition):
                     records += records_of(read_records(batch))
+        return records, _topic_ids(data_dir)
+
+
+def topic_ids(path: Path) -> dict[str, UUID]:
+    """Return the ids of the topics in a directory, none if it does not exist. Raises click.UsageError."""
+    if not path.is_dir():
+        return {}
+    with _opened(path) as data_dir:
+        return _topic_ids(data_dir)
+
+
+def _topic_ids(data_dir: DataDir) -> dict[str, UUID]:
+    return {topic.name: topic_id for topic_id, topic in data_dir.topics.by_id.items()}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[DataDir]:
+    try:
+        with closing(DataDir(path, log)) as data_dir:
+            yield data_dir
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     except Malformed as error:
         raise CommandFailed(f"data directory {path}: {OFFSETS_TOPIC}: {error}") from error
-    finally:
-        data_dir.close()
-    return records
 
 
 def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:

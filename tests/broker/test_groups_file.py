@@ -38,12 +38,20 @@ if TYPE_CHECKING:
 NOW = 1_700_000_000_000
 
 
+def no_topics(_: str) -> None:
+    """No topic has an id: only lines of consumer groups need one."""
+
+
+def no_names(_: object) -> None:
+    """No topic id has a name."""
+
+
 def parsed(*lines: str) -> list[CoordinatorRecord]:
-    return parse_groups(lines, "groups.jsonl", NOW)
+    return parse_groups(lines, "groups.jsonl", NOW, no_topics)
 
 
 def there_and_back(records: Iterable[CoordinatorRecord]) -> list[CoordinatorRecord]:
-    return parsed(*map(to_json, to_lines(records)))
+    return parsed(*map(to_json, to_lines(records, no_names)))
 
 
 # -- defaults ----------------------------------------------------------------------------------------
@@ -114,7 +122,7 @@ def member_line(subscription: bytes = b"", assignment: bytes = b"") -> dict[str,
         assignment=assignment,
     )
     value = GroupMetadataValue(protocol_type="consumer", generation=7, protocol="p", leader="m", members=(member,))
-    (line,) = to_lines([CoordinatorRecord(GroupMetadataKey(group="g"), value)])
+    (line,) = to_lines([CoordinatorRecord(GroupMetadataKey(group="g"), value)], no_names)
     (row,) = line["members"]  # type: ignore[misc]
     assert isinstance(row, dict)
     return row
@@ -179,7 +187,7 @@ def test_the_last_record_counts_and_a_tombstone_removes() -> None:
         return CoordinatorRecord(OffsetCommitKey(group="g", topic="t", partition=partition), value)
 
     group = parsed('{"group_id": "g"}')
-    lines = to_lines([offset(1, 5), offset(0, 1), *group, offset(0, 2), offset(1, None), offset(2, None)])
+    lines = to_lines([offset(1, 5), offset(0, 1), *group, offset(0, 2), offset(1, None), offset(2, None)], no_names)
     assert [(line.get("partition"), line.get("offset")) for line in lines] == [(None, None), (0, 2)]
 
 
@@ -377,7 +385,7 @@ def test_any_other_json_is_read_exactly_or_refused_with_its_place(
     line |= {} if member is None else {"members": [member]}
     line |= {} if group_id is None else {"group_id": group_id}
     try:
-        records = parse_groups(["", json.dumps(line)], "f", NOW)
+        records = parse_groups(["", json.dumps(line)], "f", NOW, no_topics)
     except LineError as error:
         assert str(error).startswith("f:2: ")  # noqa: PT017
         return
@@ -386,4 +394,4 @@ def test_any_other_json_is_read_exactly_or_refused_with_its_place(
 
 def test_bytes_that_are_not_utf_8_are_refused() -> None:
     with pytest.raises(LineError, match=r"^f:1: not UTF-8$"):
-        parse_groups([b'{"group_id": "\xff"}'], "f", NOW)
+        parse_groups([b'{"group_id": "\xff"}'], "f", NOW, no_topics)

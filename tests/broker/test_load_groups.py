@@ -44,7 +44,7 @@ A = "a-00000000-0000-0000-0000-000000000001"
 
 
 def world(*lines: str) -> list[CoordinatorRecord]:
-    return parse_groups(lines, "groups.jsonl", 1_700_000_000_000)
+    return parse_groups(lines, "groups.jsonl", 1_700_000_000_000, lambda _: None)
 
 
 def produce(wire: Wire, batch: bytes, client_id: str = ADMIN_CLIENT_ID, node: int = 1) -> Any:

@@ -61,6 +61,26 @@ def test_a_file_is_loaded_and_each_group_is_reported(
     assert cluster.group("simple").offsets == {("t", 1): 6}
 
 
+def test_a_consumer_group_is_dumped_and_loaded_into_a_cluster_and_a_data_directory(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
+) -> None:
+    group = cluster.group("svc")
+    group.puppet("a", topics=["t"], group_protocol="consumer").join()
+    before = group.wait_stable(members=1, owned="all").assignment
+    file, data = tmp_path / "dumped.jsonl", tmp_path / "data"
+    assert run("dump", str(file), *at).err == []
+    with Emulator(topics={"t": 4}) as other:
+        ran = run("load", str(file), "--bootstrap-server", other.bootstrap_servers)
+        assert (ran.out, ran.err) == ("svc: 1 member, 0 offsets\n", [])
+        loaded = other.group("svc").wait_stable(members=1, owned="all")
+        assert (loaded.type, loaded.epoch, loaded.assignment) == ("consumer", group.epoch, before)
+    with Emulator(topics={"t": 4}, data_dir=data):
+        pass
+    assert run("load", str(file), "--data-dir", str(data)).err == []
+    with Emulator(data_dir=data) as other:
+        assert other.group("svc").assignment == before
+
+
 def test_a_dump_loads_unchanged_into_another_cluster(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -171,7 +191,7 @@ def test_groups_of_kip_848_are_refused(run: Callable[..., Ran], broker: Scripted
     listed = ListedGroup(group_id="svc", protocol_type="consumer", group_state="Empty", group_type="consumer")
     broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(listed,)))
     ran = run("load", str(world), "--bootstrap-server", broker.bootstrap)
-    assert (ran.status, ran.failures) == (1, ["svc: is a group of type consumer; only classic groups can be loaded"])
+    assert (ran.status, ran.failures) == (1, ["svc: is a group of type consumer, and of type classic in the file"])
     assert broker.requests(ApiKey.PRODUCE) == []
 
 
@@ -205,7 +225,7 @@ def test_a_refused_write_is_reported(run: Callable[..., Ran], broker: Scripted, 
 
 
 def test_an_unreadable_log_writes_no_partial_file(run: Callable[..., Ran], broker: Scripted, tmp_path: Path) -> None:
-    good = batch_of(parse_groups(WORLD.splitlines(), "world", 1), 1)
+    good = batch_of(parse_groups(WORLD.splitlines(), "world", 1, lambda _: None), 1)
     bad = write_batch([Record(timestamp=1, key=b"\0\2\0\1g", value=b"\0\x09")], base_offset=3)
     row = PartitionData(
         partition_index=0, high_watermark=4, last_stable_offset=4, aborted_transactions=None, records=good + bad

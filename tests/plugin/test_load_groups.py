@@ -131,7 +131,7 @@ def test_groups_are_taken_over_by_whoever_coordinates_them() -> None:
 
 
 def test_groups_are_loaded_over_the_wire_and_from_python_with_a_data_directory_too(tmp_path: Path) -> None:
-    batch = batch_of(parse_groups(map(json.dumps, WORLD), "world", 1), 1)
+    batch = batch_of(parse_groups(map(json.dumps, WORLD), "world", 1, lambda _: None), 1)
     with Emulator(topics={"t": 2}, data_dir=tmp_path / "data") as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
         with Admin([Address(host, int(port))], 10, "1", ADMIN_CLIENT_ID) as admin:

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call, Effect
     from ..timers import TimerKey
-    from .group import Group
+    from .group import BaseGroup
     from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
@@ -214,7 +214,7 @@ class Coordinator:
         overrides.set_offsets(self.store, group, positions)
         return self.store.drain()
 
-    def override(self, now: int, group_id: str, action: Callable[[GroupStore, Group], None]) -> list[Effect]:
+    def override(self, now: int, group_id: str, action: Callable[[GroupStore, BaseGroup], None]) -> list[Effect]:
         """Apply a test-only override (`core.overrides`) to a group. Raises ValueError if the group does not exist."""
         self._fire_due(now)
         group = self.store.find(now, group_id)
@@ -255,11 +255,11 @@ class Coordinator:
             self._fire_due(now)
 
     @property
-    def groups(self) -> Mapping[str, Group]:
+    def groups(self) -> Mapping[str, BaseGroup]:
         """The groups by id."""
         return self.store.groups
 
-    def group(self, group_id: str) -> Group | None:
+    def group(self, group_id: str) -> BaseGroup | None:
         """Return a group, or None."""
         return self.store.groups.get(group_id)
 
@@ -284,7 +284,7 @@ class Coordinator:
                     self._fire(group, timer[1])
             store.update_deadlines()
 
-    def _fire(self, group: Group, key: TimerKey) -> None:
+    def _fire(self, group: BaseGroup, key: TimerKey) -> None:
         if isinstance(key, OffsetExpiryCheck):
             offset_expiry.expire(self.store, group)
         elif isinstance(group, ConsumerGroup):

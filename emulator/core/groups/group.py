@@ -26,7 +26,7 @@ CONSUMER = "consumer"
 
 
 @dataclass(frozen=True, slots=True)
-class PendingOffset:
+class PendingCommit:
     """An offset of an open transaction; `position` orders it among the records of the group's partition.
 
     A `refused` one is in no record; see `Dialect.refused_offsets_stay_pending`.
@@ -37,7 +37,7 @@ class PendingOffset:
     refused: bool = False
 
 
-class Member(Protocol):
+class BaseMember(Protocol):
     """The part that members of all kinds of groups share; see `ClassicMember` and `ConsumerMember`."""
 
     @property
@@ -64,7 +64,7 @@ class Member(Protocol):
     def session_timeout_ms(self) -> int: ...  # noqa: D102
 
 
-class Group(ABC):
+class BaseGroup(ABC):
     """The coordinator's state of one `group.id`, whatever its protocol. `kind` is its type in ListGroups (KIP-848).
 
     `partition` of `__consumer_offsets` stores it. Timers are due in the time of the group's own `clock`; `now` is the
@@ -93,7 +93,7 @@ class Group(ABC):
     if TYPE_CHECKING:
 
         @property
-        def members(self) -> Mapping[str, Member]:
+        def members(self) -> Mapping[str, BaseMember]:
             """The members by id."""
 
         @property
@@ -112,7 +112,7 @@ class Group(ABC):
         self.timers: Timers[TimerKey] = Timers()
         self.offsets: dict[tuple[str, int], OffsetCommitValue] = {}
         """The committed offsets; their timestamps are in ms of the group's clock."""
-        self.pending_offsets: dict[int, dict[tuple[str, int], PendingOffset]] = {}
+        self.pending_offsets: dict[int, dict[tuple[str, int], PendingCommit]] = {}
         """The offsets of open transactions, by producer id (KIP-98)."""
         self.offset_positions: dict[tuple[str, int], int] = {}
         """The order of the committed offsets' records in the log, kept while a transaction may decide another one."""
@@ -181,11 +181,20 @@ class Group(ABC):
         """Return the partitions with a commit in flight or in an open transaction."""
         return frozenset(self.unwritten_commits).union(self.refused_commits, *self.pending_offsets.values())
 
-    def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Discard the pending offsets of these partitions: a later marker brings nothing back."""
+    def pending_partitions(self) -> list[tuple[str, int]]:
+        """Return the partitions with an offset in an open transaction, in order."""
+        return sorted(set().union(*self.pending_offsets.values()))
+
+    def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]], *, keeps_producers: bool) -> None:
+        """Discard the pending offsets of these partitions: a later marker brings nothing back.
+
+        A kept producer counts as pending until its marker, also without offsets.
+        """
         self.refused_commits = self.refused_commits.difference(partitions)
         for producer_id in list(self.pending_offsets):
             self.discard_offsets_of(producer_id, partitions)
+            if keeps_producers:
+                self.pending_offsets.setdefault(producer_id, {})
 
     def discard_offsets_of(self, producer_id: int, partitions: Iterable[tuple[str, int]]) -> None:
         """Discard the pending offsets of one producer."""

@@ -46,8 +46,8 @@ def _describe(store: GroupStore, now: int, call: Call, group_id: str, operations
     if status is not Error.NONE:
         unknown = _operations(store, call, requested=False)
         return DescribedGroup(error_code=status, group_id=group_id, authorized_operations=unknown)
-    group = store.find(now, group_id)
-    if not isinstance(group, ClassicGroup) or not store.is_visible(group):
+    group = store.find_visible(now, group_id)
+    if not isinstance(group, ClassicGroup):
         dead = DescribedGroup(
             group_id=group_id, group_state=ClassicGroupState.DEAD.value, authorized_operations=operations
         )

@@ -13,6 +13,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import InvalidLength
 
+from ..data.features import GROUP_VERSION
 from ..dialects import dialect_of
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .group import Group, Handler, Member
+    from .group import BaseGroup, BaseMember, Handler
     from .pending_writes import OffsetsToVerify, PendingDeletion, Write
     from .records import CoordinatorRecord
 
@@ -65,7 +66,9 @@ class GroupStore:
         self.cluster = cluster
         self.settings = settings
         self.dialect = dialect_of(settings)
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, BaseGroup] = {}
+        self.forgotten: dict[str, BaseGroup] = {}
+        """Removed groups whose records stay in the log (`forget`)."""
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
@@ -75,13 +78,15 @@ class GroupStore:
         self.started_at = 0
         self._new_uuid = new_uuid
         self._out: list[Effect] = []
-        self._touched: dict[Group, int] = {}
+        self._touched: dict[BaseGroup, int] = {}
         self._token = 0
 
     @property
     def serves_consumer_groups(self) -> bool:
         """Whether the consumer protocol is on (KIP-848)."""
-        named = self.settings.group_coordinator_rebalance_protocols
+        features, named = self.cluster.features, self.settings.group_coordinator_rebalance_protocols
+        if GROUP_VERSION in features.supported and not features.level(GROUP_VERSION):
+            return False
         return CONSUMER in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
 
     @property
@@ -105,7 +110,7 @@ class GroupStore:
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         return NONE if partition in self.owned else Error.NOT_COORDINATOR
 
-    def find(self, now: int, group_id: str) -> Group | None:
+    def find(self, now: int, group_id: str) -> BaseGroup | None:
         """Return the group with its time set to this input, or None; `now` is the node's time in ms."""
         group = self.groups.get(group_id)
         if group is not None:
@@ -117,7 +122,12 @@ class GroupStore:
         group = self.find(now, group_id)
         return group if isinstance(group, ClassicGroup) else None
 
-    def touch(self, now: int, group: Group) -> None:
+    def find_visible(self, now: int, group_id: str) -> BaseGroup | None:
+        """Return the group as `find` does if read-only requests see it, else None."""
+        group = self.find(now, group_id)
+        return None if group is None or not self.is_visible(group) else group
+
+    def touch(self, now: int, group: BaseGroup) -> None:
         """Set the group's time for this input, and have its next deadline updated at the end of the input."""
         clock = group.clock
         # inlined `clock.read(now)`: this runs for every request
@@ -127,53 +137,49 @@ class GroupStore:
     def create(self, now: int, group_id: str) -> ClassicGroup:
         """Create an Empty group at generation 0."""
         group = ClassicGroup(group_id, self.partition_of(group_id), self.cluster.clock_of(group_id, now), now)
-        self.groups[group_id] = group
-        self.schedule_expiry_check(group)
-        self.touch(now, group)
-        self.freeze_if_requested(group)
+        self._add(now, group)
         return group
 
     def create_consumer_group(self, now: int, group_id: str) -> ConsumerGroup:
         """Create an Empty consumer group."""
         clock, first_epoch = self.cluster.clock_of(group_id, now), self.dialect.first_group_epoch
         group = ConsumerGroup(group_id, self.partition_of(group_id), clock, now, first_epoch=first_epoch)
-        self.groups[group_id] = group
+        self._add(now, group)
+        return group
+
+    def _add(self, now: int, group: BaseGroup) -> None:
+        self.groups[group.id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
         self.freeze_if_requested(group)
-        return group
+        forgotten = self.forgotten.pop(group.id, None)
+        if forgotten is not None:
+            self._hand_over_offsets(forgotten, group)
 
-    def freeze(self, group: Group) -> None:
+    def freeze(self, group: BaseGroup) -> None:
         """Stop the group's timers and hold the requests that would change its state (`hold_if_frozen`)."""
         group.frozen_at = group.now
         group.timers = group.timers.copy_shifted(0, StoppedTimers)
 
-    def thaw(self, group: Group) -> None:
+    def thaw(self, group: BaseGroup) -> None:
         """Resume the timers where they stopped, and serve the held requests."""
         group.timers = group.timers.copy_shifted(group.now - group.frozen_at, Timers)
         self.schedule_expiry_check(group)
         self.serve_held_requests(group)
 
-    def hold_if_frozen(self, group: Group, handle: Handler, call: Call, request: Message) -> bool:
+    def hold_if_frozen(self, group: BaseGroup, handle: Handler, call: Call, request: Message) -> bool:
         """Hold a request if the group is frozen; return whether it is."""
         if not group.is_frozen:
             return False
         group.held_requests.append((handle, call, request))
         return True
 
-    def replace_group(self, old: Group, new: Group) -> None:
+    def replace_group(self, old: BaseGroup, new: BaseGroup) -> None:
         """Put a group of another kind in a group's place: it goes on with its offsets and the commits in flight."""
-        new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits
-        new.refused_commits = old.refused_commits
-        new.pending_offsets, new.offset_positions = old.pending_offsets, old.offset_positions
+        self._hand_over_offsets(old, new)
         new.clock, new.now = old.clock, old.now
         self.groups[new.id] = new
         self.schedule_expiry_check(new)
-        for write in self.writes.values():
-            if write.group is old and isinstance(
-                write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
-            ):
-                write.group = new
         self.writes = {
             token: write
             for token, write in self.writes.items()
@@ -181,11 +187,21 @@ class GroupStore:
         }
         self._touched[new] = self._touched[old]
 
-    def node_time(self, group: Group) -> int:
+    def _hand_over_offsets(self, old: BaseGroup, new: BaseGroup) -> None:
+        new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits
+        new.refused_commits = old.refused_commits
+        new.pending_offsets, new.offset_positions = old.pending_offsets, old.offset_positions
+        for write in self.writes.values():
+            if write.group is old and isinstance(
+                write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
+            ):
+                write.group = new
+
+    def node_time(self, group: BaseGroup) -> int:
         """Return the node's time of the current input, which concerns this group."""
         return self._touched[group]
 
-    def serve_held_requests(self, group: Group) -> None:
+    def serve_held_requests(self, group: BaseGroup) -> None:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
         for handle, call, request in held:
@@ -199,7 +215,7 @@ class GroupStore:
             response: Callable[..., Message] = APIS[call.api_key].response
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
 
-    def remove_group(self, group: Group) -> None:
+    def remove_group(self, group: BaseGroup) -> None:
         """Move a group to Dead and remove it, with its clock if that has no setting of its own.
 
         `state_changed_at` stays as it was, because a failed write may undo the removal.
@@ -213,9 +229,10 @@ class GroupStore:
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
-    def delete_empty_group(self, group: Group, deletion: PendingDeletion | None = None) -> None:
+    def delete_empty_group(self, group: BaseGroup, deletion: PendingDeletion | None = None) -> None:
         """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
-        records = [offset_tombstone(group, topic, partition) for topic, partition in group.offsets]
+        pending = group.pending_partitions() if deletion and self.dialect.tombstones_end_pending_offsets else ()
+        records = [offset_tombstone(group, *at) for at in dict.fromkeys((*group.offsets, *pending))]
         if isinstance(group, ConsumerGroup):
             records += group_tombstones(group.id, group.patterns)
         elif isinstance(group, ClassicGroup) and (
@@ -226,7 +243,15 @@ class GroupStore:
         if records:
             self.append(group.id, records, GroupDeleted(group, deletion))
 
-    def unload(self, group: Group) -> None:
+    def forget(self, group: ConsumerGroup) -> None:
+        """Remove an Empty consumer group without a record, as Kafka does for a JoinGroup that it then refuses.
+
+        A new group of this id has its offsets, and loading brings it back (`maybeDeleteEmptyConsumerGroup`).
+        """
+        self.remove_group(group)
+        self.forgotten[group.id] = group
+
+    def unload(self, group: BaseGroup) -> None:
         """Drop a group that another node coordinates now; its records stay."""
         reason = f"Unloading group metadata for generation {group.generation}."
         self._note_end(group, Reason(Cause.UNLOADED, reason))
@@ -234,7 +259,7 @@ class GroupStore:
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
 
-    def _note_end(self, group: Group, why: Reason) -> None:
+    def _note_end(self, group: BaseGroup, why: Reason) -> None:
         """Move a group to Dead; the state of a consumer group follows from its records."""
         if isinstance(group, ClassicGroup):
             self.transition(group, why)
@@ -242,7 +267,7 @@ class GroupStore:
             states = (group.state_name, ClassicGroupState.DEAD.value)
             self.emit(StateChanged(group.id, group.now, *states, group.generation, why.cause.value, why.text))
 
-    def undo_delete(self, group: Group) -> None:
+    def undo_delete(self, group: BaseGroup) -> None:
         """Restore an Empty group whose tombstones could not be written."""
         if isinstance(group, ClassicGroup):
             reason = f"The removal of group {group.id} could not be written"
@@ -251,16 +276,16 @@ class GroupStore:
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
-    def discard_if_unused(self, group: Group) -> None:
+    def discard_if_unused(self, group: BaseGroup) -> None:
         """Remove a group that was created for a commit which has failed, unless it is in use by now."""
         if not self.is_visible(group) and group.is_unused and self.groups.get(group.id) is group:
             self.remove_group(group)
 
-    def is_visible(self, group: Group) -> bool:
+    def is_visible(self, group: BaseGroup) -> bool:
         """Return whether read-only requests see the group."""
         return group.stored or not self.dialect.waits_for_log
 
-    def schedule_expiry_check(self, group: Group) -> None:
+    def schedule_expiry_check(self, group: BaseGroup) -> None:
         """Schedule the next offset expiry check, at a multiple of the interval since the node started."""
         interval = self.settings.offsets_retention_check_interval_ms
         checks = (group.now - self.started_at) // interval + 1
@@ -358,12 +383,12 @@ class GroupStore:
             self.cluster.auto_clock_groups[group.id] = None
         self.freeze_if_requested(group)
 
-    def freeze_if_requested(self, group: Group) -> None:
+    def freeze_if_requested(self, group: BaseGroup) -> None:
         """Freeze a group in a state that a test has asked for."""
         if self.cluster.frozen_states.get(group.id) == group.state_name and not group.is_frozen:
             self.freeze(group)
 
-    def member_changed(self, group: Group, member: Member, change: str, why: Reason) -> None:
+    def member_changed(self, group: BaseGroup, member: BaseMember, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
 

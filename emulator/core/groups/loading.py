@@ -27,7 +27,7 @@ from .causes import Cause, Reason
 from .classic import rebalance
 from .classic.group import ClassicGroup, ClassicMember
 from .consumer import membership
-from .group import PendingOffset
+from .group import PendingCommit
 from .records import TransactionEnd
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.offsets_topic import MemberMetadata
 
-    from .group import Group
+    from .group import BaseGroup
     from .group_store import GroupStore
     from .records import CoordinatorRecord
 
     TopicPartition = tuple[str, int]
-    Offsets = dict[TopicPartition, PendingOffset]
+    Offsets = dict[TopicPartition, PendingCommit]
     """Offsets with the positions of their records."""
 
 
@@ -50,7 +50,7 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
     Every member gets a full session timeout. A group larger than `group.max.size` rebalances at once, and only that
     many members can rejoin (KIP-389).
     """
-    replay = _Replay()
+    replay = _Replay(tombstones_end_pending=store.dialect.tombstones_end_pending_offsets)
     # positions below those of the records to come
     for position, record in enumerate(records, -LONG_MAX):
         replay.take(position, record)
@@ -60,7 +60,7 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
     known = [*replay.groups, *replay.consumer_groups, *replay.offsets, *sorted(undecided), *named]
     for group_id in dict.fromkeys(known):
         offsets = replay.offsets.get(group_id, {})
-        group: Group
+        group: BaseGroup
         if group_id in replay.consumer_groups:
             group = consumer_group = store.create_consumer_group(now, group_id)
             membership.load(store, consumer_group, replay.consumer_groups[group_id])
@@ -79,13 +79,14 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
 class _Replay:
     """The content of a partition: groups, committed offsets by group, pending offsets by producer id."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tombstones_end_pending: bool) -> None:
+        self._tombstones_end_pending = tombstones_end_pending
         self.groups: dict[str, GroupMetadataValue] = {}
         self.named: dict[str, None] = {}
         """The groups of which an offset has been read, whatever became of it, unless they were deleted since."""
         self.consumer_groups: defaultdict[str, list[CoordinatorRecord]] = defaultdict(list)
         self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
-        self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingOffset]] = defaultdict(dict)
+        self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingCommit]] = defaultdict(dict)
 
     def take(self, position: int, record: CoordinatorRecord | TransactionEnd) -> None:
         """Apply the next record."""
@@ -113,15 +114,15 @@ class _Replay:
         at = (key.topic, key.partition)
         if not isinstance(record.value, OffsetCommitValue):
             self.offsets[key.group].pop(at, None)
-            for pending_offsets in self.pending.values():
+            for pending_offsets in self.pending.values() if self._tombstones_end_pending else ():
                 pending_offsets.pop((key.group, at), None)
             return
         self.named[key.group] = None
         if record.producer_id is not None:
-            self.pending[record.producer_id][key.group, at] = PendingOffset(record.value, position)
+            self.pending[record.producer_id][key.group, at] = PendingCommit(record.value, position)
         else:
             self.offsets[key.group].pop(at, None)
-            self.offsets[key.group][at] = PendingOffset(record.value, position)
+            self.offsets[key.group][at] = PendingCommit(record.value, position)
 
     def pending_of(self, group_id: str) -> dict[int, Offsets]:
         """Return the pending offsets of a group by producer id."""
@@ -143,6 +144,7 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
                 call, member.parked_sync = member.parked_sync, None
                 store.reply(call, rebalance.sync_error(Error.NOT_COORDINATOR))
         store.unload(group)
+    store.forgotten = {group_id: each for group_id, each in store.forgotten.items() if each.partition != partition}
 
 
 def _restore(store: GroupStore, group: ClassicGroup, value: GroupMetadataValue) -> None:

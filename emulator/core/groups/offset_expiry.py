@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..effects import Call
-    from .group import Group
+    from .group import BaseGroup
     from .group_store import GroupStore
 
 TopicPartition = tuple[str, int]
@@ -52,8 +52,8 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     }
     response = _delete_response(store, request, errors)
     deletable = [tp for tp, error in errors.items() if error is Error.NONE]
-    group.discard_pending_offsets(deletable)
-    deleted = [tp for tp in deletable if tp in group.offsets]
+    deleted = _stored(store, group, deletable)
+    group.discard_pending_offsets(deletable, keeps_producers=store.dialect.deletion_keeps_producers)
     if deleted and store.dialect.waits_for_log:
         return _delete_offsets(store, group, deleted, "offset_delete", call, response)
     store.reply(call, response)
@@ -62,7 +62,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     return None
 
 
-def _delete_error(store: GroupStore, group: Group, topic: str, partition: int) -> Error:
+def _delete_error(store: GroupStore, group: BaseGroup, topic: str, partition: int) -> Error:
     if not 0 <= partition < store.cluster.partition_count(topic):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
@@ -99,13 +99,22 @@ def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
     for group_id in list(store.groups):
         group = store.find(now, group_id)
         if group is not None:
-            group.discard_pending_offsets([tp for tp in group.unstable_partitions() if tp[0] in topics])
-            _delete_offsets(store, group, [tp for tp in group.offsets if tp[0] in topics], "topic_deleted")
+            unstable = [tp for tp in group.unstable_partitions() if tp[0] in topics]
+            pending = sorted(tp for tp in unstable if tp not in group.offsets)
+            deleted = _stored(store, group, [*(tp for tp in group.offsets if tp[0] in topics), *pending])
+            group.discard_pending_offsets(unstable, keeps_producers=store.dialect.deletion_keeps_producers)
+            _delete_offsets(store, group, deleted, "topic_deleted")
+
+
+def _stored(store: GroupStore, group: BaseGroup, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Return the partitions whose offsets get a tombstone: committed ones, and pending ones as the release has it."""
+    pending = group.pending_partitions() if store.dialect.tombstones_end_pending_offsets else ()
+    return [tp for tp in partitions if tp in group.offsets or tp in pending]
 
 
 def _delete_offsets(
     store: GroupStore,
-    group: Group,
+    group: BaseGroup,
     deleted: Collection[TopicPartition],
     cause: str,
     call: Call | None = None,
@@ -116,19 +125,20 @@ def _delete_offsets(
         return _delete_group(store, group, deleted, cause)
     if not deleted:
         return None
-    offsets = {tp: group.offsets.pop(tp) for tp in deleted}
-    store.emit(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
-    records = [offset_tombstone(group, topic, partition) for topic, partition in offsets]
+    offsets = {tp: group.offsets.pop(tp) for tp in deleted if tp in group.offsets}
+    if offsets:
+        store.emit(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
+    records = [offset_tombstone(group, topic, partition) for topic, partition in deleted]
     return store.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
 
 
-def _would_be_empty(group: Group, deleted: Collection[TopicPartition]) -> bool:
+def _would_be_empty(group: BaseGroup, deleted: Collection[TopicPartition]) -> bool:
     """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
     undecided = group.unwritten_commits or group.refused_commits or group.pending_offsets
     return group.is_empty and not (len(deleted) < len(group.offsets) or undecided)
 
 
-def _delete_group(store: GroupStore, group: Group, deleted: Collection[TopicPartition], cause: str) -> None:
+def _delete_group(store: GroupStore, group: BaseGroup, deleted: Collection[TopicPartition], cause: str) -> None:
     if deleted:
         store.emit(OffsetsExpired(group.id, group.now, tuple(deleted), cause))
     store.delete_empty_group(group)
@@ -145,7 +155,7 @@ def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> N
         store.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=error_code))
 
 
-def expire(store: GroupStore, group: Group) -> None:
+def expire(store: GroupStore, group: BaseGroup) -> None:
     """Run one expiry check (KIP-211): delete expired offsets, or an Empty group that is left without any."""
     if group.offsets and group.now < group.earliest_offset_expiry:
         return store.schedule_expiry_check(group)
@@ -169,7 +179,7 @@ def expire(store: GroupStore, group: Group) -> None:
     return _delete_offsets(store, group, deleted, "retention")
 
 
-def last_expiry(store: GroupStore, group: Group) -> int | None:
+def last_expiry(store: GroupStore, group: BaseGroup) -> int | None:
     """Return the group time at which every unused offset expires if nothing changes; None if all are in use.
 
     An Empty group without offsets expires now.
@@ -180,7 +190,7 @@ def last_expiry(store: GroupStore, group: Group) -> int | None:
     return max((deadline for deadline in expiry if deadline is not None), default=None)
 
 
-def _expires_at(store: GroupStore, group: Group, topic: str, committed: OffsetCommitValue) -> int | None:
+def _expires_at(store: GroupStore, group: BaseGroup, topic: str, committed: OffsetCommitValue) -> int | None:
     """Return the group time at which an offset expires; None while the group uses it."""
     if not isinstance(group, ClassicGroup):
         unused_since = None if group.is_subscribed(topic) else committed.commit_timestamp

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from ..effects import Call
-    from .group import Group
+    from .group import BaseGroup
     from .group_store import GroupStore
 
     RequestedTopic = tuple[str | None, UUID, Sequence[int]]
@@ -114,7 +114,7 @@ def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) 
 
 def _committing_group(
     store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
-) -> tuple[Error, Group | None]:
+) -> tuple[Error, BaseGroup | None]:
     status = store.status(request.group_id)
     if status is not Error.NONE:
         return status, None
@@ -184,13 +184,17 @@ def _commit_response(
     others: Error,
 ) -> offset_commit.OffsetCommitResponse:
     """Return the response: `others` for every partition that is not in `refused`."""
-    topics = (
+    topics: list[tuple[TopicKey, Sequence[tuple[int, Error]]]] = [
         (
             (topic.name, topic.topic_id),
             [(p.partition_index, refused.get((t, n), others)) for n, p in enumerate(topic.partitions)],
         )
         for t, topic in enumerate(request.topics)
-    )
+    ]
+    merged: Iterable[tuple[TopicKey, Sequence[tuple[int, Error]]]] = merge_rows(store, topics).items()
+    if store.dialect.repeats_partitions and not any(_has_unknown(store, *topic) for topic in topics):
+        # there is nothing to merge the coordinator's rows with (`OffsetCommitResponse.Builder.merge`)
+        merged = [topic for topic in topics if topic[1]]
     return offset_commit.OffsetCommitResponse(
         topics=tuple(
             offset_commit.OffsetCommitResponseTopic(
@@ -201,9 +205,14 @@ def _commit_response(
                     for partition, error in rows
                 ),
             )
-            for (name, topic_id), rows in merge_rows(store, topics).items()
+            for (name, topic_id), rows in merged
         )
     )
+
+
+def _has_unknown(store: GroupStore, topic: TopicKey, rows: Sequence[tuple[int, Error]]) -> bool:
+    """Return whether Kafka answers a part of a topic without its coordinator."""
+    return not _exists(store, *topic) or any(error in UNKNOWN_PARTITION_ERRORS for _, error in rows)
 
 
 def merge_rows(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..effects import Call
     from .classic.group import ClassicGroup, ClassicMember, Protocols
     from .consumer.group import ConsumerGroup, SavedState
-    from .group import Group
+    from .group import BaseGroup
 
     Refused = dict[tuple[str, int], Error]
     """The errors of partitions that are refused while others are not."""
@@ -69,7 +69,7 @@ class StaticMemberReplaced:
 class OffsetsCommitted:
     """The offsets of one OffsetCommit; `refused` maps (topic index, partition index) of the request to an error."""
 
-    group: Group
+    group: BaseGroup
     call: Call
     request: OffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -90,7 +90,7 @@ class OffsetsToVerify:
 class TransactionalOffsetsWritten:
     """The offsets of one TxnOffsetCommit; `refused` maps partitions to errors, `position` orders the records."""
 
-    group: Group
+    group: BaseGroup
     call: Call
     request: TxnOffsetCommitRequest
     offsets: dict[tuple[str, int], OffsetCommitValue]
@@ -102,7 +102,7 @@ class TransactionalOffsetsWritten:
 class OffsetsDeleted:
     """Tombstones of offsets that are removed already, and the offsets for an undo."""
 
-    group: Group
+    group: BaseGroup
     offsets: dict[tuple[str, int], OffsetCommitValue]
     call: Call | None = None
     response: OffsetDeleteResponse | None = None
@@ -112,7 +112,7 @@ class OffsetsDeleted:
 class GroupDeleted:
     """Tombstones of a group that is removed already; `deletion` collects the rows of the DeleteGroups response."""
 
-    group: Group
+    group: BaseGroup
     deletion: PendingDeletion | None = None
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import Key, Value
 
     from .classic.group import ClassicGroup
-    from .group import Group
+    from .group import BaseGroup
 
 
 @value
@@ -99,11 +99,11 @@ def group_tombstone(group: ClassicGroup) -> CoordinatorRecord:
     return CoordinatorRecord(GroupMetadataKey(group=group.id), None)
 
 
-def offset_record(group: Group, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
+def offset_record(group: BaseGroup, topic: str, partition: int, committed: OffsetCommitValue) -> CoordinatorRecord:
     """Return the record of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), committed)
 
 
-def offset_tombstone(group: Group, topic: str, partition: int) -> CoordinatorRecord:
+def offset_tombstone(group: BaseGroup, topic: str, partition: int) -> CoordinatorRecord:
     """Return the tombstone of one committed offset."""
     return CoordinatorRecord(OffsetCommitKey(group=group.id, topic=topic, partition=partition), None)

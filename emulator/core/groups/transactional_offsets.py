@@ -33,7 +33,7 @@ from .classic.hash_order import scala_partition_order
 from .classic.membership import validate_member
 from .consumer.group import ConsumerGroup
 from .consumer.offsets import refuse_transactional_commit
-from .group import PendingOffset
+from .group import PendingCommit
 from .offsets import utf16_length
 from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
 from .records import offset_record
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from ..data.log import PartitionLog
     from ..effects import Call
-    from .group import Group
+    from .group import BaseGroup
     from .group_store import GroupStore
     from .pending_writes import Refused
 
@@ -158,7 +158,7 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     if not offsets:
         return _reply(store, call, request, refused, Error.NONE)
     if store.dialect.refused_offsets_stay_pending:
-        pending = {at: PendingOffset(value, store.next_token, refused=True) for at, value in too_large.items()}
+        pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
         group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
     log = _log(store, request)
     if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
@@ -177,13 +177,13 @@ def offsets_written(store: GroupStore, write: TransactionalOffsetsWritten, error
     group.end_commit(write.offsets)
     if error is Error.NONE:
         pending = group.pending_offsets.setdefault(write.request.producer_id, {})
-        pending.update({at: PendingOffset(value, write.position) for at, value in write.offsets.items()})
+        pending.update({at: PendingCommit(value, write.position) for at, value in write.offsets.items()})
     else:
         _forget(store, group, write.request.producer_id, write.offsets)
     _reply(store, write.call, write.request, write.refused, store.dialect.offset_write_error(error))
 
 
-def _forget(store: GroupStore, group: Group, producer_id: int, failed: Iterable[tuple[str, int]]) -> None:
+def _forget(store: GroupStore, group: BaseGroup, producer_id: int, failed: Iterable[tuple[str, int]]) -> None:
     """Forget a commit that the log refused."""
     if store.dialect.failed_offsets_end_pending:
         group.discard_offsets_of(producer_id, failed)
@@ -195,7 +195,8 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
 
     A commit made after a pending one wins, whichever marker comes first: the order of the records decides.
     """
-    for group in [each for each in store.groups.values() if each.partition == partition]:
+    every = (*store.groups.values(), *store.forgotten.values())
+    for group in [each for each in every if each.partition == partition]:
         if producer_id not in group.pending_offsets:
             continue
         store.touch(now, group)
@@ -212,15 +213,20 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
                 group.earliest_offset_expiry = 0
 
 
-def _refuse_member(store: GroupStore, group: Group | None, request: TxnOffsetCommitRequest) -> Error:
+def _refuse_member(store: GroupStore, group: BaseGroup | None, request: TxnOffsetCommitRequest) -> Error:
     if isinstance(group, ConsumerGroup):
         return refuse_transactional_commit(store, group, request)
     assert group is None or isinstance(group, ClassicGroup)
     generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
+    if not store.dialect.empty_group_accepts_any_transactional_member:
+        error = validate_member(store, group, member_id, instance_id) if group is not None else Error.UNKNOWN_MEMBER_ID
+        if error is Error.FENCED_INSTANCE_ID or (error is not Error.NONE and member_id):
+            return error
+        known = generation < 0 or generation == (0 if group is None else group.generation)
+        return Error.NONE if known else Error.ILLEGAL_GENERATION
     if group is None or group.state is ClassicGroupState.EMPTY:
         if generation < 0:
-            names_nobody = not member_id or store.dialect.empty_group_accepts_any_transactional_member
-            return Error.NONE if names_nobody else Error.UNKNOWN_MEMBER_ID
+            return Error.NONE
         is_new = store.dialect.waits_for_log and (group is None or not store.is_visible(group))
         return Error.ILLEGAL_GENERATION if is_new else Error.UNKNOWN_MEMBER_ID
     if generation < 0 and not member_id and instance_id is None:
@@ -228,8 +234,6 @@ def _refuse_member(store: GroupStore, group: Group | None, request: TxnOffsetCom
     error = validate_member(store, group, member_id, instance_id)
     if error is not Error.NONE:
         return error
-    if generation < 0 and not store.dialect.empty_group_accepts_any_transactional_member:
-        return Error.NONE
     return Error.NONE if generation == group.generation else Error.ILLEGAL_GENERATION
 
 

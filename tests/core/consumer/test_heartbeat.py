@@ -229,8 +229,9 @@ class TestRevocation:
         assert play.beat("A", 2) == (2, HALF)
         assert play.beat("A", 2, topics=["u"], owned=ALL) == (2, {})
         assert play.beat("A", 2, owned={"t": [0]}) == (2, None)
+        assert play.beat("B", 3) == (4, None)
         assert play.beat("A", 2, owned={}) == (4, {"u": [0, 1]})
-        assert play.beat("B", 3) == (4, ALL)
+        assert play.beat("B", 4) == (4, ALL)
 
     def test_g101_a_member_without_partitions_is_told_so_once(self, play: ConsumerPlay) -> None:
         members: dict[str, tuple[int, dict[str, list[int]]]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scenes.consumer_play import ConsumerPlay
 
+from koordinator.emulator.config.kafka_configs import GROUP
 from koordinator.wire.errors import Error
 
 
@@ -120,7 +121,7 @@ class TestTimeouts:
 
     def test_g054_configs_of_the_group_count_from_the_next_heartbeat_on(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
-        play.cluster.group_configs["g"] = {
+        play.cluster.resource_configs[GROUP]["g"] = {
             "consumer.session.timeout.ms": "1000",
             "consumer.heartbeat.interval.ms": "200",
         }

@@ -69,6 +69,18 @@ class TestUpgrade:
         response = other.heart("A", 0, topics=["t"], owned={}, timeout=30_000)
         assert response.error_message.endswith("because the embedded consumer protocol is malformed.")
 
+    def test_a_successor_keeps_what_its_classic_predecessor_was_to_give_up(self) -> None:
+        play = of_policy("upgrade")
+        joined = play.join("", "i1", version=7, protocols=owning())
+        play.settle()
+        m = joined.response.member_id
+        play.sync(1, m, {m: assigned(ALL)}, instance_id="i1")
+        assert play.subscribe("A") == (2, {})
+        again = play.join(m, "i1", version=7, protocols=owning(*ALL))
+        assert again.response.generation_id == 1
+        assert play.beat("A", -1) == (-1, None)
+        assert play.subscribe("B", inst="i1") == (3, {"t": list(ALL)})
+
     def test_g147_a_policy_can_disable_it(self) -> None:
         play = of_policy("disabled")
         play.classic()
@@ -79,6 +91,17 @@ class TestUpgrade:
         assert play.subscribe("A", group="h") == (2, {"t": ALL})
         refused = play.join("", version=7, protocols=owning(), group="h")
         assert (refused.error, refused.response.member_id) == (Error.INCONSISTENT_GROUP_PROTOCOL, "")
+
+    def test_3_9_migrates_no_group_by_default(self) -> None:
+        play = MigrationPlay(
+            kafka_version="3.9",
+            group_coordinator_new_enable=True,
+            group_coordinator_rebalance_protocols="classic,consumer",
+        )
+        play.classic()
+        response = play.heart("A", 0, topics=["t"], owned={}, timeout=30_000, version=0)
+        assert Error(response.error_code) is Error.GROUP_ID_NOT_FOUND
+        assert play.listed() == ("classic", "Stable")
 
     def test_g161_a_group_larger_than_the_limit_stays_classic(self) -> None:
         play = MigrationPlay(group_consumer_max_size=1, group_initial_rebalance_delay_ms=3_000)
@@ -169,6 +192,17 @@ class TestClassicMembers:
         assert play.heartbeat(3, m) is Error.REBALANCE_IN_PROGRESS
         play.wait(100)
         assert play.heartbeat(3, m) is Error.UNKNOWN_MEMBER_ID
+
+    def test_one_that_gives_partitions_up_at_the_epoch_of_the_target_is_told_to_rejoin(self) -> None:
+        play = MigrationPlay(group_consumer_assignment_interval_ms=3_000)
+        m = play.classic()
+        play.subscribe("A")
+        play.rejoin(m, *ALL)
+        half = play.sync_as(1, m)
+        assert play.rejoin(m, *half) == (2, "range")
+        changed = play.join(m, version=7, protocols=owning(*half, topic="u"))
+        assert (changed.response.generation_id, play.shape()) == (2, ("Assigning", 3, 2))
+        assert play.heartbeat(2, m) is Error.REBALANCE_IN_PROGRESS
 
     def test_g140_an_instance_id_alone_can_leave(self, play: MigrationPlay) -> None:
         play.subscribe("P", inst="i1")

@@ -110,6 +110,22 @@ class TestResolution:
         assert play.beat("A", 3, owned={"u": [0, 1]}) == (4, None)
         assert -16 in [code for append in play.appended for code in [_code(record) for record in append.records]]
 
+    def test_the_patterns_of_a_group_are_counted_by_member(self, play: ConsumerPlay) -> None:
+        for member, regex in (("A", "t"), ("B", "t"), ("C", "u")):
+            play.subscribe(member, topics=None, regex=regex)
+        group = play.consumer_group()
+        assert group.subscribers == {"t": 2, "u": 1}
+        play.beat("C", group.members["C"].epoch, regex="t")
+        assert group.subscribers == {"t": 3}
+        play.beat("A", -1)
+        play.beat("B", group.members["B"].epoch, regex="")
+        assert group.subscribers == {"t": 1}
+        undo = group.copy_state()
+        play.beat("C", -1)
+        assert group.subscribers == {}
+        group.restore_state(undo)
+        assert group.subscribers == {"t": 1}
+
     def test_nothing_is_written_for_a_heartbeat_that_repeats_its_pattern(self, play: ConsumerPlay) -> None:
         play.subscribe("A", topics=None, regex="t")
         play.settle()

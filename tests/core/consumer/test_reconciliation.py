@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from koordinator.emulator.core.groups.consumer.member import ConsumerMember, MemberState
 from koordinator.emulator.core.groups.consumer.reconciliation import (
     TRANSITIONS,
+    MemberSituation,
     ReconciliationError,
-    Situation,
-    Step,
+    ReconciliationStep,
     next_state,
     reconcile,
 )
@@ -44,9 +44,9 @@ def situation(
     owned: Collection[int] | None = None,
     held: Collection[int] = (),
     shrinks: bool = False,
-) -> Situation:
+) -> MemberSituation:
     """Return the target of an epoch, and the partitions of topic T that others hold."""
-    return Situation(
+    return MemberSituation(
         target={T: target} if target else {},
         target_epoch=epoch,
         subscribed=() if shrinks else (T,),
@@ -57,7 +57,7 @@ def situation(
 
 
 def test_only_the_steps_of_the_table_are_taken() -> None:
-    for state, step in product(MemberState, Step):
+    for state, step in product(MemberState, ReconciliationStep):
         if (state, step) in TRANSITIONS:
             assert next_state(state, step) is TRANSITIONS[state, step]
         else:

@@ -2,7 +2,7 @@
 
 The recordings of releases 3.9.2, 4.0.2 and 4.3.1 have random groups with equal and with mixed subscriptions, static
 members, both assignors, and every step of the handshake. `tests/kafka/test_random_groups.py` makes such histories with
-a running broker. The assignor of 3.9 for mixed subscriptions is not emulated.
+a running broker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ RECORDINGS = [load(Path(__file__).with_name(f"recorded-{release}.json.gz")) for 
         pytest.param(recording, history, id=f"{recording.release}-{history.group}-{history.kind}")
         for recording in RECORDINGS
         for history in recording.histories
-        if recording.release != "3.9-new" or not history.has_mixed_subscriptions
     ],
 )
 def test_a_recorded_group_gets_kafkas_answers_and_writes_its_records(recording: Recording, history: History) -> None:

@@ -18,7 +18,7 @@ from koordinator.wire.messages.consumer_protocol import read_topics
 from koordinator.wire.primitives import Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry
-from ..group import CONSUMER, Group
+from ..group import CONSUMER, BaseGroup
 
 if TYPE_CHECKING:
     from ...clock import GroupClock
@@ -88,7 +88,7 @@ class ClassicMember:
         return next(name for name, _ in self.protocols if name in candidates)
 
 
-class ClassicGroup(Group):
+class ClassicGroup(BaseGroup):
     """A group of the classic protocol."""
 
     __slots__ = (

@@ -23,7 +23,7 @@ from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .rebalance import join_error
 
 if TYPE_CHECKING:
-    from koordinator.wire.messages.join_group import JoinGroupRequest
+    from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
     from ...effects import Call
     from ..group_store import GroupStore
@@ -37,37 +37,36 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupRequest) -> None:
     """Answer or park a JoinGroup."""
-    if not request.group_id:
-        return store.reply(call, join_error(Error.INVALID_GROUP_ID, request.member_id))
-    settings, dialect = store.settings, store.dialect
-    minimum, maximum = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    in_bounds = minimum <= request.session_timeout_ms <= maximum
-    status = store.status(request.group_id)
-    if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
-        return store.reply(call, join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id))
-    if status is not Error.NONE:
-        member_id = request.member_id if dialect.join_echoes_member_id_when_unavailable else ""
-        return store.reply(call, join_error(status, member_id))
+    refusal = _refusal(store, request)
+    if refusal is not None:
+        return store.reply(call, refusal)
     group = store.find(now, request.group_id)
     if isinstance(group, ConsumerGroup) and group.members:
         if store.hold_if_frozen(group, join_group, call, request):
             return None
         return classic_members.join(store, group, call, request)
-    if isinstance(group, ConsumerGroup) and not request.member_id:
+    takes_place = isinstance(group, ConsumerGroup)
+    if isinstance(group, ConsumerGroup):
+        if request.member_id:
+            store.forget(group)
+            return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
         group = migration.make_way(store, now, group)
     if isinstance(group, ClassicGroup):
         # a join phase parks the request anyway
         may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
         if may_end_state and store.hold_if_frozen(group, join_group, call, request):
             return None
-        return join_existing_group(store, group, call, request)
-    if request.member_id:
+        join_existing_group(store, group, call, request)
+        if not takes_place:
+            return None
+    elif request.member_id:
         return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
-    group = store.create(now, request.group_id)
-    if store.hold_if_frozen(group, join_group, call, request):
-        return None
-    join_existing_group(store, group, call, request)
-    if dialect.writes_new_groups:
+    else:
+        group = store.create(now, request.group_id)
+        if store.hold_if_frozen(group, join_group, call, request):
+            return None
+        join_existing_group(store, group, call, request)
+    if store.dialect.writes_new_groups:
         store.append(group.id, [new_group_record(group)], GroupCreated(group))
     return None
 
@@ -82,6 +81,21 @@ def group_created(store: GroupStore, write: GroupCreated, error: Error) -> None:
         store.reply(group.take_join(member), join_error(error_code, ""))
         rebalance.reply_to_sync(store, group, member, rebalance.sync_error(error_code))
     store.remove_group(group)
+
+
+def _refusal(store: GroupStore, request: JoinGroupRequest) -> JoinGroupResponse | None:
+    """Return the response to a request that no group has to see, or None."""
+    if not request.group_id:
+        return join_error(Error.INVALID_GROUP_ID, request.member_id)
+    settings, dialect = store.settings, store.dialect
+    minimum, maximum = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    in_bounds = minimum <= request.session_timeout_ms <= maximum
+    status = store.status(request.group_id)
+    if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
+        return join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id)
+    if status is not Error.NONE:
+        return join_error(status, request.member_id if dialect.join_echoes_member_id_when_unavailable else "")
+    return None
 
 
 def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:

@@ -53,9 +53,9 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
         # no member loses its membership because the coordinator is still loading
         return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
     group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup):
-        return classic_members.heartbeat(store, group, call, request)
     if not isinstance(group, ClassicGroup):
+        if isinstance(group, ConsumerGroup):
+            return classic_members.heartbeat(store, group, call, request)
         return Error.UNKNOWN_MEMBER_ID
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not NONE:

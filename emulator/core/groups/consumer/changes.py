@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _EPOCHS = (wire.ConsumerGroupMetadataKey, wire.ConsumerGroupTargetAssignmentMetadataKey)
 """The keys of records after which the state of a group is noted, besides the last one."""
 
+_MEMBERS = (wire.ConsumerGroupMemberMetadataKey, wire.ConsumerGroupCurrentMemberAssignmentKey)
+"""The keys of records that put their member into the group's table."""
+
 
 def write(
     store: GroupStore,
@@ -43,8 +46,11 @@ def write(
     """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
     if records:
         undo = group.copy_state()
-        apply(store, group, records, why)
         born, group.birth = group.birth, ()
+        if born:
+            # Kafka replays the conversion to another group than that of the request
+            group.put_in_order(record.key.member_id for record in born if isinstance(record.key, _MEMBERS))
+        apply(store, group, records, why)
         store.append(group.id, [*born, *records], ConsumerGroupChanged(group, [(call, response)], undo))
         store.freeze_if_requested(group)
         return

@@ -60,6 +60,8 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     if is_new and instance_id is None and call.api_version >= MEMBER_ID_REQUIRED_SINCE:
         return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
     member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
+    owner_id = group.static_members.get(instance_id or "")
+    downgrades = owner_id is not None and migration.may_downgrade(store, group, [owner_id], 1)
     subscription = _subscription(request)
     update = Update(
         before=member,
@@ -72,17 +74,18 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
             if (topic := store.cluster.topics.get(row.topic)) is not None
             for partition in row.partitions
         ],
+        keeps_target=downgrades,
     )
-    joined, records, why = advance(store, group, update)
+    joined = advance(store, group, update)
     response = JoinGroupResponse(
-        generation_id=joined.epoch,
+        generation_id=joined.member.epoch,
         protocol_type=CONSUMER,
         protocol_name=request.protocols[0].name,
         member_id=member_id,
     )
-    if replaced is not None and migration.may_downgrade(store, group, [replaced.id], 1):
-        return migration.downgrade(store, group, [replaced.id], why, (call, response), (joined, records))
-    write(store, group, records, why, call, response)
+    if downgrades and owner_id is not None:
+        return migration.downgrade(store, group, [owner_id], joined.why, (call, response), joined)
+    write(store, group, joined.records, joined.why, call, response)
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
     restart_session(store, group, member_id, call)

@@ -35,8 +35,8 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wi
     error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
     if not store.serves_consumer_groups:
         error = Error.UNSUPPORTED_VERSION
-    group = store.find(now, group_id) if error is Error.NONE else None
-    if not isinstance(group, ConsumerGroup) or not store.is_visible(group):
+    group = store.find_visible(now, group_id) if error is Error.NONE else None
+    if not isinstance(group, ConsumerGroup):
         message = None
         if error is Error.NONE:
             error = Error.GROUP_ID_NOT_FOUND

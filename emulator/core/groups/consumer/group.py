@@ -5,13 +5,14 @@ Kafka: `ModernGroup`, `ConsumerGroup`, and the `replay` methods of `GroupMetadat
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.messages import consumer_group_records as wire
 
-from ..group import CONSUMER, Group
+from ..group import CONSUMER, BaseGroup
 from .hash_tables import TimelineTable
 from .member import ConsumerMember, MemberState
 
@@ -48,10 +49,11 @@ class SavedState(NamedTuple):
     static_members: dict[str, str]
     held: set[tuple[UUID, int]]
     patterns: dict[str, wire.ConsumerGroupRegularExpressionValue]
+    subscribers: Counter[str]
     order: TimelineTable
 
 
-class ConsumerGroup(Group):
+class ConsumerGroup(BaseGroup):
     """A group of the consumer protocol (KIP-848).
 
     `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
@@ -77,7 +79,9 @@ class ConsumerGroup(Group):
         """The partitions that some member has, assigned or pending revocation."""
         self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
         """The topics of each resolved regular expression."""
-        self.replaced: Group | None = None
+        self.subscribers: Counter[str] = Counter()
+        """The number of members with each regular expression that has any."""
+        self.replaced: BaseGroup | None = None
         """The classic group in whose place this one is, until that is written."""
         self.birth: tuple[CoordinatorRecord, ...] = ()
         """The records of the conversion, which are written before those of the first request."""
@@ -130,6 +134,10 @@ class ConsumerGroup(Group):
         """Return the members in the order of Kafka's table."""
         return [self.members[member_id] for member_id in self._order]
 
+    def put_in_order(self, member_ids: Iterable[str]) -> None:
+        """Put the members into a new table, whose order follows from this one."""
+        self._order = TimelineTable(member_ids)
+
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
         return any(topic in self.topics_of(member) for member in self.members.values())
@@ -144,10 +152,6 @@ class ConsumerGroup(Group):
         resolved = self.patterns.get(pattern)
         return () if resolved is None else resolved.topics
 
-    def subscribers(self, pattern: str) -> int:
-        """Return the number of members with a pattern."""
-        return sum(member.regex == pattern for member in self.members.values())
-
     def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
         """Note the latest request of a member, and the node time and length of the session that begins with it."""
         member = self.members[member_id]
@@ -159,20 +163,15 @@ class ConsumerGroup(Group):
         """Return a copy of the part that records change."""
         return SavedState(
             *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
-            *(
-                dict(self.targets),
-                dict(self.members),
-                dict(self.static_members),
-                set(self.held),
-                dict(self.patterns),
-                self._order.copy(),
-            ),
+            *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), dict(self.patterns)),
+            *(self.subscribers.copy(), self._order.copy()),
         )
 
     def restore_state(self, saved: SavedState) -> None:
         """Go back to an earlier state."""
         (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
-        (self.targets, self.members, self.static_members, self.held, self.patterns, self._order) = saved[6:]
+        (self.targets, self.members, self.static_members, self.held, self.patterns) = saved[6:-2]
+        (self.subscribers, self._order) = saved[-2:]
 
     def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
         """Apply a record; one of a member that does not exist creates it."""
@@ -220,8 +219,10 @@ class ConsumerGroup(Group):
     def _put_member(self, member: ConsumerMember) -> None:
         before = self.members.get(member.id)
         if before is not None:
-            self.held.difference_update(before.held())
+            self._release(before)
         self.held.update(member.held())
+        if member.regex:
+            self.subscribers[member.regex] += 1
         self.members[member.id] = member
         self._order.put(member.id)
         if member.instance_id is not None:
@@ -231,10 +232,18 @@ class ConsumerGroup(Group):
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self.held.difference_update(member.held())
+        self._release(member)
         self._order.remove(member_id)
         if self.static_members.get(member.instance_id or "") == member_id:
             del self.static_members[member.instance_id or ""]
+
+    def _release(self, member: ConsumerMember) -> None:
+        """Forget the partitions and the pattern of a member."""
+        self.held.difference_update(member.held())
+        if member.regex:
+            self.subscribers[member.regex] -= 1
+            if not self.subscribers[member.regex]:
+                del self.subscribers[member.regex]
 
 
 def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:

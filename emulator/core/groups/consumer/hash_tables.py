@@ -22,15 +22,17 @@ LOAD_FACTOR = 0.75
 TIMELINE_SLOTS_MIN = 2
 TIMELINE_FACTOR = -7_046_029_254_386_353_131
 
-K = TypeVar("K", str, int, UUID)
+K = TypeVar("K", str, int, UUID, tuple[UUID, int])
 
 
-def java_hash(key: str | int | UUID) -> int:
-    """Return Java's `hashCode` of a string, an Integer or a Kafka `Uuid`, as an unsigned number."""
+def java_hash(key: str | int | UUID | tuple[UUID, int]) -> int:
+    """Return Java's `hashCode` of a string, an Integer, Kafka's `Uuid` or its `TopicIdPartition`, unsigned."""
     if isinstance(key, str):
         return java_string_hash(key) & UINT32
     if isinstance(key, int):
         return key & UINT32
+    if isinstance(key, tuple):
+        return ((31 + java_hash(key[0])) * 31 + key[1]) & UINT32
     halves = (key.int >> 64) ^ (key.int & UINT64)
     return (halves >> 32 ^ halves) & UINT32
 

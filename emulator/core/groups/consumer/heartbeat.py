@@ -7,7 +7,7 @@ An error leaves everything as it was. Kafka: `GroupCoordinatorService.consumerGr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
@@ -114,7 +114,7 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
             listed=request.subscribed_topic_names,
             owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
         )
-        reconciled, records, why = advance(store, group, update)
+        reconciled, records, why, _ = advance(store, group, update)
         if records and store.hold_if_frozen(group, heartbeat, call, request):
             return
     except RefusedError:
@@ -139,24 +139,26 @@ def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerMember:
-    """Return the member with the fields that the request gives; null keeps a field."""
+    """Return the member with the fields that the request gives, the same object if nothing changes; null keeps one."""
 
     def given(value: str | None, kept: str | None) -> str | None:
         return kept if value is None else value
 
     names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance_id=given(request.instance_id, member.instance_id),
-        rack_id=given(request.rack_id, member.rack_id),
-        client_id=call.client_id,
-        client_host=call.client_host,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
-        names=member.names if names is None else sorted_names(names),
-        regex=given(request.subscribed_topic_regex, member.regex) or "",
-        assignor=given(request.server_assignor, member.assignor),
-        classic=None,
-    )
+    fields: dict[str, Any] = {
+        "instance_id": given(request.instance_id, member.instance_id),
+        "rack_id": given(request.rack_id, member.rack_id),
+        "client_id": call.client_id,
+        "client_host": call.client_host,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
+        "names": member.names if names is None else sorted_names(names),
+        "regex": given(request.subscribed_topic_regex, member.regex) or "",
+        "assignor": given(request.server_assignor, member.assignor),
+        "classic": None,
+    }
+    # most heartbeats change nothing
+    changed = {name: value for name, value in fields.items() if getattr(member, name) != value}
+    return replace(member, **changed) if changed else member
 
 
 def _assignment(member: ConsumerMember) -> wire.Assignment:

@@ -145,8 +145,8 @@ def check_epoch(member: ConsumerMember, request: wire.ConsumerGroupHeartbeatRequ
 
 
 def successor(owner: ConsumerMember, member_id: str) -> ConsumerMember:
-    """Return the member that takes a static member's place, with its partitions and its subscription."""
-    return replace(owner, id=member_id, epoch=0, previous_epoch=0, assigned=_without_epochs(owner), pending={})
+    """Return the member that takes a static member's place: with its partitions, its state and its subscription."""
+    return replace(owner, id=member_id, epoch=0, previous_epoch=0)
 
 
 def _without_epochs(member: ConsumerMember) -> Partitions:

@@ -40,6 +40,7 @@ from .records import (
     target_epoch_record,
     target_record,
 )
+from .topics import metadata_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from ..records import CoordinatorRecord
     from .group import ConsumerGroup
     from .member import Partitions
+    from .progress import Progress
 
 BIDIRECTIONAL, UPGRADE, DOWNGRADE, DISABLED = "bidirectional", "upgrade", "downgrade", "disabled"
 """The values of `group.consumer.migration.policy`."""
@@ -60,7 +62,8 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
     """Convert a classic group with members; its parked requests get REBALANCE_IN_PROGRESS.
 
     The records of the conversion are written with those of the member that joins. Raises RefusedError with 69; or with
-    -1 for a group without a generation, whose parked requests are answered all the same.
+    -1 for a group without a generation, or with a member that lacks its protocol, whose parked requests are answered
+    all the same.
     """
     _check_upgrade(store, classic)
     for classic_member in classic.members.values():
@@ -74,17 +77,20 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
     group.epoch = group.target_epoch = classic.generation
     for member in members:
         group.replay(member_record(group.id, member))
+    names = {name for member in members for name in member.names}
+    code = metadata_hash(store.cluster, names) if store.dialect.hashes_topics else 0
     ordered = [next(each for each in members if each.id == stored.id) for stored in group.ordered_members()]
     with_epochs = store.dialect.partitions_have_epochs
     records = [
         *(member_record(group.id, member) for member in ordered),
-        group_record(group.id, classic.generation, 0),
+        group_record(group.id, classic.generation, code),
         *(target_record(group.id, member.id, _target(member.assigned)) for member in ordered),
         target_epoch_record(group.id, classic.generation, 0),
         *(current_record(group.id, member, with_epochs=with_epochs) for member in ordered),
     ]
     for record in records[len(ordered) :]:
         group.replay(record)
+    group.put_in_order(member.id for member in members)
     store.replace_group(classic, group)
     group.replaced, group.birth = classic, (group_tombstone(classic), *records)
     for member in members:
@@ -114,7 +120,12 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> RefusedError:
 
 
 def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -> ConsumerMember:
-    """Return a classic member as one of a consumer group, with its last assignment at the group's generation."""
+    """Return a classic member as one of a consumer group, with its last assignment at the group's generation.
+
+    Raises RefusedError: 69 if its data cannot be converted, -1 if it does not support the group's protocol.
+    """
+    if classic.protocol_name not in dict(member.protocols):
+        raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
     try:
         assignment = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
         subscription = read_subscription(member.metadata(classic.protocol_name))
@@ -174,12 +185,12 @@ def downgrade(
     leaving: Collection[str],
     why: Reason,
     waiting: tuple[Call | None, Response | None],
-    joining: tuple[ConsumerMember, list[CoordinatorRecord]] | None = None,
+    joining: Progress | None = None,
 ) -> None:
     """Convert a consumer group to a classic one, in the generation of the group epoch.
 
-    It rebalances, unless the last member of the consumer protocol was replaced by a classic one (`joining`, with the
-    records of its join) while the target was up to date. The response waits for the write.
+    It rebalances, unless the last static member of the consumer protocol joins as a classic one (`joining`) while the
+    target is up to date. The response waits for the write.
     """
     classic = ClassicGroup(group.id, group.partition, group.clock, store.node_time(group))
     members = [member for member in group.ordered_members() if member.id not in leaving]
@@ -187,7 +198,7 @@ def downgrade(
     targets = dict(group.targets)
     listed = [member.id for member in group.ordered_members()]
     if joining is not None:
-        successor, records = joining
+        successor, records = joining.member, joining.records
         members.append(successor)
         (replaced_id,) = leaving
         targets[successor.id] = targets.get(replaced_id, {})
@@ -203,7 +214,8 @@ def downgrade(
     store.replace_group(group, classic)
     classic.stored = True
     for member_id in leaving:
-        store.member_changed(group, group.members[member_id], "removed", why)
+        if member_id not in classic.members:
+            store.member_changed(group, group.members[member_id], "removed", why)
     text = f"Downgrade group {group.id} from consumer to classic."
     store.transition(classic, Reason(Cause.GROUP_DOWNGRADE, text))
     currents, of_targets, subscriptions = zip(*(member_tombstones(group.id, [each]) for each in listed), strict=True)
@@ -219,7 +231,7 @@ def downgrade(
     store.append(group.id, records, GroupDowngraded(classic, group, [waiting]))
     for each in classic.members.values():
         store.restart_session(classic, each)
-    if joining is None or group.target_epoch < group.epoch:
+    if joining is None or joining.is_outdated:
         rebalance.prepare(store, classic, Reason(Cause.GROUP_DOWNGRADE, text))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offset_fetch import OffsetFetchRequestGroup
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-    from ...data.topic import Topic
+    from ...data.topic import TopicState
     from ...effects import Call
     from ..group_store import GroupStore
     from .group import ConsumerGroup
@@ -36,7 +36,7 @@ def refuse_commit(store: GroupStore, group: ConsumerGroup, call: Call, request: 
         for topic in request.topics
         for row in topic.partitions
     )
-    return _refuse_epoch(store, group, member, request.generation_id_or_member_epoch, partitions)
+    return _refuse_epoch(group, member, request.generation_id_or_member_epoch, partitions)
 
 
 def refuse_transactional_commit(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
@@ -46,30 +46,27 @@ def refuse_transactional_commit(store: GroupStore, group: ConsumerGroup, request
     partitions = (
         (store.cluster.topic(topic.name), row.partition_index) for topic in request.topics for row in topic.partitions
     )
-    error = _refuse_epoch(store, group, group.members.get(request.member_id), request.generation_id, partitions)
+    error = _refuse_epoch(group, group.members.get(request.member_id), request.generation_id, partitions)
     return Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error
 
 
 def _refuse_epoch(
-    store: GroupStore,
     group: ConsumerGroup,
     member: ConsumerMember | None,
     epoch: int,
-    partitions: Iterable[tuple[Topic | None, int]],
+    partitions: Iterable[tuple[TopicState | None, int]],
 ) -> Error:
     """Return why an epoch may not commit partitions, or NONE.
 
     The current epoch may commit any partition. An older one may commit what the member got in it or earlier (KIP-1251);
-    one partition that it did not get fails the whole request.
+    one partition that it did not get fails the whole request. Before 4.3 members get everything in their epoch.
     """
     if not group.members and epoch < 0:
         return Error.NONE
     if member is None:
         return Error.UNKNOWN_MEMBER_ID
     is_accepted = epoch == member.epoch or (
-        store.dialect.partitions_have_epochs
-        and epoch < member.epoch
-        and all(_got_at(member, *at) <= epoch for at in partitions)
+        epoch < member.epoch and all(_got_at(member, *at) <= epoch for at in partitions)
     )
     if is_accepted:
         return Error.NONE
@@ -88,7 +85,7 @@ def refuse_fetch(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
     return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
 
 
-def _got_at(member: ConsumerMember, topic: Topic | None, partition: int) -> float:
+def _got_at(member: ConsumerMember, topic: TopicState | None, partition: int) -> float:
     """Return the epoch at which a member got a partition; infinity if it does not have it.
 
     Partitions that do not exist count as held from the beginning: they are refused on their own.

@@ -7,6 +7,7 @@ Kafka: `GroupMetadataManager.maybeUpdateRegularExpressions`, `TopicRegexResolver
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +97,8 @@ def change_pattern(
     old, new = before.regex, after.regex
     if old == new:
         return [], False
-    records = [pattern_record(group.id, old, None)] if old and group.subscribers(old) == 1 else []
-    if new and not group.subscribers(new):
+    records = [pattern_record(group.id, old, None)] if old and group.subscribers[old] == 1 else []
+    if new and new not in group.subscribers:
         compiled(new)
         return records, not store.dialect.new_patterns_keep_epoch
     return records, not new or new in group.patterns or not store.dialect.new_patterns_keep_epoch
@@ -105,15 +106,14 @@ def change_pattern(
 
 def orphaned(group: ConsumerGroup, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
     """Return the tombstones of patterns that have no members without these."""
-    gone = set(member_ids)
-    kept = {member.regex for member in group.members.values() if member.id not in gone}
-    lost = {group.members[member_id].regex for member_id in gone} - kept - {""}
+    gone = Counter(group.members[member_id].regex for member_id in set(member_ids))
+    lost = {pattern for pattern, count in gone.items() if group.subscribers.get(pattern) == count}
     return [pattern_record(group.id, pattern, None) for pattern in HashTable(sorted(lost))]
 
 
 def schedule_resolution(store: GroupStore, group: ConsumerGroup) -> None:
     """Resolve the patterns after this request if it is time: at most once in ten seconds, and only if it may help."""
-    used = {member.regex for member in group.members.values()} - {""}
+    used = group.subscribers.keys()
     if not used or PatternResolution() in group.timers:
         return
     latest = max(group.patterns.values(), key=lambda each: each.timestamp, default=None)
@@ -131,7 +131,7 @@ def schedule_resolution(store: GroupStore, group: ConsumerGroup) -> None:
 
 def resolve(store: GroupStore, group: ConsumerGroup) -> None:
     """Look up the topics of all patterns; the group epoch rises if they differ, and the next heartbeat assigns them."""
-    used = HashTable(sorted({member.regex for member in group.members.values()} - {""}))
+    used = HashTable(sorted(group.subscribers))
     version, topics = store.cluster.topics_version, store.cluster.topics
     found = {
         pattern: ConsumerGroupRegularExpressionValue(

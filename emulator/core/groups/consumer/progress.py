@@ -16,7 +16,7 @@ from .assignment import in_table_order
 from .epochs import raise_epoch
 from .member import MemberState
 from .patterns import change_pattern
-from .reconciliation import Situation, reconcile
+from .reconciliation import MemberSituation, is_settled, reconcile
 from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
 from .target import compute_target, members_in_order, next_assignor
 from .topics import topic_ids
@@ -35,7 +35,7 @@ class Update(NamedTuple):
     """A member before and after its request.
 
     `replaced` is the static member whose place it takes. `listed` are the topic names of the request, in its order;
-    None if it has none. `owned` is its report.
+    None if it has none. `owned` is its report. `keeps_target`: an outdated target stays, and the member takes no step.
     """
 
     before: ConsumerMember
@@ -43,22 +43,27 @@ class Update(NamedTuple):
     replaced: ConsumerMember | None = None
     listed: tuple[str, ...] | None = None
     owned: Owned = None
+    keeps_target: bool = False
 
 
 class Progress(NamedTuple):
-    """The member after its step, the records of everything that has changed, and the cause."""
+    """The member after its step, the records of everything that has changed, and the cause.
+
+    `is_outdated`: the target is that of an earlier epoch.
+    """
 
     member: ConsumerMember
     records: list[CoordinatorRecord]
     why: Reason
+    is_outdated: bool
 
 
 def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress:
     """Return the progress of a member; the group stays as it is. Raises RefusedError: 110 or 128."""
-    before, after, replaced, _, owned = update
+    before, after, replaced, _, owned, keeps_target = update
     is_new = replaced is None and after.id not in group.members
     records = [] if replaced is None else _takeover(store, group, replaced, before)
-    if is_new or _subscription(after) != _subscription(before):
+    if is_new or (after is not before and _subscription(after) != _subscription(before)):
         records.append(member_record(group.id, after))
     pattern_records, raises = change_pattern(store, group, before, after)
     records += pattern_records
@@ -68,30 +73,33 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         others = (each for each in group.members.values() if each is not replaced and each.id != after.id)
         names = {name for each in (*others, after) for name in group.topics_of(each)}
         epoch, epoch_records = raise_epoch(store, group, names, changed=raises)
-    target, target_epoch = group.targets.get(after.id if replaced is None else replaced.id, {}), group.target_epoch
+    target, target_epoch = group.targets.get(_target_owner(group, after), {}), group.target_epoch
     target_records: list[CoordinatorRecord] = []
-    if target_epoch < epoch and not _is_too_early(store, group):
+    if target_epoch < epoch and not keeps_target and not _is_too_early(store, group):
         target_epoch = epoch
         target, target_records = _new_target(store, group, update, epoch)
     changed = after.names != before.names or after.regex != before.regex
-    at_once = store.dialect.unsubscribing_revokes_at_once
-    situation = Situation(
-        target=target,
-        target_epoch=target_epoch,
-        subscribed=topic_ids(store.cluster, after.names, group.matches(after.regex)),
-        is_held=lambda topic, partition: (topic, partition) in group.held,
-        owned=owned,
-        shrinks=changed and at_once,
-        skips_unsubscribed=at_once,
-        revoked_epoch_rises=store.dialect.revocation_raises_epoch,
-        keeps_pending=store.dialect.pending_partitions_may_stay,
-    )
-    reconciled = reconcile(after, situation)
+    is_outdated = target_epoch < epoch
+    reconciled = after
+    if not (keeps_target and is_outdated) and (changed or not is_settled(after, target_epoch)):
+        at_once = store.dialect.unsubscribing_revokes_at_once
+        situation = MemberSituation(
+            target=target,
+            target_epoch=target_epoch,
+            subscribed=topic_ids(store.cluster, after.names, group.matches(after.regex)),
+            is_held=lambda topic, partition: (topic, partition) in group.held,
+            owned=owned,
+            shrinks=changed and at_once,
+            skips_unsubscribed=at_once,
+            revoked_epoch_rises=store.dialect.revocation_raises_epoch,
+            keeps_pending=store.dialect.pending_partitions_may_stay,
+        )
+        reconciled = reconcile(after, situation)
     records += [*epoch_records, *target_records]
     if reconciled is not after:
         records.append(current(store, group, reconciled))
         _set_revocation_timeout(group, reconciled)
-    return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed))
+    return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed), is_outdated)
 
 
 def current(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> CoordinatorRecord:
@@ -120,6 +128,14 @@ def _takeover(
         target_record(group.id, successor.id, target),
         current(store, group, successor),
     ]
+
+
+def _target_owner(group: ConsumerGroup, member: ConsumerMember) -> str:
+    """Return the id whose target is the member's. A dynamic member that joins with an instance id has none at first.
+
+    Kafka: `ConsumerGroup.targetAssignment` with an instance id.
+    """
+    return member.id if member.instance_id is None else group.static_members.get(member.instance_id, "")
 
 
 def _new_target(

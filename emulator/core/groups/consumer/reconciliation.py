@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     """The partitions that a member reports as owned; None if it reports none."""
 
 
-class Step(Enum):
+class ReconciliationStep(Enum):
     """The cause of a change of a member's state."""
 
     REVOKE = "revoke"
@@ -47,25 +47,25 @@ class ReconciliationError(Exception):
 
 _STABLE, _UNREVOKED, _UNRELEASED, _UNKNOWN = MemberState
 
-TRANSITIONS: Mapping[tuple[MemberState, Step], MemberState] = {
-    (_STABLE, Step.REVOKE): _UNREVOKED,
-    (_STABLE, Step.WAIT): _UNRELEASED,
-    (_STABLE, Step.COMPLETE): _STABLE,
-    (_STABLE, Step.DROP): _STABLE,
-    (_UNREVOKED, Step.REVOKE): _UNREVOKED,
-    (_UNREVOKED, Step.WAIT): _UNRELEASED,
-    (_UNREVOKED, Step.COMPLETE): _STABLE,
-    (_UNRELEASED, Step.REVOKE): _UNREVOKED,
-    (_UNRELEASED, Step.WAIT): _UNRELEASED,
-    (_UNRELEASED, Step.COMPLETE): _STABLE,
-    (_UNKNOWN, Step.REVOKE): _UNREVOKED,
-    (_UNKNOWN, Step.WAIT): _UNRELEASED,
-    (_UNKNOWN, Step.COMPLETE): _STABLE,
+TRANSITIONS: Mapping[tuple[MemberState, ReconciliationStep], MemberState] = {
+    (_STABLE, ReconciliationStep.REVOKE): _UNREVOKED,
+    (_STABLE, ReconciliationStep.WAIT): _UNRELEASED,
+    (_STABLE, ReconciliationStep.COMPLETE): _STABLE,
+    (_STABLE, ReconciliationStep.DROP): _STABLE,
+    (_UNREVOKED, ReconciliationStep.REVOKE): _UNREVOKED,
+    (_UNREVOKED, ReconciliationStep.WAIT): _UNRELEASED,
+    (_UNREVOKED, ReconciliationStep.COMPLETE): _STABLE,
+    (_UNRELEASED, ReconciliationStep.REVOKE): _UNREVOKED,
+    (_UNRELEASED, ReconciliationStep.WAIT): _UNRELEASED,
+    (_UNRELEASED, ReconciliationStep.COMPLETE): _STABLE,
+    (_UNKNOWN, ReconciliationStep.REVOKE): _UNREVOKED,
+    (_UNKNOWN, ReconciliationStep.WAIT): _UNRELEASED,
+    (_UNKNOWN, ReconciliationStep.COMPLETE): _STABLE,
 }
 """The next state by state and step."""
 
 
-def next_state(state: MemberState, step: Step) -> MemberState:
+def next_state(state: MemberState, step: ReconciliationStep) -> MemberState:
     """Return the state that a step leads to. Raises ReconciliationError if the table has no such row."""
     try:
         return TRANSITIONS[state, step]
@@ -73,7 +73,7 @@ def next_state(state: MemberState, step: Step) -> MemberState:
         raise ReconciliationError(f"no transition from {state.name} for {step.value}") from None
 
 
-class Situation(NamedTuple):
+class MemberSituation(NamedTuple):
     """All that decides a member's next step.
 
     `target` is the member's, of `target_epoch`; `subscribed` are its existing topics. `shrinks` is set if its
@@ -91,14 +91,19 @@ class Situation(NamedTuple):
     keeps_pending: bool = True
 
 
-def reconcile(member: ConsumerMember, now: Situation) -> ConsumerMember:
+def is_settled(member: ConsumerMember, target_epoch: int) -> bool:
+    """Return whether a member has no step to take towards a target of this epoch."""
+    return member.state is MemberState.STABLE and member.epoch == target_epoch
+
+
+def reconcile(member: ConsumerMember, now: MemberSituation) -> ConsumerMember:
     """Return the member after its next step; the same object if nothing changes.
 
     Raises RefusedError: FENCED_MEMBER_EPOCH for an unknown state, unless the member owns nothing.
     """
     match member.state:
         case MemberState.STABLE:
-            if member.epoch != now.target_epoch:
+            if not is_settled(member, now.target_epoch):
                 return _advance(member, now)
             return _shrink(member, now) if now.shrinks else member
         case MemberState.UNREVOKED_PARTITIONS:
@@ -117,7 +122,7 @@ def reconcile(member: ConsumerMember, now: Situation) -> ConsumerMember:
             return _advance(member, now, now.target_epoch)
 
 
-def _advance(member: ConsumerMember, now: Situation, epoch: int | None = None) -> ConsumerMember:
+def _advance(member: ConsumerMember, now: MemberSituation, epoch: int | None = None) -> ConsumerMember:
     """Walk towards the target; `epoch` is that of a member that has to revoke first."""
     keep: Partitions = {}
     revoke: Partitions = {}
@@ -136,11 +141,17 @@ def _advance(member: ConsumerMember, now: Situation, epoch: int | None = None) -
         unreleased |= len(free) < len(wanted)
         _put(assigned_now, topic, kept | dict.fromkeys(free, now.target_epoch))
     if revoke and _may_own(now.owned, revoke):
-        return _stepped(member, Step.REVOKE, member.epoch if epoch is None else epoch, keep, revoke)
-    return _stepped(member, Step.WAIT if unreleased else Step.COMPLETE, now.target_epoch, assigned_now, {})
+        return _stepped(member, ReconciliationStep.REVOKE, member.epoch if epoch is None else epoch, keep, revoke)
+    return _stepped(
+        member,
+        ReconciliationStep.WAIT if unreleased else ReconciliationStep.COMPLETE,
+        now.target_epoch,
+        assigned_now,
+        {},
+    )
 
 
-def _shrink(member: ConsumerMember, now: Situation) -> ConsumerMember:
+def _shrink(member: ConsumerMember, now: MemberSituation) -> ConsumerMember:
     """Take the topics away that the member does not subscribe to any more (since 4.2, KAFKA-19862)."""
     dropped = {topic: at for topic, at in member.assigned.items() if topic not in now.subscribed}
     if not dropped:
@@ -150,12 +161,12 @@ def _shrink(member: ConsumerMember, now: Situation) -> ConsumerMember:
     for topic, at in dropped.items():
         pending.setdefault(topic, {}).update(at)
     if _may_own(now.owned, pending):
-        return _stepped(member, Step.REVOKE, member.epoch, keep, pending)
-    return _stepped(member, Step.DROP, member.epoch, keep, {})
+        return _stepped(member, ReconciliationStep.REVOKE, member.epoch, keep, pending)
+    return _stepped(member, ReconciliationStep.DROP, member.epoch, keep, {})
 
 
 def _stepped(
-    member: ConsumerMember, step: Step, epoch: int, assigned: Partitions, pending: Partitions
+    member: ConsumerMember, step: ReconciliationStep, epoch: int, assigned: Partitions, pending: Partitions
 ) -> ConsumerMember:
     state = next_state(member.state, step)
     stepped = replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, pending=pending)

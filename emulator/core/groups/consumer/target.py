@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from . import uniform_3_9
 from .assignment import GroupSpec, MemberSpec
 from .hash_tables import HashTable, TimelineTable
 from .range_assignor import assign_ranges
@@ -80,6 +81,8 @@ def compute_target(
         return assign_ranges(spec)
     if spec.is_equal:
         return assign_equal_subscriptions(spec, extra_stays=store.dialect.extra_partition_stays)
+    if store.dialect.mixed_subscriptions_move_partitions:
+        return uniform_3_9.assign_mixed_subscriptions(spec)
     return assign_mixed_subscriptions(spec)
 
 

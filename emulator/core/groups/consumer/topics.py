@@ -6,6 +6,7 @@ Kafka: `Utils.computeTopicHash` and `computeGroupHash`, since 4.1 (KIP-1101).
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.consumer_group_records import TopicMetadata
@@ -14,11 +15,10 @@ from .hash_tables import HashTable
 from .xxh3 import xxh3_64
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
     from uuid import UUID
 
     from ...cluster import ClusterState
-    from ...data.topic import Topic
 
 LONG = 1 << 64
 
@@ -49,17 +49,24 @@ def metadata_hash(cluster: ClusterState, names: Iterable[str]) -> int:
     topics = [cluster.topics[name] for name in sorted(set(names), key=_utf16) if name in cluster.topics]
     if not topics:
         return 0
-    code = xxh3_64(b"".join(struct.pack("<Q", _topic_hash(cluster, topic)) for topic in topics))
+    racks = tuple((node, broker.rack) for node, broker in cluster.brokers.items() if broker.rack is not None)
+    hashes = (_topic_hash(topic.topic_id, topic.name, tuple(topic.replicas), racks) for topic in topics)
+    code = xxh3_64(b"".join(struct.pack("<Q", each) for each in hashes))
     return code - LONG if code >> 63 else code
 
 
-def _topic_hash(cluster: ClusterState, topic: Topic) -> int:
-    high, low = topic.topic_id.int >> 64, topic.topic_id.int % LONG
-    parts = [struct.pack("<bQQ", 0, high, low), _text(topic.name), struct.pack("<i", len(topic.logs))]
-    for partition, replicas in enumerate(topic.replicas):
+@lru_cache(maxsize=256)
+def _topic_hash(topic_id: UUID, name: str, replicas: Sequence[Sequence[int]], racks: Sequence[tuple[int, str]]) -> int:
+    """Return the hash of a topic with the replicas of each partition; `racks` are those of the brokers that have one.
+
+    Kafka keeps the hashes of topics, too (`topicHashCache`): every member that joins asks for them.
+    """
+    rack_of = dict(racks)
+    parts = [struct.pack("<bQQ", 0, topic_id.int >> 64, topic_id.int % LONG), _text(name)]
+    parts.append(struct.pack("<i", len(replicas)))
+    for partition, nodes in enumerate(replicas):
         parts.append(struct.pack("<i", partition))
-        racks = (cluster.brokers[node].rack for node in replicas if node in cluster.brokers)
-        parts += map(_text, sorted({rack for rack in racks if rack is not None}, key=_utf16))
+        parts += map(_text, sorted({rack_of[node] for node in nodes if node in rack_of}, key=_utf16))
     return xxh3_64(b"".join(parts))
 
 
