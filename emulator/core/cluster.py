@@ -6,35 +6,36 @@ the broker that serves it. Every change of leader raises the leader epoch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.primitives import ZERO_UUID
 
+from ..config.kafka_configs import BROKER, CLIENT_METRICS, GROUP
 from .clock import GroupClock
 from .data.features import Features
 from .data.log import PartitionLog
 from .data.metadata_changes import (
     FeatureLevelChanged,
-    GroupConfigured,
     PartitionLed,
     PendingChanges,
     ProducerIdsReserved,
     RecordsDeleted,
+    ResourceConfigured,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, illegal_name
-from .data.topic_configs import refuse_configs
+from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name
+from .data.topic_configs import inherited, refuse_configs
 from .data.topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
+from .registrations import PLAINTEXT, Endpoint, Registration
 
 if TYPE_CHECKING:
     import uuid
@@ -43,26 +44,7 @@ if TYPE_CHECKING:
     from ..config.settings import Settings
     from .data.metadata_changes import Change
 
-PLAINTEXT = "PLAINTEXT"
-"""The name of the listener that every broker has."""
-
-
-@dataclass(slots=True)
-class Endpoint:
-    """The address clients connect to. The port is 0 until the listener is bound."""
-
-    host: str
-    port: int
-
-
-@dataclass(slots=True)
-class Registration:
-    """A broker of the cluster: its endpoints by listener name; `is_up` if it is not fenced."""
-
-    node_id: int
-    endpoints: dict[str, Endpoint]
-    rack: str | None = None
-    is_up: bool = True
+MIN_ISR = "min.insync.replicas"
 
 
 class ClusterState:
@@ -74,17 +56,22 @@ class ClusterState:
 
     def __init__(self, cluster_id: str, settings: Settings, new_uuid: Callable[[], uuid.UUID]) -> None:
         self.cluster_id = cluster_id
-        self.settings = settings
+        self.settings = self.configured = settings
+        """The settings in force, and those without the values that clients have set."""
         self.brokers: dict[int, Registration] = {}
-        self.topics: dict[str, Topic] = {}
-        self.topics_by_id: dict[uuid.UUID, Topic] = {}
-        self.hidden_topics: dict[str, Topic] = {}
+        self.topics: dict[str, TopicState] = {}
+        self.topics_by_id: dict[uuid.UUID, TopicState] = {}
+        self.hidden_topics: dict[str, TopicState] = {}
         """Read-only topics of the emulator, served by name but never listed."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
         self.features = Features(settings)
-        self.group_configs: dict[str, dict[str, str]] = {}
-        """The configs of groups, which need not exist (KIP-848)."""
+        self.resource_configs: dict[int, dict[str, dict[str, str]]] = {BROKER: {}, CLIENT_METRICS: {}, GROUP: {}}
+        """The configs of resources that are no topics, by type and name; groups need not exist (KIP-848)."""
+        if self.features.dialect.tracks_eligible_leaders:
+            self.resource_configs[BROKER][""] = {MIN_ISR: dict(settings.further).get(MIN_ISR, "1")}
+        self.topic_defaults = inherited(settings, {})
+        """The configs that topics inherit from all brokers; the topics share it."""
         self.group_clocks: dict[str, GroupClock] = {}
         """The clocks of groups, whichever node coordinates them; see `clock_of`."""
         self.auto_clock_groups: dict[str, None] = {}
@@ -97,9 +84,9 @@ class ClusterState:
         """Counts changes of topics and their partitions, so that consumer groups notice them."""
         self.leader_changes = 0
         """Counts changes of leaders, so that nodes notice them."""
-        self._new_uuid = new_uuid
+        self.new_uuid = new_uuid
         # the internal topics that coordinators are led by before the topics exist
-        self._plans: dict[str, Topic] = {}
+        self._plans: dict[str, TopicState] = {}
         self.request_tokens = count(1)
         """The tokens of requests between brokers."""
         # topics by metric name, in which '.' and '_' are equal: Kafka refuses a second topic with the same
@@ -132,8 +119,7 @@ class ClusterState:
 
     def is_up(self, node_id: int) -> bool:
         """Return whether the broker exists and is not fenced."""
-        broker = self.brokers.get(node_id)
-        return broker is not None and broker.is_up
+        return node_id in self.brokers and self.brokers[node_id].is_up
 
     def endpoint(self, node_id: int, listener: str) -> Endpoint | None:
         """Return the address of a broker for clients of this listener, or None if they cannot reach it."""
@@ -146,15 +132,15 @@ class ClusterState:
             if broker.is_up and endpoint is not None:
                 yield broker, endpoint
 
-    def in_sync(self, topic: Topic, partition: int) -> tuple[int, ...]:
+    def in_sync(self, topic: TopicState, partition: int) -> tuple[int, ...]:
         """Return the replicas of a partition that are up."""
         return tuple(replica for replica in topic.replicas[partition] if self.is_up(replica))
 
-    def offline(self, topic: Topic, partition: int, listener: str) -> tuple[int, ...]:
+    def offline(self, topic: TopicState, partition: int, listener: str) -> tuple[int, ...]:
         """Return the replicas of a partition that clients of this listener cannot reach."""
         return tuple(replica for replica in topic.replicas[partition] if self.endpoint(replica, listener) is None)
 
-    def move_leader(self, topic: Topic, partition: int, node_id: int) -> None:
+    def move_leader(self, topic: TopicState, partition: int, node_id: int) -> None:
         """Make a broker the leader of a partition, in a new epoch even if it leads it already.
 
         A broker that is no replica replaces the current leader among the replicas.
@@ -165,7 +151,7 @@ class ClusterState:
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
         self._set_leaders({(topic.name, partition): (topic, node_id)})
 
-    def check_leader(self, topic: Topic, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
+    def check_leader(self, topic: TopicState, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
         """Return why a broker does not serve a partition: 6 if it is not the leader, 74 or 75 for a wrong epoch.
 
         `current_leader_epoch` is the client's, -1 if unknown (KIP-320). Only replicas check it, and before the leader:
@@ -178,19 +164,19 @@ class ClusterState:
 
     def _elect_leaders(self) -> None:
         """Give every partition without a live leader to its first replica that is up; leaders never move back."""
-        elected: dict[tuple[str, int], tuple[Topic, int]] = {}
-        for topic in self.all_topics():
-            for partition, leader in enumerate(topic.leaders):
-                if not self.is_up(leader):
-                    first = self._first_up(topic.replicas[partition])
-                    if first != leader:
-                        elected[topic.name, partition] = topic, first
-        self._set_leaders(elected)
+        if self.controller_id != -1 or not self.features.dialect.leaders_outlive_controller:
+            elected = {
+                (topic.name, partition): (topic, first)
+                for topic in self.all_topics()
+                for partition, leader in enumerate(topic.leaders)
+                if not self.is_up(leader) and (first := self._first_up(topic.replicas[partition])) != leader
+            }
+            self._set_leaders(elected)
 
     def _first_up(self, replicas: Iterable[int]) -> int:
         return next((replica for replica in replicas if self.is_up(replica)), NO_LEADER)
 
-    def _set_leaders(self, leaders: Mapping[tuple[str, int], tuple[Topic, int]]) -> None:
+    def _set_leaders(self, leaders: Mapping[tuple[str, int], tuple[TopicState, int]]) -> None:
         changes: list[PartitionLed] = []
         for (_, partition), (topic, node_id) in leaders.items():
             self.leader_changes += 1
@@ -213,8 +199,8 @@ class ClusterState:
                     self.producer_ids.reserved = change.end
                 case FeatureLevelChanged():
                     self.features.set_level(change.name, change.level)
-                case GroupConfigured():
-                    self.group_configs[change.group_id] = dict(change.configs)
+                case ResourceConfigured():
+                    self._configure(change)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():
@@ -226,24 +212,38 @@ class ClusterState:
                 case TopicDeleted():
                     self._remove_topic(self.topics_by_id[change.topic_id])
 
-    def _new_topic(self, change: TopicCreated) -> Topic:
+    def _configure(self, change: ResourceConfigured) -> None:
+        self.resource_configs[change.resource_type][change.name] = dict(change.configs)
+        self.reconfigure(self.configured)
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Apply settings; those that a client has set for all brokers override them."""
+        self.configured = settings
+        dynamic = self.resource_configs[BROKER].get("", {})
+        self.settings = settings.with_dynamic(dynamic)
+        self.topic_defaults.clear()
+        self.topic_defaults |= inherited(settings, dynamic)
+
+    def _new_topic(self, change: TopicCreated) -> TopicState:
         plan = self._plans.get(change.name)
         if plan is not None and plan.topic_id == change.topic_id:
             return plan
-        topic = Topic(change.name, change.topic_id, configs=dict(change.configs))
+        topic = TopicState(change.name, change.topic_id, configs=dict(change.configs))
         self._add_partitions(topic, change.replicas)
         return topic
 
-    def _add_topic(self, topic: Topic) -> None:
+    def _add_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
         self.newest_topic_version = self.topics_version
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         self._by_metric_name[_metric_name(topic.name)] = topic.name
+        if not topic.is_internal:
+            topic.defaults = self.topic_defaults
         if topic.name in INTERNAL_TOPICS:
             # if a client has created it, it has a partition count of its own
             self.leader_changes += topic is not self._plans.pop(topic.name, None)
 
-    def _remove_topic(self, topic: Topic) -> None:
+    def _remove_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
@@ -251,7 +251,7 @@ class ClusterState:
         # its partitions have lost their leaders
         self.leader_changes += 1
 
-    def _add_partitions(self, topic: Topic, replicas: Sequence[Sequence[int]]) -> None:
+    def _add_partitions(self, topic: TopicState, replicas: Sequence[Sequence[int]]) -> None:
         self.topics_version += 1
         for nodes in replicas:
             log = self.new_log()
@@ -284,15 +284,15 @@ class ClusterState:
         self.group_clocks.clear()
         self.frozen_states.clear()
 
-    def topic(self, name: str) -> Topic | None:
+    def topic(self, name: str) -> TopicState | None:
         """Return the topic of this name, hidden ones included, or None."""
         return self.topics.get(name) or self.hidden_topics.get(name)
 
-    def all_topics(self) -> list[Topic]:
+    def all_topics(self) -> list[TopicState]:
         """Return all topics, with hidden ones and those that are planned."""
         return [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values()]
 
-    def topic_by_id(self, topic_id: uuid.UUID) -> Topic | None:
+    def topic_by_id(self, topic_id: uuid.UUID) -> TopicState | None:
         """Return the topic of this id, hidden ones included, or None."""
         hidden = (topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id)
         return self.topics_by_id.get(topic_id) or next(hidden, None)
@@ -349,17 +349,17 @@ class ClusterState:
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[Sequence[int]] | None = None,
         replication_factor: int = -1,
-    ) -> Topic:
+    ) -> TopicState:
         """Create a topic; -1 takes the broker's default. Raises RefusedError where Kafka refuses it."""
         refusal = (
             self.refuse_topic(name)
             or refuse_shape(self, partitions, replication_factor)
-            or refuse_configs(configs or {})
-            or (refuse_assignment(self, replicas) if replicas is not None else None)
+            or refuse_configs(self.settings, configs or {})
+            or (refuse_assignment(self, replicas, len(replicas[0])) if replicas else None)
         )
         if refusal is not None:
             raise RefusedError(refusal)
-        topic_id = self._new_uuid()
+        topic_id = self.new_uuid()
         if replicas is None:
             count = self.partitions_or_default(partitions)
             replicas = self.place_replicas(range(count), self.replication_factor(replication_factor))
@@ -367,7 +367,7 @@ class ClusterState:
         self.changes.propose(change)
         return self.topics_by_id.get(topic_id) or self._new_topic(change)
 
-    def restore_topic(self, topic: Topic, epochs: Mapping[int, int]) -> None:
+    def restore_topic(self, topic: TopicState, epochs: Mapping[int, int]) -> None:
         """Restore a topic with its logs and replicas; partitions missing in `epochs` have leader epoch 0."""
         topic.leaders = [self._first_up(nodes) for nodes in topic.replicas]
         topic.epochs = [epochs.get(partition, 0) for partition in range(len(topic.logs))]
@@ -375,11 +375,11 @@ class ClusterState:
             log.begin_epoch(epoch)
         self._add_topic(topic)
 
-    def auto_create_topic(self, name: str) -> Topic:
+    def auto_create_topic(self, name: str) -> TopicState:
         """Create a topic that a client requested metadata of. Raises RefusedError where Kafka refuses it."""
         return self.internal_topic(name) if name in INTERNAL_TOPICS else self.create_topic(name)
 
-    def internal_topic(self, name: str = OFFSETS_TOPIC, topic_id: uuid.UUID | None = None) -> Topic:
+    def internal_topic(self, name: str = OFFSETS_TOPIC, topic_id: uuid.UUID | None = None) -> TopicState:
         """Return an internal topic; create it, with this id or a new one, if it does not exist.
 
         A topic with another id is replaced.
@@ -393,7 +393,7 @@ class ClusterState:
             if topic_id is None:
                 # the plan must keep the id of a creation in flight
                 is_pending = self.changes.is_in_flight and topic.topic_id != ZERO_UUID
-                topic_id = topic.topic_id if is_pending else self._new_uuid()
+                topic_id = topic.topic_id if is_pending else self.new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
@@ -401,11 +401,11 @@ class ClusterState:
             self.changes.propose(TopicCreated(topic_id, name, tuple(topic.replicas), topic.configs), *led)
         return topic
 
-    def planned_topic(self, name: str = OFFSETS_TOPIC) -> Topic:
+    def planned_topic(self, name: str = OFFSETS_TOPIC) -> TopicState:
         """Return an internal topic, or its plan before it exists: the plan's leaders are coordinators already."""
         topic = self.topics.get(name) or self._plans.get(name)
         if topic is None:
-            topic = self._plans[name] = Topic(name, ZERO_UUID, configs=dict(INTERNAL_TOPICS[name]))
+            topic = self._plans[name] = TopicState(name, ZERO_UUID, configs=dict(INTERNAL_TOPICS[name]))
             partitions, copies = self._internal_shape(name)
             self._add_partitions(topic, self.place_replicas(range(partitions), copies))
             # the coordinators of transactions begin now
@@ -433,7 +433,7 @@ class ClusterState:
         """Return the partition of an internal topic that stores a group or transactional id."""
         return offsets_partition(key, self._internal_shape(name)[0])
 
-    def grow_topic(self, topic: Topic, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
+    def grow_topic(self, topic: TopicState, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Extend a topic to `count` partitions; `replicas` are those of the new ones."""
         before = len(topic.logs)
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
@@ -441,7 +441,7 @@ class ClusterState:
             replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
         self.changes.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
 
-    def delete_topic(self, topic: Topic) -> None:
+    def delete_topic(self, topic: TopicState) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""
         self.changes.propose(TopicDeleted(topic.topic_id))
 

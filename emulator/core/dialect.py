@@ -125,6 +125,15 @@ class Dialect:
     for OffsetDelete that group, for a deleted topic every such group. OLD: yes
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
+    deletion_keeps_producers: bool = False
+    """Whether a group stays whose only pending offset is deleted, until the marker of the transaction. OLD: yes
+    (`GroupMetadata.removeOffsets`, `hasOffsets`)."""
+
+    tombstones_end_pending_offsets: bool = True
+    """Whether OffsetDelete and DeleteGroups write tombstones for pending offsets too, and loading heeds them. OLD: no,
+    so pending offsets return when the group is loaded again (`GroupMetadata.removeOffsets`,
+    `GroupMetadataManager.doLoadGroupsAndOffsets`)."""
+
     writes_tombstone_at_generation_0: bool = True
     """Whether removing a group at generation 0 writes a tombstone. OLD: no, because it has written no record
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
@@ -137,8 +146,27 @@ class Dialect:
     lossless_metadata_version: int = 30
     """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
 
+    tracks_eligible_leaders: bool = True
+    """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
+    (`ReplicationControlManager`)."""
+
+    controller_validates_configs: bool = True
+    """Whether the controller validates configs, and refuses values with INVALID_CONFIG; with ZooKeeper the broker
+    refuses them with INVALID_REQUEST (`AdminManager.alterConfigs`)."""
+
+    prints_java_sets: bool = True
+    """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
+
+    describes_unset_client_metrics: bool = True
+    """Whether DescribeConfigs shows the defaults of client metrics, and only the requested rows. Since 4.1
+    (`ConfigHelper`).
+    """
+
     transaction_versions: Versions = Versions("0-2")
     """The supported levels of the feature `transaction.version`. Since 4.0 (KIP-890)."""
+
+    group_versions: Versions = Versions("0-1")
+    """The supported levels of the feature `group.version`: 1 turns consumer groups on. Since 4.0 (KIP-848)."""
 
     updates_features_at_once: bool = True
     """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
@@ -183,12 +211,29 @@ class Dialect:
 
     empty_group_accepts_any_transactional_member: bool = True
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
-    group with members. In 2.8 the reverse (`GroupCoordinator.handleTxnCommitOffsets`)."""
+    group with members. In 2.8 a member id is checked if it is not empty, and a generation if it is not negative
+    (`GroupCoordinator.doTxnCommitOffsets`)."""
 
     write_txn_markers_version: int = 2
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
+    skips_markers_without_leader: bool = True
+    """Whether a transaction is completed without the markers of partitions that have no leader.
+
+    Since 4.3 (`KRaftMetadataCache.getPartitionLeaderEndpoint`): the transaction then stays open in their logs.
+    """
     first_group_epoch: int = 1
     """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
+
+    cordons_log_dirs: bool = True
+    """Whether the refusal of a replication factor mentions cordoned log directories. Since 4.3 (KIP-1066)."""
+
+    deletes_without_policy: bool = True
+    """Whether clients may delete records under an empty `cleanup.policy`. Not up to 3.9
+    (`Partition.deleteRecordsOnLeader`)."""
+
+    describes_defaults: bool = False
+    """Whether DescribeConfigs v0, which has no sources, marks defaults. In 2.4: later ones never set `is_default`
+    (`ConfigHelper`)."""
 
     spaces_assignments: bool = True
     """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
@@ -245,6 +290,10 @@ class Dialect:
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
     get it (`UniformHomogeneousAssignmentBuilder`)."""
 
+    mixed_subscriptions_move_partitions: bool = False
+    """Whether the assignor `uniform` balances different subscriptions by single moves, and fails with -1 when it would
+    move partitions in opposite directions. Before 4.0 (`UniformHeterogeneousAssignmentBuilder`)."""
+
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
@@ -259,6 +308,13 @@ class Dialect:
     explains_record_errors: bool = True
     """Whether the message of a Produce row quotes the errors of its first three records. In 2.8 it quotes none
     (`LogValidator.processRecordErrors`)."""
+
+    unregister_broker_explains_errors: bool = True
+    """Whether UnregisterBroker explains its refusal. Since 4.0."""
+
+    produce_without_batch_closes: bool = False
+    """Whether a Produce v3+ closes the connection if a partition does not begin with a complete batch. In 2.4 such a
+    request cannot be parsed (`ProduceRequest.validateRecords`)."""
 
     refuses_unknown_replicas: bool = True
     """Whether a Fetch of a broker that is no replica is refused with 6. Up to 2.8 it gets no records
@@ -275,6 +331,10 @@ class Dialect:
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time
     before the first record (`ReplicaManager.fetchOffsetForTimestamp`)."""
 
+    looks_up_offsets_together: bool = True
+    """Whether ListOffsets has one row for a partition that is given twice, and an unknown isolation level fails all
+    rows. In 2.8 and 3.9 each row is looked up for itself (`KafkaApis.handleListOffsetRequestV1AndAbove`)."""
+
     group_operations: int = 3400
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
@@ -285,7 +345,12 @@ class Dialect:
 
     refuses_topics_given_twice: bool = True
     """Whether DeleteTopics refuses a topic given twice with 42, and explains errors. With ZooKeeper the topic is
-    deleted and its row repeated, without messages (`KafkaApis.handleDeleteTopicsRequest`)."""
+    deleted and its row repeated, without messages (`KafkaApis.handleDeleteTopicsRequest`). IncrementalAlterConfigs
+    likewise with resources."""
+
+    leaders_outlive_controller: bool = False
+    """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is
+    the controller (`KafkaController.onBrokerFailure`)."""
 
     any_broker_serves_admin_requests: bool = True
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With

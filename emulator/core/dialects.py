@@ -21,7 +21,11 @@ KAFKA_4_0 = replace(
     KAFKA_4_3,
     metadata_versions=Versions("7-25"),
     lossless_metadata_version=25,
+    tracks_eligible_leaders=False,
+    describes_unset_client_metrics=False,
+    skips_markers_without_leader=False,
     first_group_epoch=0,
+    cordons_log_dirs=False,
     spaces_assignments=False,
     partitions_have_epochs=False,
     hashes_topics=False,
@@ -35,11 +39,15 @@ KAFKA_4_0 = replace(
 )
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
+    deletes_without_policy=False,
+    unregister_broker_explains_errors=False,
     consumer_groups_are_a_preview=True,
+    prints_java_sets=False,
     consumer_members_leave_by_leave_group=False,
     consumer_joins_may_lack_topics=False,
     describes_missing_groups=False,
     extra_partition_stays=False,
+    mixed_subscriptions_move_partitions=True,
     pending_partitions_may_stay=False,
     group_operations=328,
     timestamp_after_max_ms=2**63 - 1,
@@ -48,11 +56,13 @@ KAFKA_3_9_NEW = replace(
     metadata_versions=Versions("1-21"),
     lossless_metadata_version=17,
     transaction_versions=Versions("none"),
+    group_versions=Versions("none"),
     expires_groups_under_pending_offsets=True,
     updates_features_at_once=False,
     checks_pending_change_first=False,
     init_clears_transaction_start=False,
     verifies_epoch_of_open_transactions=False,
+    looks_up_offsets_together=False,
 )
 KAFKA_3_9_OLD = replace(
     KAFKA_3_9_NEW,
@@ -82,12 +92,15 @@ KAFKA_3_9_OLD = replace(
     state_filter_is_trimmed=False,
     vote_order=scala_order,
     offset_delete_removes_empty_groups=True,
+    deletion_keeps_producers=True,
+    tombstones_end_pending_offsets=False,
     writes_tombstone_at_generation_0=False,
 )
 KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
     metadata_versions=Versions("none"),
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
+    controller_validates_configs=False,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
     explains_record_errors=False,
@@ -95,6 +108,7 @@ KAFKA_2_8 = replace(
     unknown_partitions_have_aborted=False,
     refuses_unknown_timestamps=False,
     refuses_topics_given_twice=False,
+    leaders_outlive_controller=True,
     any_broker_serves_admin_requests=False,
     state_filter_ignores_case=False,
     rejoin_changes_timeouts=False,
@@ -121,7 +135,10 @@ KAFKA_2_4 = replace(
     coordinator_type_error=Error.UNKNOWN_SERVER_ERROR,
     offset_delete_repeats_topics=True,
     default_group_operations=0,
+    produce_without_batch_closes=True,
+    looks_up_offsets_together=True,
     write_txn_markers_version=0,
+    describes_defaults=True,
 )
 
 DIALECTS = {"4.3": KAFKA_4_3, "4.0": KAFKA_4_0, "3.9": KAFKA_3_9_OLD, "2.8": KAFKA_2_8, "2.4": KAFKA_2_4}

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 GROUP, TRANSACTION = 0, 1
 """The key types of FindCoordinator served here."""
 
+TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+"""The topic of the coordinators of each type."""
+
 MESSAGES = {
     Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     Error.INVALID_REQUEST: (
@@ -125,18 +128,21 @@ class NodeCore:
         return self.data.respond(now, call, request, lambda: self._coordinators(call.listener, request))
 
     def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        keys = request.coordinator_keys
-        try:
-            # as in Kafka, looking up a coordinator creates its topic
-            if request.key_type == GROUP:
-                self.cluster.internal_topic(OFFSETS_TOPIC)
-            elif request.key_type == TRANSACTION:
-                self.cluster.internal_topic(TRANSACTIONS_TOPIC)
-        except RefusedError:
-            rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
-        else:
+        keys, topic = request.coordinator_keys, TOPICS.get(request.key_type)
+        if topic is None or self._has_topic(topic):
             rows = tuple(self._coordinator_of(listener, request.key_type, key) for key in keys)
+        else:
+            rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
         return FindCoordinatorResponse(coordinators=rows)
+
+    def _has_topic(self, name: str) -> bool:
+        """Return whether there is an internal topic; create it if not (`KafkaApis.getCoordinator`)."""
+        existed = name in self.cluster.topics
+        try:
+            self.cluster.internal_topic(name)
+        except RefusedError:
+            return False
+        return existed or self.cluster.settings.coordinator_found_at_once
 
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
         if key_type not in (GROUP, TRANSACTION):

@@ -28,7 +28,7 @@ from .timers import PendingMemberExpiry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .groups.group import Group, Member
+    from .groups.group import BaseGroup, BaseMember
     from .groups.group_store import GroupStore
     from .timers import TimerKey
 
@@ -39,13 +39,13 @@ OFFSETS_PER_BATCH = 1000
 """The offsets in one record batch, which then is smaller than `message.max.bytes`, however long the names are."""
 
 
-def require_not_frozen(group: Group) -> None:
+def require_not_frozen(group: BaseGroup) -> None:
     """Raise ValueError if the group is frozen."""
     if group.is_frozen:
         raise ValueError(f"group {group.id!r} is frozen in {group.state_name}: thaw it first")
 
 
-def force_rebalance(store: GroupStore, group: Group, reason: str) -> None:
+def force_rebalance(store: GroupStore, group: BaseGroup, reason: str) -> None:
     """Start a join phase for the given reason; raise the epoch of a consumer group."""
     require_not_frozen(group)
     if isinstance(group, ConsumerGroup):
@@ -63,7 +63,7 @@ def force_rebalance(store: GroupStore, group: Group, reason: str) -> None:
     return rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
 
 
-def expire_session(store: GroupStore, group: Group, member: Member) -> None:
+def expire_session(store: GroupStore, group: BaseGroup, member: BaseMember) -> None:
     """Expire the session of a member now. Raises ValueError while it is parked: Kafka would not expire it."""
     require_not_frozen(group)
     require_unparked(group, member)
@@ -73,7 +73,7 @@ def expire_session(store: GroupStore, group: Group, member: Member) -> None:
         rebalance.expire_session(store, group, member.id)
 
 
-def require_unparked(group: Group, member: Member) -> None:
+def require_unparked(group: BaseGroup, member: BaseMember) -> None:
     """Raise ValueError if a member's session cannot expire because a request of it is parked."""
     if isinstance(member, ClassicMember) and member.is_parked and not member.is_new:
         parked = "JoinGroup" if member.parked_join is not None else "SyncGroup"
@@ -83,7 +83,7 @@ def require_unparked(group: Group, member: Member) -> None:
         )
 
 
-def set_offsets(store: GroupStore, group: Group, offsets: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: BaseGroup, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     every = [
@@ -108,13 +108,13 @@ def set_offsets(store: GroupStore, group: Group, offsets: Mapping[tuple[str, int
         store.append(group.id, records, write)
 
 
-def freeze(store: GroupStore, group: Group) -> None:
+def freeze(store: GroupStore, group: BaseGroup) -> None:
     """Freeze a group in its state; do nothing if it is frozen."""
     if not group.is_frozen:
         store.freeze(group)
 
 
-def thaw(store: GroupStore, group: Group) -> None:
+def thaw(store: GroupStore, group: BaseGroup) -> None:
     """Thaw the group; a join phase in which no member is missing ends at once."""
     if group.is_frozen:
         store.thaw(group)
@@ -122,7 +122,7 @@ def thaw(store: GroupStore, group: Group) -> None:
             rebalance.complete_if_all_joined(store, group)
 
 
-def spare_sessions(group: Group, members: Iterable[Member], until: int) -> None:
+def spare_sessions(group: BaseGroup, members: Iterable[BaseMember], until: int) -> None:
     """Restart the running session timers of members at group time `until`, as their heartbeats would."""
     for member in members:
         if member.session in group.timers:
@@ -131,7 +131,7 @@ def spare_sessions(group: Group, members: Iterable[Member], until: int) -> None:
             group.timers.set(member.session, until + timeout_ms)
 
 
-def extend_phases(group: Group, phases: Iterable[TimerKey], until: int) -> None:
+def extend_phases(group: BaseGroup, phases: Iterable[TimerKey], until: int) -> None:
     """Restart join or sync phases, or steps of members, at group time `until`."""
     for phase in phases:
         member = group.members.get(getattr(phase, "member_id", ""))

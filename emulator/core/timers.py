@@ -89,28 +89,33 @@ class FetchTimeout:
     correlation_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AbortTimedOut:
     """The next check for timed-out transactions (`transaction.abort.timed.out.transaction.cleanup.interval.ms`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ExpireTransactionalIds:
     """The next check for idle transactional ids (`transaction.remove.expired.transaction.cleanup.interval.ms`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RetryMarkers:
     """A partition's leader did not write the marker of a transaction; it is sent again."""
 
     transactional_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProduceRetry:
     """A Produce asks the transaction coordinator again, whose last transaction is being completed (KIP-890)."""
 
     token: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanLogs:
+    """The next retention check (`log.retention.check.interval.ms`) or run of the cleaner (`log.cleaner.backoff.ms`)."""
 
 
 TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers

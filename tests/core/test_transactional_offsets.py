@@ -16,6 +16,22 @@ UNSTABLE = (-1, -1, "", int(Error.UNSTABLE_OFFSET_COMMIT))
 NONE = (-1, -1, "", 0)
 
 
+def record(producer_id: int | None, offset: int) -> CoordinatorRecord:
+    """Return the record of an offset of partition A; of an ordinary commit without a producer id."""
+    key = OffsetCommitKey(group="g", topic="t", partition=0)
+    return CoordinatorRecord(
+        key, OffsetCommitValue(offset=offset, metadata="", commit_timestamp=0), producer_id=producer_id
+    )
+
+
+def load(play: Play, *records: CoordinatorRecord | TransactionEnd) -> None:
+    """Let the coordinator load the group's partition."""
+    partition = play.coordinator.store.partition_of("g")
+    play._perform(play.coordinator.unload(play.now, partition))
+    play._perform(play.coordinator.begin_load(play.now, partition))
+    play._perform(play.coordinator.loaded(play.now, partition, records))
+
+
 @pytest.fixture(params=["4.3", "3.9 new", "3.9"])
 def each(request: pytest.FixtureRequest) -> Play:
     """Return a coordinator of three kinds: the newest, and both of 3.9."""
@@ -138,6 +154,8 @@ def test_2_8_validates_the_member_of_an_empty_group_and_not_its_generation() -> 
     play = Play(kafka_version="2.8")
     assert play.txn_errors({A: 1}, 0, "m") == [Error.UNKNOWN_MEMBER_ID]
     assert play.txn_errors({A: 1}, -1, "m") == [Error.UNKNOWN_MEMBER_ID]
+    assert play.txn_errors({A: 1}, 1, "") == [Error.ILLEGAL_GENERATION]
+    assert play.txn_errors({A: 1}, 0, "") == [Error.NONE]
     member = play.stable_member(group="other")
     assert play.txn_errors({A: 1}, -1, member, group="other") == [Error.NONE]
     assert play.txn_errors({A: 1}, 0, member, group="other") == [Error.ILLEGAL_GENERATION]
@@ -174,14 +192,25 @@ def test_in_the_old_coordinator_a_failed_write_also_ends_what_was_pending(each: 
 
 
 def test_the_new_coordinator_loads_a_group_whose_only_offset_was_aborted(each: Play) -> None:
-    key = OffsetCommitKey(group="g", topic="t", partition=0)
-    value = OffsetCommitValue(offset=9, metadata="", commit_timestamp=each.now)
-    partition = each.coordinator.store.partition_of("g")
-    each._perform(each.coordinator.unload(each.now, partition))
-    each._perform(each.coordinator.begin_load(each.now, partition))
-    records = [CoordinatorRecord(key, value, producer_id=P), TransactionEnd(P, is_commit=False)]
-    each._perform(each.coordinator.loaded(each.now, partition, records))
+    load(each, record(P, 9), TransactionEnd(P, is_commit=False))
     assert each.state() == ("Empty" if each.coordinator.store.dialect.waits_for_log else "Dead")
+
+
+def test_a_loaded_offset_without_a_marker_is_pending(each: Play) -> None:
+    load(each, record(None, 5), record(P, 9))
+    assert (each.fetch(A, stable=True), each.offset(*A)) == ({A: UNSTABLE}, 5)
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: (9, -1, "", 0)}
+
+
+@pytest.mark.parametrize("later", [Q, None], ids=["of another producer", "ordinary"])
+def test_loading_decides_by_the_order_of_the_records_too(each: Play, later: int | None) -> None:
+    ends = [TransactionEnd(producer_id, is_commit=True) for producer_id in (Q, P)]
+    load(each, record(P, 20), record(later, 30), *ends)
+    assert each.fetch(A, stable=True) == {A: (30, -1, "", 0)}
+    load(each, record(P, 20), record(later, 30), ends[0])
+    each.end_transaction(P, commit=True)
+    assert each.fetch(A, stable=True) == {A: (30, -1, "", 0)}
 
 
 def test_deletion_removes_pending_offsets_and_the_marker_brings_nothing_back(each: Play) -> None:

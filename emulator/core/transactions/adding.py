@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 
     from ..effects import Call
-    from .transaction import TopicPartition, Transaction
+    from .transaction import TopicPartition, TransactionalId
     from .transaction_store import TransactionStore
 
 BROKERS_ONLY_SINCE = 4
@@ -163,7 +163,7 @@ def _verify(
     return {at: Error.NONE if at in data.partitions else Error.TRANSACTION_ABORTABLE for at in partitions}
 
 
-def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tuple[Transaction | None, Error]:
+def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tuple[TransactionalId | None, Error]:
     error = store.status(wanted.transactional_id)
     transaction = store.transactions.get(wanted.transactional_id)
     if error is Error.NONE and transaction is None:
@@ -171,7 +171,7 @@ def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tup
     return transaction, error
 
 
-def _refuse(store: TransactionStore, transaction: Transaction, wanted: AddPartitionsToTxnTransaction) -> Error:
+def _refuse(store: TransactionStore, transaction: TransactionalId, wanted: AddPartitionsToTxnTransaction) -> Error:
     data = transaction.data
     if transaction.is_busy and store.dialect.checks_pending_change_first:
         return Error.CONCURRENT_TRANSACTIONS

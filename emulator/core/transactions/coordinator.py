@@ -20,7 +20,7 @@ from ..data.topic import TRANSACTIONS_TOPIC
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
 from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
-from .transaction import AddReply, EndReply, InitReply, Transaction, loaded_state
+from .transaction import AddReply, EndReply, InitReply, TransactionalId, loaded_state
 from .transaction_store import CHECKED_IDLE, TransactionStore
 from .transitions import TransactionCause, TransactionStatus
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .transaction import Change
+    from .transaction import TransactionChange
 
 HANDLERS: Mapping[type, Callable[[TransactionStore, int, Call, Any], None]] = {
     InitProducerIdRequest: init_producer.init_producer_id,
@@ -90,7 +90,7 @@ class TransactionCoordinator:
         elif error is not Error.NONE and change.cause is TransactionCause.MARKERS_WRITTEN:
             store.timers.set(RetryMarkers(transaction.id), now + markers.RETRY_MS)
 
-    def _reply(self, transaction: Transaction, change: Change, error: Error) -> None:
+    def _reply(self, transaction: TransactionalId, change: TransactionChange, error: Error) -> None:
         store, reply, data = self.store, change.reply, transaction.data
         match reply:
             case None:
@@ -151,7 +151,7 @@ class TransactionCoordinator:
         latest = dict(records)
         for transactional_id, record in latest.items():
             if record is not None:
-                transaction = store.add(now, Transaction(transactional_id, partition, loaded_state(record)))
+                transaction = store.add(now, TransactionalId(transactional_id, partition, loaded_state(record)))
                 if transaction.data.status.is_prepared:
                     markers.send_all(store, now, transaction)
         return store.drain()

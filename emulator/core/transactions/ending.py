@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.end_txn import EndTxnRequest
 
     from ..effects import Call
-    from .transaction import InitReply, Transaction, TransactionData
+    from .transaction import InitReply, TransactionalId, TransactionData
     from .transaction_store import TransactionStore
 
 PRODUCER_FENCED_SINCE = 2
@@ -69,7 +69,7 @@ def end_txn(store: TransactionStore, now: int, call: Call, request: EndTxnReques
     return store.reply(call, refused(call, error_or_cause))
 
 
-def _check_end(transaction: Transaction, request: EndTxnRequest) -> Error | TransactionCause:
+def _check_end(transaction: TransactionalId, request: EndTxnRequest) -> Error | TransactionCause:
     """Return the cause of the decision, or the response to a request that changes nothing; v0-4."""
     data = transaction.data
     if request.producer_id != data.producer_id:
@@ -83,7 +83,7 @@ def _check_end(transaction: Transaction, request: EndTxnRequest) -> Error | Tran
     return _REFUSED[data.status, request.committed]
 
 
-def _check_bumping_end(transaction: Transaction, request: EndTxnRequest) -> Error | TransactionCause:
+def _check_bumping_end(transaction: TransactionalId, request: EndTxnRequest) -> Error | TransactionCause:
     """Return the same for v5 and later, where the previous epoch marks a repeated request."""
     data = transaction.data
     if transaction.is_busy:
@@ -107,7 +107,11 @@ def _check_bumping_end(transaction: Transaction, request: EndTxnRequest) -> Erro
 
 
 def fence(
-    store: TransactionStore, now: int, transaction: Transaction, cause: TransactionCause, reply: InitReply | None = None
+    store: TransactionStore,
+    now: int,
+    transaction: TransactionalId,
+    cause: TransactionCause,
+    reply: InitReply | None = None,
 ) -> Error:
     """Abort an ongoing transaction with an epoch above its producer's, so that the producer is fenced.
 
@@ -124,7 +128,7 @@ def fence(
 def _decide(
     store: TransactionStore,
     now: int,
-    transaction: Transaction,
+    transaction: TransactionalId,
     cause: TransactionCause,
     reply: EndReply | InitReply | None,
     *,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
     from ..effects import Call
-    from .transaction import Transaction
+    from .transaction import TransactionalId
     from .transaction_store import TransactionStore
 
 PRODUCER_FENCED_SINCE = 4
@@ -81,7 +81,7 @@ def _refuse_request(store: TransactionStore, request: InitProducerIdRequest) -> 
     return error
 
 
-def _may_resume(transaction: Transaction, producer_id: int, epoch: int) -> bool:
+def _may_resume(transaction: TransactionalId, producer_id: int, epoch: int) -> bool:
     """Return whether a producer that names its identity is the current one, or was until its epochs ran out."""
     data = transaction.data
     was_exhausted = producer_id == data.previous_producer_id and epoch >= EPOCH_MAX - 1
@@ -89,7 +89,7 @@ def _may_resume(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 
 
 def _next_identity(
-    store: TransactionStore, transaction: Transaction, request: InitProducerIdRequest
+    store: TransactionStore, transaction: TransactionalId, request: InitProducerIdRequest
 ) -> tuple[int, int, int] | Error:
     """Return producer id, epoch and last epoch; PRODUCER_FENCED for an epoch that is not the producer's own."""
     data, epoch = transaction.data, request.producer_epoch

@@ -22,7 +22,7 @@ from .transaction import NO_ID
 from .transitions import TransactionCause, TransactionStatus
 
 if TYPE_CHECKING:
-    from .transaction import TopicPartition, Transaction
+    from .transaction import TopicPartition, TransactionalId
     from .transaction_store import TransactionStore
 
 RETRY_MS = 100
@@ -43,26 +43,29 @@ class MarkersInFlight:
     partitions: frozenset[TopicPartition]
 
 
-def send_all(store: TransactionStore, now: int, transaction: Transaction) -> None:
+def send_all(store: TransactionStore, now: int, transaction: TransactionalId) -> None:
     """Send the markers of a decided transaction, or complete it if there are none to write."""
     transaction.unmarked = set(transaction.data.partitions)
     transaction.is_stuck = False
     send(store, now, transaction, transaction.unmarked)
 
 
-def send(store: TransactionStore, now: int, transaction: Transaction, partitions: set[TopicPartition]) -> None:
+def send(store: TransactionStore, now: int, transaction: TransactionalId, partitions: set[TopicPartition]) -> None:
     """Send the markers of these partitions to their leaders; a partition that no longer exists needs none.
 
-    A test may delay the marker of a partition, as if it had no leader, or lose it (`ClusterState.marker_faults`).
+    A partition without a leader is tried again, but skipped since 4.3. A test may delay the marker of a partition, or
+    lose it (`ClusterState.marker_faults`).
     """
     by_leader: dict[int, list[TopicPartition]] = {}
     for at in sorted(partitions):
         topic = store.cluster.topic(at[0])
         fault = store.cluster.marker_faults.get(at)
-        if topic is None or at[1] >= len(topic.logs) or fault == LOST:
+        leader = NO_LEADER if topic is None else topic.leader(at[1])
+        is_skipped = leader == NO_LEADER and store.dialect.skips_markers_without_leader
+        if topic is None or at[1] >= len(topic.logs) or is_skipped or fault == LOST:
             transaction.unmarked.discard(at)
         else:
-            by_leader.setdefault(NO_LEADER if fault else topic.leader(at[1]), []).append(at)
+            by_leader.setdefault(NO_LEADER if fault else leader, []).append(at)
     if by_leader.pop(NO_LEADER, None):
         store.timers.set(RetryMarkers(transaction.id), now + RETRY_MS)
     data = transaction.data
@@ -116,7 +119,7 @@ def retry(store: TransactionStore, now: int, transactional_id: str) -> None:
         send(store, now, transaction, transaction.unmarked.difference(*in_flight))
 
 
-def complete(store: TransactionStore, now: int, transaction: Transaction) -> None:
+def complete(store: TransactionStore, now: int, transaction: TransactionalId) -> None:
     """Complete a transaction all of whose markers are written; exhausted epochs continue with a new producer id."""
     data = transaction.data
     if transaction.unmarked or transaction.change is not None or not data.status.is_prepared:

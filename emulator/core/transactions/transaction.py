@@ -120,7 +120,7 @@ class AddReply:
 
 
 @value
-class Change:
+class TransactionChange:
     """A change that is being written: the new state, why, and the request that waits for it, if any."""
 
     data: TransactionData
@@ -129,7 +129,7 @@ class Change:
 
 
 @dataclass(slots=True, eq=False)
-class Transaction:
+class TransactionalId:
     """A transactional id on its coordinator.
 
     While `change` is set, requests that would change something get CONCURRENT_TRANSACTIONS. `unmarked` holds the
@@ -140,7 +140,7 @@ class Transaction:
     id: str
     partition: int
     data: TransactionData
-    change: Change | None = None
+    change: TransactionChange | None = None
     unmarked: set[TopicPartition] = field(default_factory=set)
     is_stuck: bool = False
     client_id: str = ""

@@ -16,7 +16,7 @@ from ..data.topic import TRANSACTIONS_TOPIC
 from ..dialects import dialect_of
 from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
 from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
-from .transaction import Change, Transaction, TransactionData
+from .transaction import TransactionalId, TransactionChange, TransactionData
 from .transitions import TransactionStatus, next_status
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class TransactionStore:
         self.cluster = cluster
         self.settings = settings
         self.dialect = dialect_of(settings)
-        self.transactions: dict[str, Transaction] = {}
+        self.transactions: dict[str, TransactionalId] = {}
         self.owned = dict.fromkeys(owned, 0)
         """The led partitions, with their leader epochs: a marker's coordinator epoch."""
         self.loading: set[int] = set()
         self.timers: Timers[TransactionTimerKey] = Timers()
-        self.writes: dict[int, Transaction] = {}
+        self.writes: dict[int, TransactionalId] = {}
         self.markers: dict[int, MarkersInFlight] = {}
         self._started_at = now
         self._out: list[Effect] = []
@@ -74,14 +74,14 @@ class TransactionStore:
             return Error.COORDINATOR_LOAD_IN_PROGRESS
         return Error.NONE if partition in self.owned else Error.NOT_COORDINATOR
 
-    def create(self, now: int, transactional_id: str, producer_id: int, timeout_ms: int) -> Transaction:
+    def create(self, now: int, transactional_id: str, producer_id: int, timeout_ms: int) -> TransactionalId:
         """Create a transactional id without an epoch."""
         data = TransactionData(
             producer_id=producer_id, previous_producer_id=producer_id, timeout_ms=timeout_ms, updated_ms=now
         )
-        return self.add(now, Transaction(transactional_id, self.partition_of(transactional_id), data))
+        return self.add(now, TransactionalId(transactional_id, self.partition_of(transactional_id), data))
 
-    def add(self, now: int, transaction: Transaction) -> Transaction:
+    def add(self, now: int, transaction: TransactionalId) -> TransactionalId:
         """Add a transactional id, created or loaded, and schedule the checks that may end or expire it."""
         self.transactions[transaction.id] = transaction
         self.schedule_checks(now, transaction.data)
@@ -104,7 +104,7 @@ class TransactionStore:
         if set_for is None or check < set_for:
             self.timers.set(key, check)
 
-    def refuse_version_2(self, transaction: Transaction) -> Error:
+    def refuse_version_2(self, transaction: TransactionalId) -> Error:
         """Return UNSUPPORTED_VERSION if `transaction.version` is 0, and leave the transactional id busy.
 
         Records of version 0 cannot name the client's level. Kafka fails to write one after the change is pending, and
@@ -118,7 +118,7 @@ class TransactionStore:
     def change(
         self,
         now: int,
-        transaction: Transaction,
+        transaction: TransactionalId,
         cause: TransactionCause,
         reply: InitReply | EndReply | AddReply | None = None,
         /,
@@ -130,14 +130,14 @@ class TransactionStore:
         """
         status = next_status(transaction.data.status, cause)
         data = replace(transaction.data, status=status, updated_ms=now, **fields)  # type: ignore[arg-type]
-        transaction.change = Change(data, cause, reply)
+        transaction.change = TransactionChange(data, cause, reply)
         tombstone = status is TransactionStatus.DEAD
         self._token += 1
         self.writes[self._token] = transaction
         record = None if tombstone else data.record()
         self.emit(AppendTransaction(self._token, transaction.partition, transaction.id, record))
 
-    def apply(self, now: int, transaction: Transaction, change: Change) -> None:
+    def apply(self, now: int, transaction: TransactionalId, change: TransactionChange) -> None:
         """Make a change that is durable the state of its transactional id."""
         before, transaction.data = transaction.data.status, change.data
         if change.data.status is TransactionStatus.DEAD:
