@@ -99,14 +99,18 @@ def _may_be_lost(answered: Exchange, later: Exchange) -> bool:
 
 
 def owned_as_assigned(trace: GroupTrace, observations: Observations) -> None:
-    """Find members that report partitions which they were not assigned, or have given up before (C06)."""
+    """Find members that report partitions which they were not assigned, or have given up before (C06).
+
+    A member that is still busy with an assignment reports that one, although it has received the next one.
+    """
     for member_id, own in heartbeats_of(trace):
         known: set[Partition] | None = None
+        latest: set[Partition] = set()
         assigned: set[Partition] = set()
         for beat in own:
             owned = beat.request_body.get("owned")
             if beat.generation == JOINING_EPOCH:
-                known, assigned = set(), set()
+                known, latest, assigned = set(), set(), set()
             elif owned is not None and known is not None and not beat.leaves:
                 foreign = _partitions(owned) - known - assigned
                 if foreign:
@@ -115,10 +119,11 @@ def owned_as_assigned(trace: GroupTrace, observations: Observations) -> None:
                     observations.add_failure(text, beat)
                 else:
                     observations.add_pass(beat)
-                known = _partitions(owned)
+                known, assigned = _partitions(owned), set(latest)
             given = beat.response_body.get("assignment")
             if beat.error == OK and given is not None:
-                assigned = _partitions(given)
+                latest = _partitions(given)
+                assigned |= latest
 
 
 def released_first(trace: GroupTrace) -> Observations:

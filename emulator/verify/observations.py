@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from .group_trace import Exchange, Line
 
 PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE = "pass", "fail", "inconclusive", "not_applicable"
@@ -61,6 +63,27 @@ class Observations:
                 seqs.append(item.seq)
                 of = of or item.member_id
         self._cases[status].append(Observation(tuple(seqs), text, of, n))
+
+    def restore(self, cases: Iterable[tuple[str, Sequence[int], str, int]]) -> None:
+        """Add cases that `before` has returned."""
+        for status, evidence, text, n in cases:
+            self._cases[status].append(Observation(tuple(evidence), text, None, n))
+
+    def before(self, seq: int) -> list[tuple[str, list[int], str, int]]:
+        """Return the cases before a line, as status, first and last evidence, text and number.
+
+        Of each status the first SHOWN, and the others as one: enough for the status, the message and the number.
+        """
+        found: list[tuple[str, list[int], str, int]] = []
+        for status, cases in self._cases.items():
+            earlier = sorted(
+                (each.evidence, each.text, each.n) for each in cases if min(each.evidence, default=0) < seq
+            )
+            found += [(status, [*evidence], text, n) for evidence, text, n in earlier[:SHOWN]]
+            if rest := earlier[SHOWN:]:
+                seqs = [each for evidence, _, _ in rest for each in evidence]
+                found.append((status, [min(seqs), max(seqs)], rest[0][1], sum(n for _, _, n in rest)))
+        return found
 
     @property
     def status(self) -> str:

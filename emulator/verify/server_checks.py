@@ -33,6 +33,9 @@ NEVER = 2**62
 ACCEPTED = (OK, "REBALANCE_IN_PROGRESS")
 """Errors that a valid member receives."""
 
+SIGNS_OF_LIFE = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
+"""The APIs whose successful responses restart a member's session."""
+
 GENERATION_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit", "TxnOffsetCommit")
 """The APIs whose requests name a member and its generation."""
 
@@ -61,30 +64,44 @@ def single_leader(trace: GroupTrace) -> Observations:
     """Check that all members of a generation receive the same leader, which is one of them (S02).
 
     A static leader that rejoined has a new member id (KIP-345), while the others still know the old one. A leader
-    outside of the generation is certain only if the trace has the start of the generation.
+    outside of the generation is certain only if the trace has the start of the generation, and if the leader has no
+    JoinGroup whose connection closed before the response: such a member stays until its session expires.
     """
     observations = Observations()
     marks = [line for line in trace.states if line["state_to"] in ("Dead", COMPLETING)]
     lives = [0]
     for line in marks:
         lives.append(lives[-1] + (line["state_to"] == "Dead"))
-    generations: dict[tuple[int, int], list[tuple[Exchange, bool]]] = defaultdict(list)
+    generations: dict[tuple[int, int], list[tuple[Exchange, int | None]]] = defaultdict(list)
     for join in _joined(trace):
         if join.response_body.get("leader") and join.joined_generation is not None:
             at = bisect_right(marks, join.response_seq or 0, key=lambda line: int(line["seq"]))
-            is_whole = at > 0 and marks[at - 1].get("generation") == join.joined_generation
-            generations[lives[at], join.joined_generation].append((join, is_whole))
+            start = (COMPLETING, join.joined_generation)
+            is_whole = at > 0 and (marks[at - 1]["state_to"], marks[at - 1].get("generation")) == start
+            since = (int(marks[at - 2]["seq"]) if at > 1 else 0) if is_whole else None
+            generations[lives[at], join.joined_generation].append((join, since))
     for (_, generation), joins in generations.items():
         leaders = sorted({trace.label(join.response_body["leader"]) for join, _ in joins})
         is_absent = leaders[0] not in {trace.label(join.member_id) for join, _ in joins}
         ends = (min(join.seq for join, _ in joins), max(join.response_seq or 0 for join, _ in joins))
         if len(leaders) > 1:
             observations.add_failure(f"generation {generation} has the leaders {' and '.join(leaders)}", *ends)
-        elif is_absent and any(is_whole for _, is_whole in joins):
+        elif is_absent and any(
+            not _waits(trace, leaders[0], since, ends[1]) for _, since in joins if since is not None
+        ):
             observations.add_failure(f"generation {generation} is led by {leaders[0]}, which is not in it", *ends)
         else:
             observations.add_pass(*ends)
     return observations
+
+
+def _waits(trace: GroupTrace, label: str, since: int, until: int) -> bool:
+    """Return whether a member sent a JoinGroup between two lines that never got its response."""
+    return any(
+        call.api == "JoinGroup" and call.response is None and label == (call.instance_id or call.request_member_id)
+        for call in after(trace.exchanges, since)
+        if call.seq < until
+    )
 
 
 def member_list_for_leader_only(trace: GroupTrace) -> Observations:
@@ -167,7 +184,7 @@ def _memberships(trace: GroupTrace) -> dict[str, list[Line]]:
     """Return the lines after which each member was, or was not, in the group."""
     memberships: dict[str, list[Line]] = defaultdict(list)
     for line in trace.group_lines:
-        is_change = line["kind"] == "member" and line.get("change") in ("added", "removed", "replaced")
+        is_change = line["kind"] == "member" and line.get("change") in ("added", "removed", "replaced", "loaded")
         if (is_change or line["kind"] == "avoided_static") and line.get("member_id"):
             memberships[line["member_id"]].append(line)
     return memberships
@@ -178,7 +195,7 @@ def _membership_violation(call: Exchange, changes: list[Line], *, is_loading: bo
     if at == 0 or (at < len(changes) and changes[at]["seq"] < (call.response_seq or 0)):
         return ""
     last = changes[at - 1]
-    is_member = last["kind"] == "avoided_static" or last["change"] == "added"
+    is_member = last["kind"] == "avoided_static" or last["change"] in ("added", "loaded")
     if not is_member:
         may_be_accepted = is_loading and (call.api, call.error) == ("Heartbeat", OK)
         return "" if may_be_accepted or call.error == "UNKNOWN_MEMBER_ID" else "it was no member"
@@ -207,11 +224,15 @@ def session_expiry_in_time(trace: GroupTrace) -> Observations:
     """Check that a silent member is removed soon after its session timeout, and not before (S06).
 
     Each successful response restarts the session. A member with a parked request is not silent. A session also restarts
-    when the coordinator moves, and a test may end it at any time. Members without a response since their join are not
-    judged: new members have a longer timeout.
+    when a coordinator loads the member, and a test may end it at any time. Members without a response since their join
+    are not judged: new members have a longer timeout.
     """
     observations = Observations()
-    actions = [int(line["seq"]) for line in trace.lines if line["kind"] in ("verb", "node", "leader")]
+    actions = [
+        int(line["seq"])
+        for line in trace.lines
+        if line["kind"] in ("verb", "node", "leader") or line.get("cause") == "loaded"
+    ]
     for member_id, changes in trace.member_changes.items():
         for line in changes:
             if (line.get("change"), line.get("cause")) != ("removed", "session_expired"):
@@ -223,10 +244,24 @@ def session_expiry_in_time(trace: GroupTrace) -> Observations:
             last = calls[-1]
             at = bisect_right(actions, last.seq)
             is_ended_by_test = at < len(actions) and actions[at] < line["seq"]
-            if last.response_seq is None or last.response_seq > line["seq"] or is_ended_by_test:
+            if _is_waiting(calls, line["seq"]) or is_ended_by_test:
                 continue
             _check_expiry(trace, observations, line, calls, timeouts)
     return observations
+
+
+def _is_waiting(calls: list[Exchange], seq: int) -> bool:
+    """Return whether a request since the last renewal of the session has no response before a line."""
+    for call in reversed(calls):
+        if call.response_seq is None or call.response_seq > seq:
+            return True
+        if _renews(call):
+            return False
+    return False
+
+
+def _renews(call: Exchange) -> bool:
+    return call.api in SIGNS_OF_LIFE and call.error == OK
 
 
 def _names_timeout(call: Exchange) -> bool:
@@ -236,8 +271,7 @@ def _names_timeout(call: Exchange) -> bool:
 def _check_expiry(
     trace: GroupTrace, observations: Observations, expiry: Line, calls: list[Exchange], timeouts: list[int]
 ) -> None:
-    sign_of_life = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit")
-    renewals = [call.request["group_ts_us"] for call in calls if call.api in sign_of_life and call.error == OK]
+    renewals = [call.request["group_ts_us"] for call in calls if _renews(call)]
     responses = [call.response["group_ts_us"] for call in calls if call.response is not None]
     late_ms = (expiry["group_ts_us"] - max(responses)) / 1000 - trace.lagged_ms(calls[-1].response or expiry, expiry)
     silent_ms = (expiry["group_ts_us"] - max(renewals)) / 1000 if renewals else late_ms

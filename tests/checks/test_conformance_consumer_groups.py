@@ -65,6 +65,14 @@ def test_c06_a_member_that_reports_its_assignment_passes(tale: Tale) -> None:
     assert judge(tale, "C06").status == "pass"
 
 
+def test_c06_a_member_may_report_an_assignment_after_it_has_received_the_next(tale: Tale) -> None:
+    tale.beats("a", 0, 2, given=[0, 1], **FULL, owned={})
+    tale.beats("a", 2, given=[0])
+    tale.beats("a", 2, owned={"t": [0, 1]})
+    tale.beats("a", 2, 3, owned={"t": [0]})
+    assert judge(tale, "C06").status == "pass"
+
+
 def test_c06_a_partition_that_was_given_up_is_not_owned_again(tale: Tale) -> None:
     tale.enters("a", 2, [0, 1])
     tale.beats("a", 2, given=[0])

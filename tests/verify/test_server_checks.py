@@ -270,6 +270,52 @@ def topic_created_again(tale: Tale) -> None:
     tale.step("b", 3, [0])
 
 
+def leader_without_a_connection(tale: Tale) -> None:
+    tale.joins("a", instance="one", member_id=None)
+    request = tale.joins("b")
+    tale.member("added", "a", "member_join", instance="one")
+    tale.state(PREPARING, COMPLETING, 1, "joined")
+    tale.answers(request, generation=1, body={"protocol": "range", "leader": "a", "members": []})
+
+
+def moves(tale: Tale, *members: str) -> None:
+    """Move the group to another coordinator, which loads these members."""
+    tale.state(STABLE, "Dead", 1, "unloaded")
+    tale.state(EMPTY, STABLE, 1, "loaded")
+    for member_id in members:
+        tale.member("loaded", member_id, "loaded")
+
+
+def leader_loaded(tale: Tale) -> None:
+    tale.forms({"a": [0], "b": [1]})
+    moves(tale, "a", "b")
+    tale.answers(tale.joins("b"), generation=1, body={"protocol": "range", "leader": "a", "members": []})
+
+
+def removal_not_written(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.member("removed", "a", "member_leave")
+    moves(tale, "a")
+    tale.beat("a", 0, error="ILLEGAL_GENERATION")
+
+
+def removed_after_a_load(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.beat("a")
+    tale.passes(SESSION_MS - 1)
+    moves(tale, "a")
+    tale.passes(SESSION_MS)
+    tale.member("removed", "a", "session_expired")
+
+
+def removed_after_a_parked_join(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.joins("a")
+    tale.call("Heartbeat", "other", "ILLEGAL_GENERATION", member_id="a", generation=0)
+    tale.passes(2 * SESSION_MS)
+    tale.member("removed", "a", "session_expired")
+
+
 RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (correct_coordinator, {"S01", "S02", "S03", "S04", "S09", "S10"}),
     (removed_in_time, {"S06"}),
@@ -280,6 +326,11 @@ RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (reconciled, {"S11", "S12"}),
     (loaded_again, {"S11", "S12"}),
     (topic_created_again, {"S11", "S12"}),
+    (leader_without_a_connection, {"S02"}),
+    (leader_loaded, {"S02"}),
+    (removal_not_written, {"S04"}),
+    (removed_after_a_load, set()),
+    (removed_after_a_parked_join, set()),
 )
 
 
