@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import APIS, ApiKey
-from koordinator.wire.codec import decode, encode
+from koordinator.wire.codec import decode, encode_frame
 from koordinator.wire.errors import Error
-from koordinator.wire.frames import frame, response_header
+from koordinator.wire.frames import response_header
 from koordinator.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -38,12 +38,10 @@ from koordinator.wire.messages.offset_fetch import (
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
-from ..core.data.config_admin import DEFAULT_CONFIG
 from .releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
     from koordinator.wire.frames import RequestHeader
-    from koordinator.wire.messages.describe_configs import DescribeConfigsResponse
     from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
     from koordinator.wire.messages.heartbeat import HeartbeatResponse
     from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -144,22 +142,6 @@ def _delete_topics_response(
         for row in response.responses
     )
     return replace(response, responses=tuple(rows))
-
-
-def _describe_configs_response(
-    response: DescribeConfigsResponse, version: int, _numbering: Numbering
-) -> DescribeConfigsResponse:
-    """Set `is_default` in v0, which has no `config_source`."""
-    if version > 0:
-        return response
-    results = (
-        replace(
-            result,
-            configs=tuple(replace(row, is_default=row.config_source == DEFAULT_CONFIG) for row in result.configs),
-        )
-        for result in response.results
-    )
-    return replace(response, results=tuple(results))
 
 
 def _find_coordinator_request(request: FindCoordinatorRequest, version: int) -> FindCoordinatorRequest:
@@ -269,7 +251,6 @@ _ADAPTED = {
     ApiKey.METADATA: VersionAdapter(_metadata_request),
     ApiKey.LIST_OFFSETS: VersionAdapter(render_response=_list_offsets_response),
     ApiKey.DELETE_TOPICS: VersionAdapter(_delete_topics_request, _delete_topics_response),
-    ApiKey.DESCRIBE_CONFIGS: VersionAdapter(render_response=_describe_configs_response),
     ApiKey.FIND_COORDINATOR: VersionAdapter(_find_coordinator_request, _find_coordinator_response),
     ApiKey.JOIN_GROUP: VersionAdapter(_join_group_request, _join_group_response),
     ApiKey.SYNC_GROUP: VersionAdapter(render_response=renumber_error),
@@ -350,4 +331,4 @@ class ApiTable:
 def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
-    return frame(header, encode(response, call.api_version))
+    return encode_frame(header, response, call.api_version)

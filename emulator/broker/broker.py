@@ -25,8 +25,8 @@ from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
-from ..core.cluster import PLAINTEXT
 from ..core.effects import Call, CloseConnection, InternalTopicEffect, Reply, Retry, SendRequest
+from ..core.registrations import PLAINTEXT
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain

@@ -27,7 +27,7 @@ from .offsets_log import batch_of
 from .steps import OperationWrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from koordinator.wire.apis import Message
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..config.settings import Settings
     from ..core.data.direct_records import StoredRecord
     from ..core.data.metadata_changes import Change
+    from ..core.data.topic import TopicState
     from ..core.effects import Call
     from ..core.groups.records import CoordinatorRecord
     from .connections import Inbox, Output
@@ -268,15 +269,16 @@ class ClusterRuntime(NodeRuntimes):
 
     def reconfigure(self, settings: Settings) -> None:
         """Apply settings to all nodes, present and future."""
-        self.cluster.settings = self._settings = settings
+        self._settings = settings
+        self.cluster.reconfigure(settings)
         for broker in self:
             broker.node.coordinator.store.settings = broker.node.transactions.store.settings = settings
 
     # -- topics, from Python ---------------------------------------------------------------------------------
 
-    def create_topic(self, name: str, partitions: int = -1) -> Steps[None]:
+    def create_topic(self, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> Steps[None]:
         """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
-        yield from self.change(lambda: self.cluster.create_topic(name, partitions))
+        yield from self.change(lambda: self.cluster.create_topic(name, partitions, configs))
 
     def change(self, propose: Callable[[], object]) -> Steps[int]:
         """Bring the metadata changes that `propose` proposes into effect, all of them or none; return the time.
@@ -307,6 +309,19 @@ class ClusterRuntime(NodeRuntimes):
         yield from self._write(now, (), [(topic, partition) for partition in dict.fromkeys(places)])
         return len(places)
 
+    def compact(self, topic: TopicState) -> Steps[int]:
+        """Compact all logs of a topic to their ends, without tombstones; return the time.
+
+        Raises RefusedError if the disk fails, and the errors of `wire.records.read_records`.
+        """
+        now = yield []
+        while not all(log.is_flushed for log in topic.logs):
+            now = yield []
+        for log in topic.logs:
+            log.compact(log.end)
+        places = [(topic, partition) for partition in range(len(topic.logs))]
+        return (yield from self._write(now, (), compacted=places))
+
     def load_groups(self, records: Iterable[CoordinatorRecord]) -> Steps[None]:
         """Write records to `__consumer_offsets` at any leader, and reload their groups once they are durable."""
         now = yield from self.change(self.cluster.internal_topic)
@@ -319,20 +334,31 @@ class ClusterRuntime(NodeRuntimes):
             topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
         yield from self._write(now, (), [(OFFSETS_TOPIC, partition) for partition in by_partition])
 
-    def _write(self, now: int, changes: tuple[Change, ...], places: Sequence[tuple[str, int]] = ()) -> Steps[int]:
-        """Make staged changes and appended records durable, and return the time then.
+    def _write(
+        self,
+        now: int,
+        changes: tuple[Change, ...],
+        places: Sequence[tuple[str, int]] = (),
+        compacted: Sequence[tuple[TopicState, int]] = (),
+    ) -> Steps[int]:
+        """Make staged changes, appended records and compacted logs durable, and return the time then.
 
         They are discarded if the disk fails (RefusedError).
         """
         own: OperationWrite | None = None
-        if self._store is not None and (changes or places):
+        if self._store is not None and (changes or places or compacted):
             logs = [(self.cluster.topics[name], partition) for name, partition in places]
             appends = (
                 LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
                 for topic, partition in logs
                 if isinstance(log := topic.logs[partition], UnflushedLog)
             )
-            own = OperationWrite(WriteLog(OPERATION, (), tuple(appends), changes))
+            replaced = (
+                LogBatches(topic.name, topic.topic_id, partition, log.flushed)
+                for topic, partition in compacted
+                if isinstance(log := topic.logs[partition], UnflushedLog)
+            )
+            own = OperationWrite(WriteLog(OPERATION, tuple(replaced), tuple(appends), changes))
             self._operation_writes.append(own)
             self.cluster.changes.is_in_flight |= bool(changes)
         else:

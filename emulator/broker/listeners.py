@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from koordinator.wire.values import value
 
-from ..core.cluster import PLAINTEXT
+from ..core.registrations import PLAINTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
-from ..core.cluster import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
 from ..core.data.metadata_changes import PartitionLed
 from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
@@ -23,6 +22,7 @@ from ..core.data.unflushed_log import UnflushedLog
 from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
+from ..core.registrations import Endpoint, Registration
 from ..core.timers import Timers
 from ..core.transactions.coordinator import TransactionCoordinator
 from ..trace.events import LeaderMoved, NodeChanged
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..config.settings import Settings
     from ..core.cluster import ClusterState
-    from ..core.data.topic import Topic
+    from ..core.data.topic import TopicState
     from ..core.effects import Effect
     from ..trace.trace import Trace
     from .connections import Inbox, Output
@@ -56,6 +56,7 @@ class NodeRuntime:
     """A node. `broker` is None while it is down; `queued` holds the inputs of a paused node and is None otherwise.
 
     A paused node also has `queued_bytes` by connection, the time of the pause, and the topics deleted since then.
+    `has_snapshots`: it is down after a shutdown, and not killed.
     """
 
     node_id: int
@@ -64,6 +65,7 @@ class NodeRuntime:
     queued_bytes: dict[int, int] = field(default_factory=dict)
     paused_at: int = 0
     deleted_topics: list[str] = field(default_factory=list)
+    has_snapshots: bool = False
 
     @property
     def state(self) -> str:
@@ -179,6 +181,10 @@ class NodeRuntimes:
             raise ValueError(f"node {node_id} is {node.state} already")
         node.broker = self._new_broker(now, node_id)
         self._note(node_id, "started")
+        if node.has_snapshots:
+            for topic in self.cluster.all_topics():
+                topic.load_snapshots(node_id, self.cluster.is_up)
+            node.has_snapshots = False
         self.cluster.unfence(node_id)
         self._states_changed()
         return self._catch_up(now, has_changes=True)
@@ -195,6 +201,7 @@ class NodeRuntimes:
         self.cluster.fence(node_id)
         outputs += self._catch_up(now)
         self._note(node_id, "stopped")
+        node.has_snapshots = True
         return outputs + self._take_down(now, broker, f"node {node_id} was stopped")
 
     def kill_node(self, now: int, node_id: int) -> list[Output]:
@@ -326,7 +333,7 @@ class NodeRuntimes:
     # -- internals -------------------------------------------------------------------------------------------
 
     def _move(
-        self, now: int, topic: Topic, partition: int, node_id: int, group_id: str | None, load_ms: int = 0
+        self, now: int, topic: TopicState, partition: int, node_id: int, group_id: str | None, load_ms: int = 0
     ) -> list[Output]:
         if self._node(node_id).broker is None:
             raise ValueError(f"node {node_id} is down and cannot lead {topic.name}-{partition}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from koordinator.wire.apis import APIS, ApiKey
 
-from ..core.cluster import PLAINTEXT
+from ..core.registrations import PLAINTEXT
 from .listeners import host_port
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ..broker.broker import Broker
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
-    from ..core.data.topic import Topic
+    from ..core.data.topic import TopicState
     from ..core.effects import Effect
     from ..core.groups.coordinator import Coordinator
-    from ..core.groups.group import Group, Member
-    from ..core.transactions.transaction import Transaction
+    from ..core.groups.group import BaseGroup, BaseMember
+    from ..core.transactions.transaction import TransactionalId
 
 SHOWN_MAX = 20
 """The most names that a message lists."""
@@ -50,7 +50,7 @@ def error_name(runtime: ClusterRuntime, error: str | int) -> str:
     return names[int(error)]
 
 
-def topic_named(runtime: ClusterRuntime, name: str) -> Topic:
+def topic_named(runtime: ClusterRuntime, name: str) -> TopicState:
     """Return a topic. Raises RefusedError (a ValueError) if there is none of this name."""
     topics = runtime.cluster.topics
     if name not in topics:
@@ -85,7 +85,7 @@ def perform(runtime: ClusterRuntime, now: int, group_id: str, effects: Iterable[
     return broker.perform(now, effects)
 
 
-def group_named(runtime: ClusterRuntime, group_id: str) -> Group:
+def group_named(runtime: ClusterRuntime, group_id: str) -> BaseGroup:
     """Return a group from its coordinator. Raises ValueError if there is no such group or coordinator."""
     group = live_coordinator_of(runtime, group_id).groups.get(group_id)
     if group is None:
@@ -105,13 +105,13 @@ def classic_group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
     return group
 
 
-def group_if_any(runtime: ClusterRuntime, group_id: str) -> Group | None:
+def group_if_any(runtime: ClusterRuntime, group_id: str) -> BaseGroup | None:
     """Return a group, also from a paused node; None if it does not exist or its coordinator is down."""
     broker = runtime.broker_of_group(group_id)
     return None if broker is None else broker.node.coordinator.group(group_id)
 
 
-def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction]]:
+def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, TransactionalId]]:
     """Return the transactional ids of all running nodes, sorted, with the broker of each coordinator."""
     found = [
         (each.id, broker, each) for broker in runtime for each in broker.node.transactions.store.transactions.values()
@@ -119,7 +119,7 @@ def transactions(runtime: ClusterRuntime) -> dict[str, tuple[Broker, Transaction
     return {name: (broker, each) for name, broker, each in sorted(found, key=lambda row: row[0])}
 
 
-def member_named(group: Group, name: str) -> Member:
+def member_named(group: BaseGroup, name: str) -> BaseMember:
     """Return the member with this instance id or member id, or the only member with this client id.
 
     Raises ValueError if no member or several members have the name.
@@ -135,7 +135,7 @@ def member_named(group: Group, name: str) -> Member:
     raise ValueError(f"group {group.id!r} has no member {name!r}{known(name, labels_of(group))}")
 
 
-def labels_of(group: Group) -> list[str]:
+def labels_of(group: BaseGroup) -> list[str]:
     """Return a label for each member: its instance id, else a client id that no other member has, else its id."""
     clients = [member.client_id for member in group.members.values()]
     return [

@@ -17,6 +17,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdent
 from ..config.settings import INT_MAX
 from ..config.suggest import did_you_mean
 from ..core import overrides
+from ..core.data.metadata_changes import RecordsDeleted
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState, ClassicMember
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
     from ..broker.steps import Steps
+    from ..core.data.topic import TopicState
     from ..core.groups.classic.group import Protocols
-    from ..core.groups.group import Group, Member
+    from ..core.groups.group import BaseGroup, BaseMember
     from ..core.groups.group_store import GroupStore
 
 FORCED = "forced rebalance"
@@ -218,8 +220,45 @@ class Verbs:
         self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
         return total
 
+    def compact(self, now: int, *, topic: str) -> Steps[None]:
+        """Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
+
+        Raises ValueError unless `cleanup.policy` of the topic has `compact`.
+        """
+        existing = self._cleaned(topic, "compact", "compacts")
+        now = yield from self._runtime.compact(existing)
+        self._note(self._verb(now, "compact", None, topic=topic))
+
+    def expire_records(self, now: int, *, topic: str, before: int | None = None) -> Steps[None]:
+        """Delete the records of a topic as its retention does: all, or in each partition those before an offset.
+
+        Raises ValueError unless `cleanup.policy` of the topic has `delete`.
+        """
+        if before is not None and (not _is_integer(before) or before < 0):
+            raise ValueError(f"topic {topic!r}: before={before!r}: must be an offset, an integer from 0")
+
+        def delete() -> None:
+            existing = self._cleaned(topic, "delete", "expires records of")
+            for partition, log in enumerate(existing.logs):
+                start = log.end if before is None else min(before, log.end)
+                self._runtime.cluster.changes.propose(RecordsDeleted(existing.topic_id, partition, start))
+
+        now = yield from self._runtime.change(delete)
+        self._note(self._verb(now, "expire_records", None, topic=topic, before=before))
+
+    def _cleaned(self, topic: str, policy: str, does: str) -> TopicState:
+        """Return a topic whose `cleanup.policy` has this word. Raises ValueError for any other."""
+        existing = topic_named(self._runtime, topic)
+        if not (existing.is_compacted if policy == "compact" else existing.is_deleted):
+            text = existing.configs.get("cleanup.policy", "delete")
+            raise ValueError(
+                f"topic {topic!r} has cleanup.policy={text}: Kafka {does} it only with {policy};"
+                f" create it with configs={{'cleanup.policy': '{policy}'}}"
+            )
+        return existing
+
     def _override(
-        self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, Group], None]
+        self, now: int, group: str, verb: VerbUsed | None, action: Callable[[GroupStore, BaseGroup], None]
     ) -> None:
         group_named(self._runtime, group)
         effects = live_coordinator_of(self._runtime, group).override(now, group, action)
@@ -231,7 +270,7 @@ class Verbs:
         self,
         now: int,
         verb: VerbUsed | None,
-        member: Member,
+        member: BaseMember,
         version: int,
         request: JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest,
     ) -> None:
@@ -276,7 +315,7 @@ def _rejoin(group: str, member: ConsumerMember) -> ConsumerGroupHeartbeatRequest
     )
 
 
-def _offer(member: Member) -> tuple[Protocols, str]:
+def _offer(member: BaseMember) -> tuple[Protocols, str]:
     """Return the protocols and the protocol type of a member that uses the classic protocol."""
     if isinstance(member, ClassicMember):
         return member.protocols, member.protocol_type

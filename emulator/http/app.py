@@ -53,7 +53,7 @@ POLICY = (
 HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
 
 
-class Segment(Convertor[str]):
+class PathSegment(Convertor[str]):
     """A path segment; its percent-encoding is decoded."""
 
     regex = "[^/]+"
@@ -67,7 +67,7 @@ class Segment(Convertor[str]):
         raise NotImplementedError(value)
 
 
-register_url_convertor("segment", Segment())
+register_url_convertor("segment", PathSegment())
 
 
 class Timeout(Arguments):

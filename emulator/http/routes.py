@@ -96,13 +96,15 @@ ROUTES = (
     Route("GET", "/groups/{group}/timers", "clocks.timers"),
     Route("GET", "/groups/{group}/awaited", "clocks.awaited"),
     Route("GET", "/groups/{group}/awaited/wait", "clocks.awaits_only", waits=True),
+    Route("GET", "/groups/{group}/revocation/wait", "clocks.revokes", waits=True),
     *_actions(
         "/groups/{group}/actions",
         "clocks",
-        "expire_join_barrier expire_offsets expire_pending expire_session expire_sync",
+        "expire_join_barrier expire_offsets expire_pending expire_revocation expire_session expire_sync",
     ),
     *_actions("/groups/{group}/actions", "verbs", "evict fence freeze rebalance set_offsets thaw"),
     Route("POST", "/topics/{topic}/partitions", "verbs.add_partitions"),
+    *_actions("/topics/{topic}/actions", "verbs", "compact expire_records"),
     Route("PUT", "/max_size", "verbs.set_max_size"),
     *_actions(
         "/groups/{group}/verify",

@@ -139,7 +139,7 @@ class Chart {
     for (const span of this.group.states) {
       const [from, to] = this.range(span);
       if (!this.pen.box(from, to - 0.5, row.top + 2, row.height - 4, this.colour(span.state))) continue;
-      const generation = span.generation > 0 ? ` · generation ${span.generation}` : "";
+      const generation = span.generation > 0 ? ` · ${span.number} ${span.generation}` : "";
       this.pen.boxText(`${span.state}${generation}`, from, to, middle, this.colour(`on-${span.state}`), STRONG_FONT);
     }
   }

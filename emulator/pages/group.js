@@ -52,8 +52,8 @@ export class Group {
   }
 
   /** @param {number} at @param {any[]} values */
-  state(at, [state, generation, reason]) {
-    follow(this.states, { start: at, end: null, state, generation, reason });
+  state(at, [state, generation, reason, number]) {
+    follow(this.states, { start: at, end: null, state, generation, reason, number });
     const last = this.barriers.at(-1);
     if (last && last.end === null) last.end = at;
     if (state === "PreparingRebalance") this.barriers.push({ start: at, end: null, steps: [] });

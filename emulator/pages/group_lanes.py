@@ -9,7 +9,7 @@ Every change is also recorded as a row for the pages (`GroupLanes.take`), which 
 * `lane`: index, name, whether it is static, whether it is cooperative; replaces the row of this index
 * `member`: position, lane, state or None; `owned`: position, lane, partitions as text
 * `owners`: position, partition, lanes
-* `state`: position, state, generation, reason
+* `state`: position, state, generation, reason, the name of the generation
 * `barrier`: position, members that joined, members expected, the missing ones as text, a remark
 * `heartbeat`: position, lane; `mark`: position, lane or None, kind, text
 * `hold`: position, lane, hold, whether it begins
@@ -29,11 +29,13 @@ from ..verify.rebalances import PREPARING
 from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (
+    GENERATION,
     action_text,
     is_error,
     is_routine,
     is_test_action,
     level_of,
+    number_name,
     partition_names,
     partition_ranges,
     subject_of,
@@ -67,6 +69,7 @@ class GroupLanes:
         """The lanes, by index, of each partition that ever had an owner."""
         self.story = Story(self)
         self.n_events = 0
+        self.number_name = GENERATION
         self.fences: list[tuple[int, str]] = []
         """Instance ids that a test fenced, by position."""
         self._rows: list[Row] = []
@@ -177,9 +180,8 @@ class GroupLanes:
     def _joining(self, instance_id: str | None) -> Lane | None:
         """Return the lane of the process whose JoinGroup with a `group.instance.id` is handled now."""
         lane = self._joiner
-        return (
-            lane if lane is not None and lane.is_static and (lane.id, lane.state) == (instance_id, "joining") else None
-        )
+        is_joining = lane is not None and lane.is_static and (lane.id, lane.state) == (instance_id, "joining")
+        return lane if is_joining else None
 
     def _become(self, lane: Lane, at: int, state: str | None) -> None:
         if state != lane.state:
@@ -202,8 +204,6 @@ class GroupLanes:
             self.owners[name] = (*owners, lane.index) if name in names else owners
             self.story.owner_changed(name, line)
             self._rows.append(["owners", at, name, self.owners[name]])
-
-    # -- lines ---------------------------------------------------------------------------------------------------
 
     def _request(self, at: int, line: Line) -> Lane | None:
         self._requests[call_of(line)] = at
@@ -366,9 +366,10 @@ class GroupLanes:
         if self.states:
             self.states[-1].end = at
         elif line.get("state_from"):
-            self._rows.append(["state", 0, line["state_from"], 0, None])
+            self._rows.append(["state", 0, line["state_from"], 0, None, self.number_name])
+        self.number_name = number_name(line, self.number_name)
         self.states.append(Span(at, state))
-        self._rows.append(["state", at, state, line.get("generation", -1), line.get("reason")])
+        self._rows.append(["state", at, state, line.get("generation", -1), line.get("reason"), self.number_name])
         if self._barrier is not None:
             self._fill_barrier(at, None, is_over=True)
             self._barrier = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .group_lanes import GroupLanes
 from .lane import call_of
 from .texts import is_test_action
-from .transactions import Transactions
+from .transactions import TransactionBars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ class Lanes:
 
     def __init__(self, only: str | None = None) -> None:
         self.groups: dict[str, GroupLanes] = {}
-        self.transactions = Transactions()
+        self.transactions = TransactionBars()
         self._only = only
 
     def take(self, group: GroupLanes) -> list[list[Any]]:

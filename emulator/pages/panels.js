@@ -11,6 +11,8 @@ const TIMERS = {
   initial_delay: () => "initial rebalance delay",
   join: () => "join barrier",
   sync: () => "SyncGroup of all members",
+  revocation: (member) => `revocation of ${member}`,
+  patterns: () => "resolution of patterns",
   offsets: () => "check for expired offsets",
 };
 
@@ -21,6 +23,7 @@ const EXPIRE = {
   initial_delay: "expire_join_barrier",
   join: "expire_join_barrier",
   sync: "expire_sync",
+  revocation: "expire_revocation",
   offsets: "expire_offsets",
 };
 
@@ -109,10 +112,10 @@ export const PANELS = [
 /** @param {GroupData} data @param {PanelActions} actions */
 function groupRows({ group, described }, actions) {
   const post = groupAction(actions, group);
-  const { state, generation, protocol, members } = described;
+  const { state, type, generation, protocol, members } = described;
   const parts = [
     state,
-    generation > 0 ? `generation ${generation}` : "",
+    generation > 0 ? `${type === CONSUMER ? "epoch" : "generation"} ${generation}` : "",
     protocol ?? "",
     count(members.length, "member"),
   ];
@@ -145,14 +148,15 @@ function timerRows({ group, described, timers }, actions) {
     const text = TIMERS[timer.kind]?.(name) ?? timer.kind;
     const max = timer.kind === "session" && member ? member.session_timeout_ms : Math.max(timer.remaining_ms, 1);
     const meter = { min: 0, max, low: max / 4, optimum: max, value: timer.remaining_ms };
-    const expire = post(EXPIRE[timer.kind], timer.member_id ? { member: timer.member_id } : {});
+    const verb = EXPIRE[timer.kind];
+    const expire = post(verb, timer.member_id ? { member: timer.member_id } : {});
     return make(
       "li",
       { class: "d-timer" },
       make("span", {}, text),
       make("meter", { ...meter, "aria-label": text, "data-timer": n }),
       make("output", { "data-timer": n }, duration(timer.remaining_ms / 1000)),
-      button(`timer-${timer.kind}-${timer.member_id || n}`, "expire now", `Expire now: ${text}`, expire),
+      verb ? button(`timer-${timer.kind}-${timer.member_id || n}`, "expire now", `Expire now: ${text}`, expire) : "",
     );
   };
   return [found(timers, search, nameOfTimer, item)];

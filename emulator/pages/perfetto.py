@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .lanes import lanes_of, responses_of
-from .transactions import Transactions
+from .transactions import TransactionBars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def perfetto_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _bars_of(lines: Iterable[Line]) -> dict[str, list[Bar]]:
     """Return the transactions of a trace by transactional id."""
-    transactions = Transactions()
+    transactions = TransactionBars()
     bars: dict[str, list[Bar]] = {}
     for at, line in enumerate(lines):
         transactions.add(at, line)

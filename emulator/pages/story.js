@@ -41,7 +41,7 @@ export function stateAt(group, at) {
   const members = group.lanes.filter(
     ({ spans }) => !["removed", "pending", undefined].includes(spanAt(spans, at)?.state),
   );
-  return `${span.state}, generation ${span.generation}, ${count(members.length, "member")}`;
+  return `${span.state}, ${span.number} ${span.generation}, ${count(members.length, "member")}`;
 }
 
 /**

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..trace.vocabulary import CAUSES
 from ..verify.group_trace import GroupTrace
 from ..verify.rebalances import BARRIERS, PREPARING, STARTS, Rebalance, rebalances
-from .texts import count, duration, listed, partition_ranges, spaced
+from .texts import count, duration, listed, number_name, partition_ranges, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -215,7 +215,7 @@ class Story:
         else:
             took_s = ((rebalance.join_ms or 0) + (rebalance.sync_ms or 0)) / 1000
             took = f"in {duration(took_s)}" if took_s else "at once"
-            item.predicate = f"{why}: generation {rebalance.generation}, {took}"
+            item.predicate = f"{why}: {number_name(course.start)} {rebalance.generation}, {took}"
             item.text = " ".join([*self._stragglers(rebalance), *self._effects(course)])
         self._changed[item.at] = item
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from ..trace.vocabulary import TEST_ACTION_KINDS, is_expected_error
+from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
+from ..verify.group_trace import HEARTBEAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -199,6 +200,26 @@ def match_text(conditions: Line) -> str:
     return ", ".join([conditions.get("api") or "any request", *others])
 
 
+GENERATION, EPOCH = "generation", "epoch"
+GENERATION_STATES = frozenset(GROUP_STATES) - frozenset(CONSUMER_GROUP_STATES)
+EPOCH_STATES = frozenset(CONSUMER_GROUP_STATES) - frozenset(GROUP_STATES)
+"""The names of a group's number, and the states that only one kind of group has."""
+
+EPOCH_KINDS = ("target", "reconciliation")
+"""The kinds of lines that only consumer groups have."""
+
+
+def number_name(line: Line, before: str = GENERATION) -> str:
+    """Return the name of a line's generation: "epoch" in a consumer group (KIP-848), as `before` if it does not show.
+
+    Both kinds of groups can be Stable or Empty.
+    """
+    states = {line.get("state_from"), line.get("state_to")}
+    if line["kind"] in EPOCH_KINDS or line.get("api") == HEARTBEAT or states & EPOCH_STATES:
+        return EPOCH
+    return GENERATION if states & GENERATION_STATES else before
+
+
 def _values(action: Line) -> str:
     """Return the action of a rule: {"kind": "error", "name": "UNKNOWN_MEMBER_ID"} -> "error UNKNOWN_MEMBER_ID"."""
     others = [str(value) for name, value in action.items() if name != "kind"]
@@ -208,7 +229,7 @@ def _values(action: Line) -> str:
 def summary(line: Line) -> str:
     """Return a line of the trace in a few words."""
     get = line.get
-    generation = "" if get("generation") in {None, -1} else f" · generation {get('generation')}"
+    generation = "" if get("generation") in {None, -1} else f" · {number_name(line)} {get('generation')}"
     match line["kind"]:
         case "request":
             return f"{line.get('api')}{generation}{_body_text(line)}"

@@ -61,7 +61,7 @@ class Bar:
         return ["transaction", self.start, self.id, self.end, self.state, " · ".join(filter(None, parts))]
 
 
-class Transactions:
+class TransactionBars:
     """The transactions of a trace, and how much of each every group has taken."""
 
     def __init__(self) -> None:

@@ -51,6 +51,8 @@ export interface StateSpan extends Span {
 
 export interface GroupSpan extends StateSpan {
   generation: number;
+  /** The name of the generation: "epoch" in a consumer group. */
+  number: string;
   reason?: string;
 }
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ..broker.listeners import host_port
-from ..core.cluster import PLAINTEXT, Endpoint
+from ..core.registrations import PLAINTEXT, Endpoint
 from .listening_sockets import ListeningSocket, address_of, listen, listen_again, port_of, reserve_port
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
-from ..broker.connections import Close, Send
+from ..broker.connections import Send
+from ..core.effects import WriteLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
 from .listening_sockets import ListeningSocket, java_host
 from .streams import SocketConnection
@@ -272,20 +273,20 @@ class Server:
 
     def _route(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
-            if isinstance(output, Send | Close):
-                connection = self._connections.get(output.connection)
-                if connection is None:
-                    continue
-                if isinstance(output, Send):
-                    connection.put(output.data, more=output.more)
-                else:
-                    connection.closing = output.reason
-                if connection.watched != READABLE or connection.has_to_write:
-                    self._watch(connection)
-            else:
+            if isinstance(output, WriteLog):
                 assert self._log_writer is not None, "only a cluster with a data directory writes logs"
                 self._log_writer.submit(output)
                 self._log_write_queued.set()
+                continue
+            connection = self._connections.get(output.connection)
+            if connection is None:
+                continue
+            if isinstance(output, Send):
+                connection.put(output.data, more=output.more)
+            else:
+                connection.closing = output.reason
+            if connection.watched != READABLE or connection.has_to_write:
+                self._watch(connection)
         self._notify()
 
     def _check_deadline(self) -> None:

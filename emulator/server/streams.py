@@ -16,11 +16,22 @@ READ_BYTES = 64 * 1024
 class SocketConnection:
     """A client connection: its socket, its queued output, and its place among the turns.
 
-    `watched`, `is_queued` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it waits for its
-    turn, and the time that it has been served for.
+    `watched`, `is_queued`, `is_paused` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it
+    waits for its turn, whether it is not watched until then, and the time that it has been served for.
     """
 
-    __slots__ = ("_outbox", "_socket", "closing", "fd", "is_held_back", "is_queued", "number", "virtual_s", "watched")
+    __slots__ = (
+        "_outbox",
+        "_socket",
+        "closing",
+        "fd",
+        "is_held_back",
+        "is_paused",
+        "is_queued",
+        "number",
+        "virtual_s",
+        "watched",
+    )
 
     def __init__(self, number: int, client: socket.socket) -> None:
         self.number = number
@@ -29,7 +40,8 @@ class SocketConnection:
         """The reason to close the connection once its output is sent, if any."""
         self.is_held_back = False
         """Whether the broker waits for `flushed`."""
-        self.is_queued, self.watched, self.virtual_s = False, 0, 0.0
+        self.is_queued = self.is_paused = False
+        self.watched, self.virtual_s = 0, 0.0
         self._socket = client
         self._outbox: deque[bytes | memoryview] = deque()
 

@@ -31,6 +31,8 @@ SLICE_S = 0.002
 POLL_INTERVAL_S = 0.0005
 """While clients are queued, others are looked for at this interval."""
 
+CROWD = 64
+"""When more clients are ready at once, queued ones are no longer watched: each poll would look at all of them."""
 
 CHARGED_MAX_S = 0.002
 """The most that a turn is charged: a member that completes a large rebalance must not wait for its next heartbeat."""
@@ -49,6 +51,7 @@ class Turns:
         """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
         if events == connection.watched:
             return
+        self._resume(connection)
         if not events:
             del self._by_fd[connection.fd]
             self._poll.unregister(connection.fd)
@@ -61,7 +64,9 @@ class Turns:
 
     async def wait(self) -> None:
         """Return once a connection is ready, after the turns of other tasks."""
-        if isinstance(self._poll, SocketWaits):
+        if self._queue:
+            await trio.lowlevel.checkpoint()
+        elif isinstance(self._poll, SocketWaits):
             await self._poll.wait()
         else:
             await trio.lowlevel.wait_readable(self._poll)
@@ -80,6 +85,7 @@ class Turns:
                 return
             self._virtual_s, _, connection = heappop(self._queue)
             connection.is_queued = False
+            self._resume(connection)
             yield connection
             now = trio.current_time()
             connection.virtual_s = self._virtual_s + min(now - began, CHARGED_MAX_S)
@@ -87,13 +93,24 @@ class Turns:
             began = now
 
     def _queue_ready(self) -> None:
-        for fd, _ in self._poll.poll(0):
+        ready = self._poll.poll(0)
+        for fd, _ in ready:
             connection = self._by_fd.get(fd)
-            if connection is not None and not connection.is_queued:
+            if connection is None:
+                continue
+            if not connection.is_queued:
                 connection.is_queued = True
                 # an idle client saves no time up
                 begin_s = max(connection.virtual_s, self._virtual_s)
                 heappush(self._queue, (begin_s, connection.number, connection))
+            elif len(ready) > CROWD and not connection.is_paused:
+                connection.is_paused = True
+                self._poll.unregister(fd)
+
+    def _resume(self, connection: SocketConnection) -> None:
+        if connection.is_paused:
+            connection.is_paused = False
+            self._poll.register(connection.fd, connection.watched)
 
 
 class SocketWaits:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import crc32c
+from koordinator.wire.records import crc32c
 
 from ..core.data.metadata_changes import (
     Change,
     FeatureLevelChanged,
-    GroupConfigured,
     PartitionLed,
     ProducerIdsReserved,
     RecordsDeleted,
+    ResourceConfigured,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -35,7 +35,7 @@ KINDS: dict[str, type[Change]] = {
     "records_deleted": RecordsDeleted,
     "producer_ids_reserved": ProducerIdsReserved,
     "feature_level_changed": FeatureLevelChanged,
-    "group_configured": GroupConfigured,
+    "resource_configured": ResourceConfigured,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -50,7 +50,7 @@ def line_of(*changes: Change) -> bytes:
         {"change": _NAMES[type(change)]} | {each.name: getattr(change, each.name) for each in fields(change)}
         for change in changes
     ]
-    return _text({"changes": content, "crc": crc32c.crc32c(_text(content).encode())}).encode() + b"\n"
+    return _text({"changes": content, "crc": crc32c(_text(content).encode())}).encode() + b"\n"
 
 
 def changes_of(line: bytes) -> list[Change]:
@@ -59,7 +59,7 @@ def changes_of(line: bytes) -> list[Change]:
         raise DamagedJournal("the line is incomplete")
     try:
         content = json.loads(line)
-        if content["crc"] != crc32c.crc32c(_text(content["changes"]).encode()):
+        if content["crc"] != crc32c(_text(content["changes"]).encode()):
             raise DamagedJournal("the checksum does not match")
         return [_change(**change) for change in content["changes"]]
     except (ValueError, TypeError, AttributeError, LookupError) as error:
@@ -99,13 +99,13 @@ class JournaledTopic:
 
 
 class TopicTable:
-    """The topics, and the configs of groups, that result from the changes applied so far."""
+    """The topics, and the configs of other resources, that result from the changes applied so far."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
         self.feature_levels: dict[str, int] = {}
-        self.group_configs: dict[str, dict[str, str]] = {}
+        self.resource_configs: dict[tuple[int, str], dict[str, str]] = {}
 
     def apply(self, change: Change) -> None:
         """Apply a change; DamagedJournal if it names an unknown topic."""
@@ -115,8 +115,8 @@ class TopicTable:
         if isinstance(change, FeatureLevelChanged):
             self.feature_levels[change.name] = change.level
             return
-        if isinstance(change, GroupConfigured):
-            self.group_configs[change.group_id] = dict(change.configs)
+        if isinstance(change, ResourceConfigured):
+            self.resource_configs[change.resource_type, change.name] = dict(change.configs)
             return
         if isinstance(change, TopicCreated):
             topic = JournaledTopic(change.topic_id, change.name, list(change.replicas), dict(change.configs))
@@ -138,13 +138,17 @@ class TopicTable:
             case TopicDeleted():
                 del self.by_id[change.topic_id]
 
+    def configured(self) -> Iterator[ResourceConfigured]:
+        """Yield the configs of resources that are no topics."""
+        for (resource_type, name), configs in self.resource_configs.items():
+            yield ResourceConfigured(resource_type, name, configs)
+
     def changes(self) -> Iterator[Change]:
         """Yield a minimal list of changes that leads to this table."""
         if self.producer_ids_end:
             yield ProducerIdsReserved(self.producer_ids_end)
         yield from (FeatureLevelChanged(name, level) for name, level in self.feature_levels.items())
-        for group_id, configs in self.group_configs.items():
-            yield GroupConfigured(group_id, configs)
+        yield from self.configured()
         for topic in self.by_id.values():
             yield TopicCreated(topic.topic_id, topic.name, tuple(topic.replicas), topic.configs)
             for partition, epoch in topic.epochs.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.data.topic import OFFSETS_TOPIC, Topic
+from ..core.data.topic import OFFSETS_TOPIC, TopicState
 from ..core.data.unflushed_log import UnflushedLog
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
     """Restore all topics with their records; later changes take effect once they are durable."""
     cluster.changes.is_durable = True
     for stored in data_dir.topics.by_id.values():
-        topic = Topic(stored.name, stored.topic_id, configs=dict(stored.configs))
+        topic = TopicState(stored.name, stored.topic_id, configs=dict(stored.configs))
         for partition, nodes in enumerate(stored.replicas):
             # a cluster with fewer nodes places partitions of missing nodes again
             placed = nodes if set(nodes) & set(cluster.brokers) else cluster.place_replicas([partition], len(nodes))[0]
@@ -35,7 +35,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
         # the release may be another one
         if level in cluster.features.supported.get(name, ()):
             cluster.features.set_level(name, level)
-    cluster.group_configs.update(data_dir.topics.group_configs)
+    cluster.apply(data_dir.topics.configured())
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

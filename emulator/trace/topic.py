@@ -20,7 +20,7 @@ from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from koordinator.wire.records import Record, write_batch
 
 from ..core.data.log import PartitionLog
-from ..core.data.topic import TRACE_TOPIC, Topic
+from ..core.data.topic import TRACE_TOPIC, TopicState
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
@@ -119,11 +119,11 @@ class TraceLog(PartitionLog):
         return None if newest is None else self.first_at_or_after(newest // 1000)
 
 
-def trace_topic(trace: Trace, cluster: ClusterState) -> Topic:
+def trace_topic(trace: Trace, cluster: ClusterState) -> TopicState:
     """Return the topic, led by a registered broker."""
     nodes = tuple(cluster.brokers)
     leader = min((node_id for node_id in nodes if cluster.is_up(node_id)), default=-1)
-    return Topic(TRACE_TOPIC, TRACE_TOPIC_ID, [TraceLog(trace)], [nodes], [leader], [0])
+    return TopicState(TRACE_TOPIC, TRACE_TOPIC_ID, [TraceLog(trace)], [nodes], [leader], [0])
 
 
 def reads_trace(message: Message) -> bool:

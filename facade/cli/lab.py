@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,12 @@ from koordinator.lab.matrix import COLUMNS, aligned, by_situation, figure_table,
 from koordinator.lab.page import lab_page
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
-from koordinator.lab.sweep import PARTITIONS_PER_MEMBER
+from koordinator.lab.sweep import PARTITIONS_PER_MEMBER, arrow_schema, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from koordinator.lab.cells import Cell, Result
+    from koordinator.lab.cells import Cell, CellResult
 
 HELP = {
     "members": "Members of the group.",
@@ -69,7 +70,7 @@ def list_() -> None:
     for title, rows in (
         ("Schemes", [[name, each.summary, each.source] for name, each in SCHEMES.items()]),
         ("Situations", [[name, each.summary, each.source] for name, each in SITUATIONS.items()]),
-        ("Figures", [[name, each.heading, each.unit] for name, each in COLUMNS.items()]),
+        ("Figures", [[name, each.meaning, each.unit] for name, each in COLUMNS.items()]),
     ):
         width = max(len(row[0]) for row in rows)
         click.echo(f"{title}:")
@@ -83,14 +84,19 @@ def list_() -> None:
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one page with charts and timelines."
 )
-def run(json_path: Path | None, html: Path | None, **options: Any) -> None:  # noqa: ANN401 - Click's options
+@click.option(
+    "--parquet", type=click.Path(dir_okay=False, path_type=Path), help="Write a row for each run (extra `spark`)."
+)
+def run(json_path: Path | None, html: Path | None, parquet: Path | None, **options: Any) -> None:  # noqa: ANN401 - Click's options
     """Play situations under schemes, and print a table for each situation."""
+    if parquet is not None and find_spec("pyarrow") is None:
+        raise click.UsageError("--parquet needs pyarrow: pip install 'koordinator[spark]'")
     results = _play(**options)
     for situation, of in by_situation(results).items():
         click.echo(aligned(situation_table(situation, of)) + "\n")
-    for path, text in ((json_path, _json), (html, lab_page)):
+    for path, write in ((json_path, _write_json), (html, _write_page), (parquet, _write_parquet)):
         if path is not None:
-            path.write_text(text(results), encoding="utf-8")
+            write(path, results)
             click.echo(str(path))
 
 
@@ -120,8 +126,19 @@ def claims(names: tuple[str, ...]) -> int:
     return status
 
 
-def _json(results: list[Result]) -> str:
-    return json.dumps(plain(results), indent=1) + "\n"
+def _write_json(path: Path, results: list[CellResult]) -> None:
+    path.write_text(json.dumps(plain(results), indent=1) + "\n", encoding="utf-8")
+
+
+def _write_page(path: Path, results: list[CellResult]) -> None:
+    path.write_text(lab_page(results), encoding="utf-8")
+
+
+def _write_parquet(path: Path, results: list[CellResult]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+    from pyarrow import parquet  # noqa: PLC0415
+
+    parquet.write_table(pa.Table.from_pylist(list(rows_of(results)), arrow_schema()), path)
 
 
 def _play(
@@ -131,7 +148,7 @@ def _play(
     partitions: int | None,
     seeds: int,
     **options: Any,  # noqa: ANN401 - the fields of Load
-) -> list[Result]:
+) -> list[CellResult]:
     _check("scheme", schemes, SCHEMES)
     _check("situation", situations, SITUATIONS)
     count = PARTITIONS_PER_MEMBER * options["members"] if partitions is None else partitions

@@ -11,7 +11,6 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ import trio
 import koordinator
 from koordinator.emulator.broker.listeners import host_port, is_loopback
 from koordinator.emulator.config.options import PREFIX, Options
-from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.server.build import build
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import listen, port_of
@@ -44,6 +43,9 @@ CONTROL_PACKAGES = ("hypercorn", "prometheus_client", "pydantic", "starlette")
 
 STDIN_BYTES = 4096
 """The size of a read from stdin."""
+
+IMPORT_SWITCH_INTERVAL_S = 0.0005
+"""While a thread imports, each system call of the server waits this long for the interpreter; by default 5 ms."""
 
 GC_THRESHOLDS = (700, 10, 1_000)
 """Python's default thresholds, except that full collections are a hundred times rarer."""
@@ -145,10 +147,7 @@ async def _serve_until_signal(
                 nursery.cancel_scope.cancel()
                 return error
             if listeners:
-                # takes longer than all before it; clients of a known port are served meanwhile
-                http = await trio.to_thread.run_sync(import_module, "koordinator.emulator.http.server")
-                serve_control = partial(http.serve_control, is_local=is_loopback(control.host))
-                nursery.start_soon(serve_control, fleet, Options(host=parts.options.host), listeners, control.token)
+                nursery.start_soon(_serve_control, fleet, Options(host=parts.options.host), listeners, control)
             for warning in parts.warnings:
                 log(f"warning: {warning}")
             for line in parts.node_listeners.advertised_elsewhere():
@@ -165,6 +164,19 @@ async def _serve_until_signal(
             await anext(signals)
             nursery.cancel_scope.cancel()
     return None
+
+
+async def _serve_control(
+    fleet: ClusterRegistry, defaults: Options, listeners: list[trio.SocketListener], control: ControlOptions
+) -> None:
+    """Import the control plane, which takes longer than all before it, and serve it; clients do not wait for that."""
+    switch_interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(IMPORT_SWITCH_INTERVAL_S)
+    try:
+        http = await trio.to_thread.run_sync(import_module, "koordinator.emulator.http.server")
+    finally:
+        sys.setswitchinterval(switch_interval_s)
+    await http.serve_control(fleet, defaults, listeners, control.token, is_local=is_loopback(control.host))
 
 
 async def _stop_with(stop_input: IO[str], scope: trio.CancelScope) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from koordinator.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from koordinator.wire.primitives import ZERO_UUID
 
 from .errors import Failure, RequiredVersion, broker_failure
 from .offsets import LEADER_MOVES, leaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from uuid import UUID
 
     from .admin import Admin, BrokerNode
     from .connection import BrokerConnection
@@ -30,15 +38,18 @@ _DELETE_BY_STATE_VERSION = 6
 _TIMEOUT_MS = 30_000
 
 
-def create_topic(admin: Admin, name: str, partitions: int = BROKER_DEFAULT) -> Failure | None:
+def create_topic(
+    admin: Admin, name: str, partitions: int = BROKER_DEFAULT, configs: Mapping[str, str] = MappingProxyType({})
+) -> Failure | None:
     """Create a topic and wait until every partition has a leader. Needs CreateTopics v4 (Apache Kafka 2.4)."""
 
     def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, Failure | None]:
-        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=BROKER_DEFAULT)
+        rows = tuple(CreatableTopicConfig(name=key, value=text) for key, text in configs.items())
+        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=BROKER_DEFAULT, configs=rows)
         request = CreateTopicsRequest(topics=(topic,), timeout_ms=_TIMEOUT_MS)
         response = connection.send(request, connection.version(_CREATE), CreateTopicsResponse)
-        rows = [row for row in response.topics if row.name in names]
-        return {row.name: _failure(row.error_code, row.error_message) for row in rows}
+        results = [row for row in response.topics if row.name in names]
+        return {row.name: _failure(row.error_code, row.error_message) for row in results}
 
     failure = _at_controller(admin, [name], call)[name]
     return failure if isinstance(failure, Failure) else _wait_for_leaders(admin, name)
@@ -58,6 +69,11 @@ def delete_topics(admin: Admin, names: Sequence[str]) -> dict[str, Failure | Non
         return {row.name or "": _failure(row.error_code, row.error_message) for row in response.responses}
 
     return _at_controller(admin, names, call)
+
+
+def topic_ids(admin: Admin) -> dict[str, UUID]:
+    """Return the ids of all topics, by name; none before Apache Kafka 2.8 (KIP-516)."""
+    return {row.name: row.topic_id for row in admin.topics().topics if row.name and row.topic_id != ZERO_UUID}
 
 
 def _at_controller(

@@ -94,6 +94,17 @@ class ClockControls(GroupHandle):
         self._wait_for_all_but(without, timeout)
         return self._port.call(Clocks.expire_sync, group=self.id)
 
+    def expire_revocation(self, member: MemberLike, timeout: float = WAIT_S) -> list[Fired]:
+        """Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept.
+
+        It first waits until the member is told, by the response to its next heartbeat; raises GroupTimeout after
+        `timeout` seconds.
+        """
+        name = member_name(member)
+        if not self._port.wait(Clocks.revokes, timeout, group=self.id, member=name):
+            raise GroupTimeout(f"group {self.id!r} did not tell {name} to give partitions up within {timeout:g} s")
+        return self._port.call(Clocks.expire_revocation, group=self.id, member=name)
+
     def expire_pending(self, member: MemberLike) -> list[Fired]:
         """Advance to the expiry of a pending member id (KIP-394), named by itself or by its client id."""
         return self._port.call(Clocks.expire_pending, group=self.id, member=member_name(member))

@@ -53,15 +53,22 @@ class Cluster(ClusterFaults, TransactionControls):
         return self._port.seed
 
     def create_topic(
-        self, name: TopicLike, partitions: int = 1, records: int | Iterable[RecordLike] | None = None
+        self,
+        name: TopicLike,
+        partitions: int = 1,
+        records: int | Iterable[RecordLike] | None = None,
+        *,
+        configs: Mapping[str, str] | None = None,
     ) -> Topic:
         """Create a topic, with records if there are any (see `produce`; a number generates that many), and return it.
 
-        Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
+        `configs` are the topic's, under Kafka's names: `{"cleanup.policy": "compact"}`. Raises RefusedError (a
+        ValueError) if Kafka would refuse the topic or a record.
         """
         topic = self.topic(name)
         seeds = records if records is None or isinstance(records, int) else plain_records(records)
-        self._port.call(Topics.create, topic=topic.name, partitions=partitions, records=seeds)
+        own = None if configs is None else dict(configs)
+        self._port.call(Topics.create, topic=topic.name, partitions=partitions, records=seeds, configs=own)
         return topic
 
     def topic(self, name: TopicLike) -> Topic:
@@ -133,6 +140,21 @@ class Cluster(ClusterFaults, TransactionControls):
     def add_partitions(self, topic: TopicLike, count: int) -> int:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError as Kafka refuses it."""
         return self.topic(topic).add_partitions(count)
+
+    def compact(self, topic: TopicLike) -> None:
+        """Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
+
+        Raises ValueError unless the topic's `cleanup.policy` has `compact`.
+        """
+        self.topic(topic).compact()
+
+    def expire_records(self, topic: TopicLike, *, before: int | None = None) -> None:
+        """Delete the records of a topic as its retention does: all, or in each partition those before an offset.
+
+        A consumer whose position is deleted gets OFFSET_OUT_OF_RANGE (1), and follows `auto.offset.reset`. Raises
+        ValueError unless the topic's `cleanup.policy` has `delete`, Kafka's default.
+        """
+        self.topic(topic).expire_records(before=before)
 
     def set_max_size(self, size: int) -> None:
         """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""

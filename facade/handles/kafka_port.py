@@ -143,12 +143,18 @@ class KafkaPort(Port):
         return Admin(self._addresses, TIMEOUT_S, __version__)
 
     def _create(
-        self, admin: Admin, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None
+        self,
+        admin: Admin,
+        *,
+        topic: str,
+        partitions: int = 1,
+        records: int | Sequence[Any] | None = None,
+        configs: Mapping[str, str] | None = None,
     ) -> None:
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        _checked(f"topic {topic!r}", create_topic(admin, topic, partitions))
+        _checked(f"topic {topic!r}", create_topic(admin, topic, partitions, configs or {}))
         self._created_topics.append(topic)
         self._append(admin, topic, seeds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.control.nodes import Nodes
-from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.core.registrations import PLAINTEXT
 
 from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
 

@@ -57,6 +57,14 @@ class Topic(TopicHandle):
         """Add `count` partitions, and return their new number. Raises RefusedError as Kafka refuses it."""
         return self._port.call(Verbs.add_partitions, topic=self.name, count=count)
 
+    def compact(self) -> None:
+        """Keep only the last record of each key, and no tombstones; see `Cluster.compact`."""
+        self._port.call(Verbs.compact, topic=self.name)
+
+    def expire_records(self, *, before: int | None = None) -> None:
+        """Delete all records, or those before an offset; see `Cluster.expire_records`."""
+        self._port.call(Verbs.expire_records, topic=self.name, before=before)
+
     def leader(self, partition: int) -> Node | None:
         """Return the broker that leads a partition; None without a leader or without such a partition."""
         return node_if_any(self._port, self._port.call(Nodes.leader, topic=self.name, partition=partition))

@@ -301,6 +301,18 @@ class TestFindCoordinator:
             ("my-group", 1, 0, ""),
         ]
 
+    def test_the_first_lookup_creates_the_topic_and_finds_no_coordinator(self) -> None:
+        wire = Wire(coordinator_found_at_once=False)
+        peer = wire.connect()
+        for key_type, name in ((0, "__consumer_offsets"), (1, "__transaction_state")):
+            lookup = FindCoordinatorRequest(coordinator_keys=("k",), key_type=key_type)
+            (row,) = wire.ask(peer, lookup, 4).coordinators
+            assert (row.node_id, row.host, row.port, row.error_code) == (-1, "", -1, Error.COORDINATOR_NOT_AVAILABLE)
+            assert row.error_message == "The coordinator is not available."
+            assert name in [topic.name for topic in wire.ask(peer, MetadataRequest(topics=None), 9).topics]
+            (row,) = wire.ask(peer, lookup, 4).coordinators
+            assert (row.node_id, row.error_code) == (1, 0)
+
     def test_below_v4_success_has_the_message_none_as_a_word(self, wire: Wire) -> None:
         answer = wire.ask(wire.connect(), FindCoordinatorRequest(key="g"), 2)
 

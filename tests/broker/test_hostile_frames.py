@@ -76,7 +76,7 @@ class TestWhatIsOnlyAnnounced:
             for begin in (b"", b"\0", b"\0\1g", b"\2g"):
                 peer = wire.connect()
                 header = frames.request_header(api.key, version, 1, "c")
-                wire.send(peer, frames.frame(header, begin, lie))
+                wire.send(peer, frames.frame(header, begin + lie))
                 wire.wait(0)
         assert peak() - before < MIB
         other_is_fine(wire)

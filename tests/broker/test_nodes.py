@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from brokers.cluster import GROUP, SESSION_MS, Nodes, joining, syncing
 
-from koordinator.emulator.core.cluster import Endpoint
+from koordinator.emulator.core.registrations import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

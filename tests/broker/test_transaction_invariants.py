@@ -66,6 +66,9 @@ class Transactions(RuleBasedStateMachine):
     @initialize(release=st.sampled_from(["2.8", "3.9", "4.3"]), level=st.sampled_from([1, 2]))
     def begin(self, release: str, level: int) -> None:
         replicas = {"offsets_topic_replication_factor": 3, "transaction_state_log_replication_factor": 3}
+        if release == "4.3":
+            # it skips the markers of partitions without a leader
+            replicas["default_replication_factor"] = 3
         self.nodes = Nodes(3, kafka_version=release, transaction_version=level, **replicas)
         self.nodes.cluster.internal_topic(OFFSETS_TOPIC)
         self.nodes.cluster.internal_topic(TRANSACTIONS_TOPIC)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import Nodes
 
+from koordinator.emulator.core.transactions.markers import DELAYED
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -56,7 +58,8 @@ class Client:
         )
         return int(self.ask(request, 3).topics[0].partitions[0].error_code)
 
-    def produce(self, transactional_id: str, epoch: int) -> int:
+    def produce(self, transactional_id: str, epoch: int, version: int = 9) -> int | None:
+        """Produce a batch; return its error, None while the request is parked."""
         batch = write_batch(
             [Record(timestamp=0, value=b"v")],
             producer_id=self.producer_id,
@@ -66,7 +69,27 @@ class Client:
         )
         data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=batch),))
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, topic_data=(data,))
-        return int(self.ask(request, 9).responses[0].partition_responses[0].error_code)
+        answer = self.ask(request, version)
+        return None if answer is None else int(answer.responses[0].partition_responses[0].error_code)
+
+
+@pytest.mark.parametrize(("after_ms", "error"), [(50, Error.NONE), (0, Error.CONCURRENT_TRANSACTIONS)])
+def test_a_leader_asks_again_for_100_ms_while_the_last_transaction_is_completed(after_ms: int, error: Error) -> None:
+    client = Client("4.3")
+    faults = client.nodes.cluster.marker_faults
+    faults["t", 0] = DELAYED
+    assert client.produce("x", 0, 12) == Error.NONE
+    ending = EndTxnRequest(transactional_id="x", producer_id=client.producer_id, producer_epoch=0, committed=True)
+    assert client.ask(ending, 5).error_code == Error.NONE
+    client.nodes.wait(after_ms)
+    assert client.produce("x", 1, 12) is None
+    if after_ms:
+        # the marker is sent again 100 ms after the decision
+        faults.clear()
+    client.nodes.wait(99 - after_ms)
+    assert len(client.peer.sent) > len(client.peer.answers())
+    client.nodes.wait(30)
+    assert client.peer.answers()[-1][1].responses[0].partition_responses[0].error_code == error
 
 
 @pytest.mark.parametrize(("release", "error"), [("3.9", Error.NONE), ("4.3", Error.INVALID_PRODUCER_EPOCH)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import struct
@@ -105,13 +106,16 @@ def test_an_invalid_port_range_is_refused(serve: Callable[..., Served], value: s
     assert "must be two ports with a hyphen between them, such as 20000-20099" in refused.rest("err")[0]
 
 
-def test_clients_are_served_while_the_control_plane_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_are_served_while_the_control_plane_loads(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    answers = []
+    answers, lines = [], []
 
     def load(name: str) -> SimpleNamespace:
         assert name == "koordinator.emulator.http.server"
+        lines.append(capsys.readouterr().out)
         with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
             client.sendall(struct.pack(">ihhih", 10, 18, 0, 7, -1))
             answers.append(client.recv(8)[4:])
@@ -130,3 +134,4 @@ def test_clients_are_served_while_the_control_plane_loads(monkeypatch: pytest.Mo
     control = ControlOptions("127.0.0.1", 0, None, is_insecure=False, ports=None)
     serve_command.run(Options(port=port), control)
     assert answers == [struct.pack(">i", 7)]
+    assert "control_url" in json.loads(lines[0])

@@ -85,6 +85,23 @@ def test_describe_shows_members_offsets_and_lag(run: Callable[..., Ran], cluster
     ]
 
 
+def test_a_reconciling_consumer_group_is_listed_and_described(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    group = cluster.group("svc")
+    group.puppet("a", topics=["t"], group_protocol="consumer", behaviour="manual").join()
+    group.puppet("b", topics=["t"], group_protocol="consumer", behaviour="manual").join()
+    # past the assignment interval
+    group.advance(2)
+    group.puppets["b"].heartbeat()
+    place = f"1 at {cluster.bootstrap_servers}"
+    listed = run("list", "--state", "reconciling", *at)
+    assert listed.rows[1:] == [["svc", "consumer", "Reconciling", "consumer", place]]
+    ran = run("describe", "svc", *at)
+    assert ran.rows[1] == ["svc", "Reconciling", "consumer/uniform", "2", place]
+    assert sorted(row[4] for row in ran.rows[3:5]) == ["-", "t: 0-3"]
+
+
 def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     commit(cluster.bootstrap_servers, "svc", {0: 2})
     (member_id,) = form(cluster.bootstrap_servers, "svc", "a")

@@ -54,7 +54,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["--topic", "a:" + "9" * 5000], "PARTITIONS must be"),
         (["--topic", "orders"], "'orders': must be NAME:PARTITIONS, such as orders:6"),
         (["--topic", ":3"], "':3': Topic name is invalid: the empty string is not allowed"),
-        (["--topic", "..:3"], "'..:3': Topic name is invalid: '.' or '..' is not allowed"),
+        (["--topic", "..:3"], "'..:3': Topic name is invalid: '..' is not allowed"),
         (["--topic", "or ders:3"], "'or ders:3': Topic name is invalid: 'or ders' contains"),
         (["--topic", "a\nb:3"], "contains one or more characters other than"),
         (["--topic", "a" * 250 + ":3"], "is longer than the max allowed length 249"),

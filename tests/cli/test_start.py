@@ -28,6 +28,22 @@ def test_a_cluster_without_an_automatic_clock_is_built_without_its_control(
     assert is_loaded or names.strip() == "[]"
 
 
+COLLECTIONS = """
+import gc
+import click
+from koordinator.cli import commands
+collections = []
+gc.callbacks.append(lambda *_: collections.append(1))
+commands.get_command(click.Context(commands), "serve")
+print(len(collections), gc.isenabled())
+"""
+
+
+def test_no_garbage_is_collected_while_a_command_is_imported() -> None:
+    command = [sys.executable, "-c", COLLECTIONS]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "0 True\n"
+
+
 COPIES = """
 import resource
 import koordinator.cli.serve as serve

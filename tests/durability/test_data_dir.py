@@ -9,6 +9,7 @@ import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, DurableCluster
 
+from koordinator import Emulator
 from koordinator.emulator.core.data import log as core_log
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog
 from koordinator.emulator.core.effects import LogBatches
@@ -415,3 +416,30 @@ def test_a_first_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path)
     durable = DurableCluster(tmp_path)
     durable.create("t")
     assert list(again(durable, tmp_path).node.cluster.topics) == ["t"]
+
+
+def test_compacted_and_expired_records_do_not_come_back(tmp_path: Path) -> None:
+    configs = {"cleanup.policy": "compact,delete"}
+    with Emulator(data_dir=tmp_path) as cluster:
+        topic = cluster.create_topic("t", configs=configs)
+        topic.produce(("a", "1"), ("a", "2"))
+        topic.produce({"key": "a", "value": None})
+        topic.compact()
+        assert (topic.records(), topic.partitions[0].end_offset) == ([], 3)
+        topic.produce(("b", "1"), ("b", "2"))
+        topic.expire_records(before=4)
+    with Emulator(data_dir=tmp_path) as cluster:
+        topic = cluster.topic("t")
+        assert [(record.offset, record.value) for record in topic.records()] == [(4, b"2")]
+        assert (topic.configs, topic.partitions[0].end_offset) == (configs, 5)
+
+
+def test_a_compacted_log_ends_where_it_ended_before_a_restart(tmp_path: Path) -> None:
+    with Emulator(data_dir=tmp_path) as cluster:
+        topic = cluster.create_topic("t", configs={"cleanup.policy": "compact"})
+        topic.produce(("a", "1"), {"key": "a", "value": None})
+        topic.compact()
+    with Emulator(data_dir=tmp_path) as cluster:
+        topic = cluster.topic("t")
+        topic.produce(("a", "2"))
+        assert [record.offset for record in topic.records()] == [2]

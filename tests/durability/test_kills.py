@@ -27,8 +27,9 @@ def test_commits_and_transactions_survive_sigkill_and_static_members_go_on_witho
     assert figures.kills == 4
     assert (figures.lost, figures.disturbed) == ([], [])
     assert figures.commits > figures.kills, figures
-    assert figures.records > 5, figures
-    assert figures.transactions > 5, figures
+    assert figures.records, figures
+    assert figures.transactions >= figures.kills, figures
+    assert figures.read >= figures.transactions, figures
 
 
 def produced(link: BrokerConnection, value: bytes) -> Error:

@@ -47,6 +47,23 @@ def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, serv
     assert samples(http)["kafka_coordinator_group_groupmetadatamanager_numgroupsstable",] == 1
 
 
+def test_metrics_count_consumer_groups_by_their_states(http: httpx.Client, server: Remote) -> None:
+    group = server.cluster().group("svc")
+    owner, other = (
+        group.puppet(name, topics=["orders"], group_protocol="consumer", behaviour="manual") for name in "ab"
+    )
+    owner.join()
+    other.join()
+    group.evict("b")
+    assert samples(http)["kafka_coordinator_group_groupmetadatamanager_numgroupsassigning",] == 1
+    # past the assignment interval
+    group.advance(2)
+    other.join()
+    said = samples(http)
+    assert said["kafka_coordinator_group_groupmetadatamanager_numgroupsreconciling",] == 1
+    assert said["kafka_coordinator_group_groupmetadatamanager_numgroupsassigning",] == 0
+
+
 def test_a_stopped_cluster_has_no_metrics(http: httpx.Client, server: Remote) -> None:
     cluster = server.create("two")
     assert 'cluster="two"' in http.get("/metrics").text

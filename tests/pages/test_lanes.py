@@ -8,6 +8,7 @@ import pytest
 from browser.recorded_traces import NAMES, lines_of
 from scenes.short_groups import a_failover, a_fence, played, two_processes
 
+from koordinator import Simulation
 from koordinator.emulator.pages.feed import drawn
 from koordinator.emulator.pages.lanes import lanes_of
 
@@ -65,3 +66,15 @@ def test_a_trace_that_begins_anywhere_is_drawn(name: str) -> None:
 def test_columns_that_a_log_lacks_are_not_necessary(name: str, column: str) -> None:
     lines = [{key: value for key, value in line.items() if key != column} for line in lines_of(name)]
     assert "orders-svc" in drawn(lines)["drawings"]
+
+
+def test_a_group_that_migrates_has_generations_and_then_epochs() -> None:
+    with Simulation(topics={"orders": 4}) as cluster:
+        group = cluster.group("svc")
+        group.puppet("old").join()
+        group.puppet("new", group_protocol="consumer").join()
+        group.wait_stable(members=2, owned="all")
+        rows = lanes_of(cluster.trace())["svc"].take()
+    titles = [row[3] for row in rows if row[0] == "story"]
+    assert titles == ["a new member joins (old): generation 1, at once", "a new member joins (new): epoch 2, in 200 ms"]
+    assert [row[5] for row in rows if row[0] == "state"] == ["generation"] * 5 + ["epoch"] * 3

@@ -65,6 +65,14 @@ def test_levers_end_sessions_and_memberships(group: Group) -> None:
     group.wait_stable(members=1).assert_left("b")
 
 
+def test_a_member_that_does_not_give_up_its_partitions_is_removed_at_its_timeout(group: Group) -> None:
+    (fired,) = group.expire_revocation("a")
+    assert fired.kind == "revocation"
+    group.wait_stable(members=1, owned="all")
+    with pytest.raises(AssertionError, match="group 'svc' did not tell b to give partitions up within 1 s"):
+        group.expire_revocation("b", timeout=1)
+
+
 def test_a_forced_rebalance_raises_the_epoch_without_moving_partitions(group: Group) -> None:
     group.puppets["a"].sync()
     before = group.wait_stable(members=2).assignment
@@ -125,7 +133,7 @@ def test_the_pages_have_the_steps_as_spans_and_each_rebalance_as_a_sentence(clus
         "b": ["joining", "syncing", "stable"],
     }
     (second,) = [row for row in lanes.take() if row[0] == "story" and "(b)" in row[3]]
-    assert second[3] == "a new member joins (b): generation 3, in 200 ms"
+    assert second[3] == "a new member joins (b): epoch 3, in 200 ms"
     assert second[4].endswith("→ b, after 200 ms without an owner. 2 partitions continued without a pause.")
 
 

@@ -10,7 +10,7 @@ from .members import TopicPartition
 from .moves import Moves
 
 
-class Claim:
+class OwnershipClaim:
     """A member's subscription and claimed partitions, with the generation of the claim (-1 if unknown)."""
 
     __slots__ = ("generation", "partitions", "topics")
@@ -27,7 +27,7 @@ class Balancing:
     Members are indexes into `claims`; the lower index wins ties.
     """
 
-    def __init__(self, claims: Sequence[Claim], sizes: Mapping[str, int]) -> None:
+    def __init__(self, claims: Sequence[OwnershipClaim], sizes: Mapping[str, int]) -> None:
         self._topics = [claim.topics.intersection(sizes) for claim in claims]
         subscribers: dict[str, list[int]] = {}
         for member, topics in enumerate(self._topics):
@@ -55,7 +55,7 @@ class Balancing:
         self._even_out(ordered)
         return self._assigned
 
-    def _accept_claims(self, claims: Sequence[Claim]) -> None:
+    def _accept_claims(self, claims: Sequence[OwnershipClaim]) -> None:
         """Give each partition to its claimant: the newest generation wins, then the lowest member index."""
         claimed: dict[TopicPartition, dict[int, int]] = {}
         for member, claim in enumerate(claims):

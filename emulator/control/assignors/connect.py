@@ -15,7 +15,7 @@ BACKOFF_MULTIPLIER = 40
 
 
 @dataclass(slots=True)
-class Change:
+class AssignmentChange:
     """The units that one worker is to start and to stop, in order."""
 
     started: list[Unit] = field(default_factory=list)
@@ -65,7 +65,7 @@ class IncrementalLeader:
         generations: tuple[int, int],
         configured: Sequence[Unit],
         running: Mapping[str, Sequence[Unit]],
-    ) -> dict[str, Change]:
+    ) -> dict[str, AssignmentChange]:
         """Return the changes of each worker, given the configured units and the units that workers report as running.
 
         `now` is in ms. `generations` are that of the last assignment this worker received (-1 for none) and the current
@@ -82,7 +82,9 @@ class IncrementalLeader:
         created = set(configured) - self._assigned - active
 
         to_stop = deleted | _duplicated(running)
-        changes = {worker: Change(stopped=[u for u in running[worker] if u in to_stop]) for worker in sorted(running)}
+        changes = {
+            worker: AssignmentChange(stopped=[u for u in running[worker] if u in to_stop]) for worker in sorted(running)
+        }
         loads = {worker: [u for u in running[worker] if u not in to_stop] for worker in changes}
         reassigned = self._handle_lost(now, lost, loads, changes)
         self._balance(now, configured, loads, changes)
@@ -97,7 +99,7 @@ class IncrementalLeader:
         return changes
 
     def _handle_lost(
-        self, now: int, lost: Collection[Unit], loads: dict[str, list[Unit]], changes: dict[str, Change]
+        self, now: int, lost: Collection[Unit], loads: dict[str, list[Unit]], changes: dict[str, AssignmentChange]
     ) -> set[Unit]:
         """Return the lost units to reassign now; keep the others for the return of their worker."""
         if not lost and not self._has_balanced:
@@ -122,7 +124,7 @@ class IncrementalLeader:
         return set()
 
     def _balance(
-        self, now: int, configured: Sequence[Unit], loads: dict[str, list[Unit]], changes: dict[str, Change]
+        self, now: int, configured: Sequence[Unit], loads: dict[str, list[Unit]], changes: dict[str, AssignmentChange]
     ) -> None:
         """Revoke excess units, unless a delay is active; back off between consecutive revocations."""
         if self.delay_ms:
@@ -190,7 +192,10 @@ def _excess(configured: Sequence[Unit], loads: Mapping[str, Sequence[Unit]]) -> 
 
 
 def _assign_to_least_loaded(
-    units: Sequence[Unit], is_kind: Callable[[Unit], bool], loads: dict[str, list[Unit]], changes: dict[str, Change]
+    units: Sequence[Unit],
+    is_kind: Callable[[Unit], bool],
+    loads: dict[str, list[Unit]],
+    changes: dict[str, AssignmentChange],
 ) -> None:
     count = {worker: sum(map(is_kind, assigned)) for worker, assigned in loads.items()}
     order = sorted(count, key=lambda worker: (count[worker], worker))
@@ -207,7 +212,7 @@ def _assign_to_least_loaded(
             count[worker] += 1
 
 
-def _give(unit: Unit, worker: str, loads: dict[str, list[Unit]], changes: dict[str, Change]) -> None:
+def _give(unit: Unit, worker: str, loads: dict[str, list[Unit]], changes: dict[str, AssignmentChange]) -> None:
     loads[worker].append(unit)
     changes[worker].started.append(unit)
 

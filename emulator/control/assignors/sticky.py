@@ -11,7 +11,7 @@ from koordinator.wire.messages.assignor_user_data import (
     write_sticky,
 )
 
-from .balancing import Balancing, Claim
+from .balancing import Balancing, OwnershipClaim
 from .members import Assignment, Assignor, Candidate, Partitions, TopicPartition, in_order
 
 
@@ -39,7 +39,7 @@ def assign_cooperatively(members: Sequence[Candidate], partitions: Mapping[str, 
 
 
 def _assign(
-    members: Sequence[Candidate], partitions: Mapping[str, int], claim: Callable[[Candidate], Claim]
+    members: Sequence[Candidate], partitions: Mapping[str, int], claim: Callable[[Candidate], OwnershipClaim]
 ) -> Assignment:
     """Run the balancing. Static members win ties (KIP-345); Kafka's sticky assignors compare member ids only."""
     order = in_order(members)
@@ -48,15 +48,15 @@ def _assign(
     return {member.member_id: assigned[member.member_id] for member in members}
 
 
-def _user_data_claim(member: Candidate) -> Claim:
+def _user_data_claim(member: Candidate) -> OwnershipClaim:
     data = read_sticky(member.user_data)
     previous = ((row.topic, partition) for row in data.previous_assignment for partition in row.partitions)
-    return Claim(member.topics, previous, data.generation)
+    return OwnershipClaim(member.topics, previous, data.generation)
 
 
-def _owned_claim(member: Candidate) -> Claim:
+def _owned_claim(member: Candidate) -> OwnershipClaim:
     generation = member.generation if member.generation >= 0 else read_cooperative_generation(member.user_data)
-    return Claim(member.topics, _pairs(member.owned), generation)
+    return OwnershipClaim(member.topics, _pairs(member.owned), generation)
 
 
 def _pairs(partitions: Partitions) -> Iterable[TopicPartition]:

@@ -158,8 +158,9 @@ class FaultInjector:
     def _judge(self, now: int, in_flight: InFlightRequest) -> Decision | None:
         """Select the rules that act: the oldest of each slot. Count every match."""
         rules: dict[str, FaultRule] = {}
+        context = in_flight.context
         for stats in self.rule_stats.values():
-            rule, context = stats.rule, in_flight.context
+            rule = stats.rule
             if not rule.match.admits(context) or not _applies(rule.action, context):
                 continue
             stats.matched += 1
@@ -169,7 +170,7 @@ class FaultInjector:
             stats.acted += 1
             stats.requests.append(in_flight.summary())
             rules[slot] = rule
-        jitter_ms = self._draw_jitter(in_flight.context)
+        jitter_ms = self._draw_jitter(context)
         if not rules and not jitter_ms:
             return None
         decision = Decision(in_flight, rules, jitter_ms=jitter_ms)

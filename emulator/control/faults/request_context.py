@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...core.effects import Call
-    from ...core.groups.group import Group, Member
+    from ...core.groups.group import BaseGroup, BaseMember
 
 KEYS_SINCE = 4
 """The first version of FindCoordinator with a list of keys."""
@@ -117,14 +117,14 @@ class RequestContext:
                 names = [getattr(request, "transactional_id", None) or ""]
         return tuple(filter(None, names))
 
-    def find_group(self) -> Group | None:
+    def find_group(self) -> BaseGroup | None:
         """Return the request's group from its coordinator; None if there is none or several."""
         return None if self.group is None else self._group(self.group)
 
-    def _group(self, group_id: str) -> Group | None:
+    def _group(self, group_id: str) -> BaseGroup | None:
         return group_if_any(self._runtime, group_id)
 
-    def _by_client(self) -> Iterator[tuple[Group, Member]]:
+    def _by_client(self) -> Iterator[tuple[BaseGroup, BaseMember]]:
         for broker in self._runtime:
             for group in broker.node.coordinator.groups.values():
                 for member in group.members.values():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...core.cluster import ClusterState
     from ...core.groups.classic.group import ClassicMember
     from ...core.groups.consumer.member import ConsumerMember
-    from ...core.groups.group import Group
+    from ...core.groups.group import BaseGroup
 
 
 class Groups:
@@ -111,20 +111,24 @@ class Groups:
 
         Raises LineError (a ValueError) at the first invalid line.
         """
-        yield from self._runtime.load_groups(parse_groups(lines, source, now))
+        topics = self._runtime.cluster.topics
+        records = parse_groups(lines, source, now, lambda name: topics[name].topic_id if name in topics else None)
+        yield from self._runtime.load_groups(records)
 
     def dump(self, _now: int) -> list[dict[str, object]]:
         """Return all groups in `__consumer_offsets`, as the lines of a groups file."""
-        topic = self._runtime.cluster.topics.get(OFFSETS_TOPIC)
+        cluster = self._runtime.cluster
+        topic = cluster.topics.get(OFFSETS_TOPIC)
         logs = topic.logs if topic is not None else []
-        return to_lines(record for log in logs for record in records_of(log.records()))
+        names = {each.topic_id: name for name, each in cluster.topics.items()}
+        return to_lines((record for log in logs for record in records_of(log.records())), names.get)
 
 
-def _ownership_errors(cluster: ClusterState, group: Group) -> list[str]:
+def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
     return ownership_errors(owners_of(cluster, group), partition_counts(cluster))
 
 
-def _snapshot(cluster: ClusterState, settings: Settings, group: Group) -> Snapshot:
+def _snapshot(cluster: ClusterState, settings: Settings, group: BaseGroup) -> Snapshot:
     if isinstance(group, ConsumerGroup):
         return Snapshot(
             type=group.kind,
@@ -150,7 +154,7 @@ def _snapshot(cluster: ClusterState, settings: Settings, group: Group) -> Snapsh
     )
 
 
-def _waiting_for(group: Group) -> tuple[str, ...]:
+def _waiting_for(group: BaseGroup) -> tuple[str, ...]:
     if isinstance(group, ConsumerGroup):
         return tuple(each.id for each in group.members.values() if not group.is_settled(each))
     assert isinstance(group, ClassicGroup)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from ...core.cluster import ClusterState
     from ...core.groups.classic.group import ClassicMember
-    from ...core.groups.group import Group
+    from ...core.groups.group import BaseGroup
 
 
-def owners_of(cluster: ClusterState, group: Group) -> tuple[MemberAssignment, ...]:
+def owners_of(cluster: ClusterState, group: BaseGroup) -> tuple[MemberAssignment, ...]:
     """Return the members with their partitions and subscriptions, both empty unless the members are consumers."""
     owned = assignments_of(cluster, group)
     return tuple(
@@ -32,7 +32,7 @@ def owners_of(cluster: ClusterState, group: Group) -> tuple[MemberAssignment, ..
 
 
 def assignment_by(
-    cluster: ClusterState, group: Group | None, names: Collection[str]
+    cluster: ClusterState, group: BaseGroup | None, names: Collection[str]
 ) -> dict[str, dict[str, list[int]]]:
     """Return each member's partitions, by its name in `names`, or by its label (`member_labels`)."""
     if group is None or (isinstance(group, ClassicGroup) and group.protocol_type != CONSUMER):
@@ -42,7 +42,7 @@ def assignment_by(
     return dict(zip(labels, assignments_of(cluster, group).values(), strict=True))
 
 
-def assignments_of(cluster: ClusterState, group: Group) -> dict[str, dict[str, list[int]]]:
+def assignments_of(cluster: ClusterState, group: BaseGroup) -> dict[str, dict[str, list[int]]]:
     """Return the partitions of each member by its id; none if the members are not consumers."""
     if isinstance(group, ConsumerGroup):
         return {each.id: named(cluster, each.assigned) for each in group.members.values()}
@@ -74,7 +74,7 @@ def named(cluster: ClusterState, by_id: Mapping[UUID, Iterable[int]]) -> dict[st
     return {topics[topic_id].name: sorted(by_id[topic_id]) for topic_id in by_id if topic_id in topics}
 
 
-def _topics(group: Group, member_id: str) -> Collection[str]:
+def _topics(group: BaseGroup, member_id: str) -> Collection[str]:
     if isinstance(group, ConsumerGroup):
         return group.topics_of(group.members[member_id])
     assert isinstance(group, ClassicGroup)

@@ -10,7 +10,7 @@ from ..resolve import topic_named
 from ..results import PartitionInfo, TopicInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
@@ -23,7 +23,13 @@ class Topics:
         self._runtime = runtime
 
     def create(
-        self, _now: int, *, topic: str, partitions: int = 1, records: int | Sequence[Any] | None = None
+        self,
+        _now: int,
+        *,
+        topic: str,
+        partitions: int = 1,
+        records: int | Sequence[Any] | None = None,
+        configs: Mapping[str, str] | None = None,
     ) -> Steps[None]:
         """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
@@ -32,7 +38,7 @@ class Topics:
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        yield from self._runtime.create_topic(topic, partitions)
+        yield from self._runtime.create_topic(topic, partitions, configs)
         if seeds:
             yield from self._runtime.produce(topic, seeds)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from koordinator.wire.values import value
 
 from ...core.clock import GroupClock, mode_of
-from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
+from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicState
 from ...storage.log_recovery import read_log
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _reload(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:
     return [output for partition, broker in led for output in broker.reload(now, name, partition)]
 
 
-def _topic(topic: Topic) -> TopicDocument:
+def _topic(topic: TopicState) -> TopicDocument:
     return TopicDocument(
         topic.name,
         str(topic.topic_id),
@@ -197,7 +197,7 @@ def _topic(topic: Topic) -> TopicDocument:
 
 
 def _create(cluster: ClusterState, source: SnapshotTopic) -> None:
-    topic = Topic(source.name, source.topic_id, configs=dict(source.configs))
+    topic = TopicState(source.name, source.topic_id, configs=dict(source.configs))
     topic.replicas = cluster.place_replicas(range(len(source.logs)), cluster.replication_factor(-1))
     for each in source.logs:
         log = cluster.new_log()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
-    from ...core.groups.group import Group, Member
+    from ...core.groups.group import BaseGroup, BaseMember
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
 
@@ -71,7 +71,7 @@ class TimerLoop(RuntimeError):
     """Timers fire at one instant without end; the clock stays there."""
 
 
-def no_member(_member: Member) -> bool:
+def no_member(_member: BaseMember) -> bool:
     """Keep no session: the raw jump."""
     return False
 
@@ -89,7 +89,7 @@ class ClockAdvance:
         runtime: ClusterRuntime,
         now: int,
         group_id: str,
-        keeps_session: Callable[[Member], bool] = no_member,
+        keeps_session: Callable[[BaseMember], bool] = no_member,
         victims: Collection[str] = (),
     ) -> None:
         self._results: list[Fired] = []
@@ -180,7 +180,7 @@ class ClockAdvance:
         return Fired(KINDS[type(key)], member_id, instance_id, due, self._generation)
 
     @property
-    def _group(self) -> Group | None:
+    def _group(self) -> BaseGroup | None:
         return None if self._coordinator is None else self._coordinator.group(self._group_id)
 
     def _barriers(self) -> dict[Phase, int]:
@@ -207,10 +207,10 @@ class ClockAdvance:
             until = min(to + 1, *others, to + 1 if action is None else action)
             self._runtime.heartbeat_sender.skip_heartbeats(self._group_id, self._skipped_puppets, until)
 
-    def _survives(self, member: Member) -> bool:
+    def _survives(self, member: BaseMember) -> bool:
         return member.id in self._skipped_puppets or self._keeps_session(member)
 
-    def _skippable_puppets(self, group: Group) -> set[str]:
+    def _skippable_puppets(self, group: BaseGroup) -> set[str]:
         """Return the puppets whose heartbeats would change nothing: these heartbeats are skipped.
 
         None are skipped while an interceptor examines every request, or in a raw jump.
@@ -240,7 +240,7 @@ class ClockAdvance:
         return True
 
 
-def _has_quiet_heartbeats(group: Group, topics_version: int) -> bool:
+def _has_quiet_heartbeats(group: BaseGroup, topics_version: int) -> bool:
     """Return whether heartbeats change nothing but sessions: in a consumer group they also notice changed topics."""
     is_stable = group.state_name == ClassicGroupState.STABLE.value
     if isinstance(group, ConsumerGroup):
@@ -249,7 +249,7 @@ def _has_quiet_heartbeats(group: Group, topics_version: int) -> bool:
     return is_stable
 
 
-def is_awaited(group: Group, member: Member) -> bool:
+def is_awaited(group: BaseGroup, member: BaseMember) -> bool:
     """Return whether a member's JoinGroup or SyncGroup is awaited; in a consumer group, its way to its target."""
     if isinstance(group, ConsumerGroup):
         return not group.is_settled(group.members[member.id])
@@ -265,7 +265,7 @@ def note(runtime: ClusterRuntime, moved: ClockMoved) -> None:
     runtime.trace.add(runtime.trace.now_us(), moved, runtime.cluster.coordinator_of(moved.group_id))
 
 
-def is_live(runtime: ClusterRuntime, now: int, member: Member) -> bool:
+def is_live(runtime: ClusterRuntime, now: int, member: BaseMember) -> bool:
     """Return whether a member is connected, and either has a pending request or was heard from within its session.
 
     Measured in the node's time: the group's clock does not affect the client.

@@ -13,7 +13,14 @@ from ...core import overrides
 from ...core.clock import mode_of
 from ...core.groups import offset_expiry
 from ...core.groups.classic.group import ClassicGroupState
-from ...core.timers import InitialDelay, OffsetExpiryCheck, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
+from ...core.timers import (
+    InitialDelay,
+    OffsetExpiryCheck,
+    PendingMemberExpiry,
+    PendingSyncExpiry,
+    RebalanceTimeout,
+    RevocationTimeout,
+)
 from ...trace.events import ClockMoved
 from ..resolve import (
     classic_group_named,
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     from ...broker.connections import Output
     from ...broker.steps import Steps
     from ...core.groups.classic.group import ClassicGroup
-    from ...core.groups.group import Group, Member
+    from ...core.groups.group import BaseGroup, BaseMember
     from ...core.timers import TimerKey
 
 KEEP_ALIVE = ("connected", "none")
@@ -123,7 +130,7 @@ class Clocks:
         to = self._runtime.cluster.clock_of(group, now).read(now) + ms
         victims = self._victims(group, expire, to, keep_alive)
 
-        def keeps_session(member: Member) -> bool:
+        def keeps_session(member: BaseMember) -> bool:
             return member.id not in victims and self._is_live_client(now, member)
 
         selector = no_member if keep_alive == "none" else keeps_session
@@ -185,6 +192,22 @@ class Clocks:
             raise ValueError(f"group {group!r} is {target.state.value} and awaits no SyncGroup")
         return (yield from self._advance_to(self._keeping_all(now, group), target, key, "expire_sync"))
 
+    def revokes(self, _now: int, *, group: str, member: str) -> bool:
+        """Return whether a member of a consumer group has to give partitions up, and has not yet (KIP-848)."""
+        target = group_named(self._runtime, group)
+        return RevocationTimeout(member_named(target, member).id) in target.timers
+
+    def expire_revocation(self, now: int, *, group: str, member: str) -> Steps[list[Fired]]:
+        """Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept.
+
+        Raises ValueError if the member has none to give up.
+        """
+        target = group_named(self._runtime, group)
+        key = RevocationTimeout(member_named(target, member).id)
+        if key not in target.timers:
+            raise ValueError(f"member {member!r} of group {group!r} has no partitions to give up")
+        return (yield from self._advance_to(self._keeping_all(now, group), target, key, "expire_revocation"))
+
     def expire_pending(self, now: int, *, group: str, member: str) -> Steps[list[Fired]]:
         """Advance to the expiry of a pending member id (KIP-394); all sessions are kept.
 
@@ -221,7 +244,7 @@ class Clocks:
     def _keeping_all(self, now: int, group_id: str) -> ClockAdvance:
         return ClockAdvance(self._runtime, now, group_id, lambda _: True)
 
-    def _is_live_client(self, now: int, member: Member) -> bool:
+    def _is_live_client(self, now: int, member: BaseMember) -> bool:
         call = member.last_call
         return call is not None and call.connection >= FIRST_CLIENT_CONNECTION and is_live(self._runtime, now, member)
 
@@ -239,14 +262,14 @@ class Clocks:
             victims.add(member.id)
         return victims
 
-    def _advance_to(self, advance: ClockAdvance, group: Group, key: TimerKey, cause: str) -> Steps[list[Fired]]:
+    def _advance_to(self, advance: ClockAdvance, group: BaseGroup, key: TimerKey, cause: str) -> Steps[list[Fired]]:
         """Advance to the deadline of a timer, or to the instant at which it is cancelled or set again."""
         overrides.require_not_frozen(group)
         to = group.timers[key]
         return (yield from advance.run(to, cause, lambda: group.timers.get(key) != to))
 
 
-def _session_deadline(group: Group, member: Member) -> int:
+def _session_deadline(group: BaseGroup, member: BaseMember) -> int:
     """Return the end of a member's session. Raises ValueError while it has a pending JoinGroup or SyncGroup."""
     overrides.require_unparked(group, member)
     deadline = group.timers.get(member.session)

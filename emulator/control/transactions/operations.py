@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...broker.broker import Broker
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
-    from ...core.transactions.transaction import Transaction
+    from ...core.transactions.transaction import TransactionalId
 
 STATES = tuple(status.value for status in TransactionStatus)
 """The states of a transactional id; Dead if it does not exist."""
@@ -122,7 +122,7 @@ class Transactions:
         trace = self._runtime.trace
         trace.add(trace.now_us(), VerbUsed(verb, None, 0, arguments), WHOLE_CLUSTER)
 
-    def _info(self, broker: Broker, transaction: Transaction) -> TransactionInfo:
+    def _info(self, broker: Broker, transaction: TransactionalId) -> TransactionInfo:
         data = transaction.data
         by_topic: dict[str, list[int]] = {}
         for topic, partition in sorted(transaction.unmarked if data.status.is_prepared else data.partitions):

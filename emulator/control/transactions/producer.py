@@ -47,7 +47,7 @@ MOVED = frozenset({Error.NOT_COORDINATOR, Error.COORDINATOR_NOT_AVAILABLE, Error
 
 
 @value
-class Step:
+class ProducerStep:
     """A request to a node."""
 
     node_id: int
@@ -84,13 +84,15 @@ class ScriptedProducer:
         self.timeout_ms = timeout_ms
         self.producer_id = self.epoch = NO_ID
         self.error: Error | None = None
-        self.script: Generator[Step, Message | None, None] | None = None
+        self.script: Generator[ProducerStep, Message | None, None] | None = None
         self.waits_for: str | None = None
         self._coordinator: int | None = None
         self._added: set[tuple[str, int]] = set()
         self._sequences: dict[tuple[str, int], int] = {}
 
-    def guarded(self, script: Generator[Step, Message | None, None]) -> Generator[Step, Message | None, None]:
+    def guarded(
+        self, script: Generator[ProducerStep, Message | None, None]
+    ) -> Generator[ProducerStep, Message | None, None]:
         """Run a step; its error, if any, is in `error` afterwards."""
         self.error = None
         try:
@@ -102,7 +104,7 @@ class ScriptedProducer:
 
     # -- steps -----------------------------------------------------------------------------------------------
 
-    def init(self, *, resume: bool) -> Generator[Step, Message | None, None]:
+    def init(self, *, resume: bool) -> Generator[ProducerStep, Message | None, None]:
         """Send InitProducerId; with `resume` it names the current identity (KIP-360)."""
         response = yield from self._ask_coordinator(
             InitProducerIdRequest(
@@ -115,7 +117,9 @@ class ScriptedProducer:
         assert isinstance(response, InitProducerIdResponse)
         self._identify(response.producer_id, response.producer_epoch)
 
-    def produce(self, topic: str, partition: int, records: Sequence[Record]) -> Generator[Step, Message | None, None]:
+    def produce(
+        self, topic: str, partition: int, records: Sequence[Record]
+    ) -> Generator[ProducerStep, Message | None, None]:
         """Send Produce with one batch, after AddPartitionsToTxn if the partition is new and the release needs that."""
         at = topic, partition
         if not self._is_version_2 and at not in self._added:
@@ -152,7 +156,7 @@ class ScriptedProducer:
 
     def send_offsets(
         self, group: str, offsets: Mapping[tuple[str, int], int], member: Membership
-    ) -> Generator[Step, Message | None, None]:
+    ) -> Generator[ProducerStep, Message | None, None]:
         """Send TxnOffsetCommit, after AddOffsetsToTxn if the release needs that."""
         if not self._is_version_2:
             yield from self._ask_coordinator(
@@ -186,7 +190,7 @@ class ScriptedProducer:
             ),
         )
 
-    def end(self, *, commit: bool) -> Generator[Step, Message | None, None]:
+    def end(self, *, commit: bool) -> Generator[ProducerStep, Message | None, None]:
         """Send EndTxn; the next transaction has the identity that the response names, if it names one."""
         response = yield from self._ask_coordinator(
             EndTxnRequest(
@@ -212,12 +216,12 @@ class ScriptedProducer:
             self.producer_id, self.epoch = producer_id, epoch
             self._sequences.clear()
 
-    def _ask_coordinator(self, request: Message) -> Generator[Step, Message | None, Message]:
+    def _ask_coordinator(self, request: Message) -> Generator[ProducerStep, Message | None, Message]:
         if self._coordinator is None:
             self._coordinator = yield from self._find(TRANSACTION, self.transactional_id)
         return (yield from self._ask(self._coordinator, request))
 
-    def _find(self, key_type: int, key: str) -> Generator[Step, Message | None, int]:
+    def _find(self, key_type: int, key: str) -> Generator[ProducerStep, Message | None, int]:
         has_keys = self._supervisor.version(ApiKey.FIND_COORDINATOR) >= KEYS_SINCE
         request = FindCoordinatorRequest(
             key_type=key_type, key="" if has_keys else key, coordinator_keys=(key,) if has_keys else ()
@@ -227,10 +231,10 @@ class ScriptedProducer:
         return response.coordinators[0].node_id
 
     @staticmethod
-    def _ask(node_id: int, request: Message) -> Generator[Step, Message | None, Message]:
+    def _ask(node_id: int, request: Message) -> Generator[ProducerStep, Message | None, Message]:
         if node_id == NO_LEADER:
             raise StepRefused(Error.LEADER_NOT_AVAILABLE)
-        response = yield Step(node_id, request)
+        response = yield ProducerStep(node_id, request)
         if response is None:
             raise StepRefused(Error.NETWORK_EXCEPTION)
         error = Error(error_of(response))

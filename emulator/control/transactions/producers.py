@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
-    from .producer import Step
+    from .producer import ProducerStep
     from .supervisor import ProducerSupervisor
 
 TIMEOUT_MS = 60_000
@@ -139,7 +139,7 @@ class PuppetProducers:
         return _info(producer)
 
     def _perform(
-        self, now: int, name: str, script: Callable[[ScriptedProducer], Generator[Step, Message | None, None]]
+        self, now: int, name: str, script: Callable[[ScriptedProducer], Generator[ProducerStep, Message | None, None]]
     ) -> ProducerInfo:
         producer = self._producer(name)
         if producer.script is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Inbox, Output
-    from .producer import ScriptedProducer, Step
+    from .producer import ProducerStep, ScriptedProducer
 
 VERSION_2_MAX: Mapping[ApiKey, int] = {ApiKey.PRODUCE: 12}
 """Produce names topics by id since version 13; puppets do not resolve topic ids."""
@@ -58,7 +58,9 @@ class ProducerSupervisor:
             self._runtime.tickers.remove(self)
         self.producers.clear()
 
-    def start(self, now: int, producer: ScriptedProducer, script: Generator[Step, Message | None, None]) -> None:
+    def start(
+        self, now: int, producer: ScriptedProducer, script: Generator[ProducerStep, Message | None, None]
+    ) -> None:
         """Perform a step of a producer, as far as it needs no waiting."""
         producer.script = producer.guarded(script)
         self._advance(now, producer, None)

@@ -11,7 +11,13 @@ from builders.connect_rounds import answer_of, parsed, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.control.assignors.connect import Change, IncrementalLeader, Unit, assign_eagerly, units_of
+from koordinator.emulator.control.assignors.connect import (
+    AssignmentChange,
+    IncrementalLeader,
+    Unit,
+    assign_eagerly,
+    units_of,
+)
 
 ROUNDS = Path(__file__).with_name("connect_rounds.txt")
 DELAY_MS = 300_000
@@ -34,7 +40,7 @@ class Workers:
         self.leader = IncrementalLeader(DELAY_MS)
         self.generation = 0
 
-    def round(self, now: int, configured: Iterable[Unit]) -> dict[str, Change]:
+    def round(self, now: int, configured: Iterable[Unit]) -> dict[str, AssignmentChange]:
         self.generation += 1
         done = self.leader.assign(now, (self.generation - 1, self.generation), list(configured), self.running)
         for name, change in done.items():
@@ -53,7 +59,7 @@ SIX = [("c", task) for task in range(6)]
 def article() -> Workers:
     """Create C1{P1,2} C2{P4,5} C3{P3,6}, after a first round without changes."""
     workers = Workers(C1=[0, 1], C2=[3, 4], C3=[2, 5])
-    assert all(change == Change() for change in workers.round(0, SIX).values())
+    assert all(change == AssignmentChange() for change in workers.round(0, SIX).values())
     return workers
 
 
@@ -90,9 +96,9 @@ def test_excess_units_are_revoked_first_and_assigned_in_the_next_round() -> None
     workers.round(0, SIX)
     workers.running["C2"] = []
     first = workers.round(10, SIX)
-    assert (first["C1"].stopped, first["C2"]) == ([("c", 0), ("c", 1), ("c", 2)], Change())
+    assert (first["C1"].stopped, first["C2"]) == ([("c", 0), ("c", 1), ("c", 2)], AssignmentChange())
     second = workers.round(20, SIX)
-    assert (second["C1"], second["C2"].started) == (Change(), [("c", 0), ("c", 1), ("c", 2)])
+    assert (second["C1"], second["C2"].started) == (AssignmentChange(), [("c", 0), ("c", 1), ("c", 2)])
 
 
 def test_the_eager_assignor_assigns_connectors_before_tasks_in_turn() -> None:

@@ -1,0 +1,99 @@
+"""The turns of clients: real sockets, and a clock that only turns move."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections import Counter
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+import trio.testing
+
+from koordinator.emulator.server import turns
+from koordinator.emulator.server.streams import SocketConnection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    Clients: TypeAlias = list[tuple[SocketConnection, socket.socket]]
+
+CLIENTS = 3 * turns.CROWD
+TURN_S = 0.001
+
+
+class CountingEpoll:
+    """An epoll that counts what it reports."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self.reports = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._epoll, name)
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        ready = self._epoll.poll(timeout)
+        self.reports += len(ready)
+        return ready
+
+
+@pytest.fixture
+def clients() -> Iterator[Clients]:
+    """Three crowds of connections, each with the client's socket."""
+    with ExitStack() as stack:
+        pairs = [socket.socketpair() for _ in range(CLIENTS)]
+        for ours, theirs in pairs:
+            stack.enter_context(ours).settimeout(0)
+            stack.enter_context(theirs)
+        yield [(SocketConnection(number, ours), theirs) for number, (ours, theirs) in enumerate(pairs)]
+
+
+async def take_turns(queue: turns.Turns, clock: trio.testing.MockClock, count: int) -> list[int]:
+    """Take a number of turns, each of TURN_S and one read; return the numbers of their connections."""
+    numbers: list[int] = []
+    with trio.fail_after(60):
+        while len(numbers) < count:
+            await queue.wait()
+            for connection in queue.take():
+                numbers.append(connection.number)
+                assert connection.read()
+                clock.jump(TURN_S)
+    return numbers
+
+
+@pytest.mark.usefixtures("waiting")
+def test_each_client_of_a_crowd_has_its_turn_whenever_it_is_ready(clients: Clients) -> None:
+    clock = trio.testing.MockClock()
+
+    async def main() -> None:
+        queue = turns.Turns()
+        for connection, _ in clients:
+            queue.watch(connection, turns.READABLE)
+        for _ in range(3):
+            for _, client in clients:
+                client.send(b"x")
+            assert Counter(await take_turns(queue, clock, CLIENTS)) == dict.fromkeys(range(CLIENTS), 1)
+
+    trio.run(main, clock=clock)
+
+
+@pytest.mark.skipif(turns.EPOLL is None, reason="only an epoll looks at all watched sockets again at each poll")
+def test_a_crowd_that_waits_for_its_turns_is_not_looked_at_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, clients: Clients
+) -> None:
+    """With 10,000 members in the queue, polls took more time than the members."""
+    monkeypatch.setattr(turns, "EPOLL", CountingEpoll)
+    clock = trio.testing.MockClock()
+    queue = turns.Turns()
+    for connection, client in clients:
+        queue.watch(connection, turns.READABLE)
+        client.send(b"x")
+
+    trio.run(take_turns, queue, clock, CLIENTS, clock=clock)
+
+    # reported to be queued, and once more before they are paused
+    assert queue._poll.reports == 2 * CLIENTS - 1
