@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from .figures import figures_of
 from .schemes import SCHEMES
-from .situations import SITUATIONS, SLOW_S, name_of, victim
+from .situations import SITUATIONS, SLOW_S, names_of, victim
 
 if TYPE_CHECKING:
     from .figures import Figures
     from .load import Load
-    from .record import Record
+    from .record import RunRecord
 
 SETTLE_S = 200
 """The time in which a group forms and balances before a situation begins."""
@@ -30,17 +30,18 @@ class Cell:
     load: Load
 
 
-def record_of(cell: Cell) -> tuple[Record, int]:
+def record_of(cell: Cell) -> tuple[RunRecord, int]:
     """Play a cell, and return its record and the time of its end in ms. Equal cells have equal records.
 
     Raises KeyError for an unknown scheme or situation.
     """
     situation = SITUATIONS[cell.situation]
     with SCHEMES[cell.scheme].open(cell.load) as scheme:
+        names = names_of(cell.load.members)
+        scheme.announce(names)
         if not situation.begins_empty:
             slow = victim(scheme) if situation.has_slow_member else None
-            for number in range(cell.load.members):
-                name = name_of(number)
+            for name in names:
                 scheme.start(name, SLOW_S if name == slow else None)
         scheme.pass_time(SETTLE_S)
         scheme.record.begin(scheme.now_ms)
@@ -56,7 +57,7 @@ def play(cell: Cell) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CellResult:
     """The figures of a cell for several seeds, in the order of the seeds from `cell.load.seed` on."""
 
     cell: Cell
@@ -76,8 +77,8 @@ class Result:
         }
 
 
-def play_seeds(cell: Cell, seeds: int) -> Result:
+def play_seeds(cell: Cell, seeds: int) -> CellResult:
     """Play a cell with as many consecutive seeds."""
     first = cell.load.seed
     loads = (replace(cell.load, seed=seed) for seed in range(first, first + seeds))
-    return Result(cell, tuple(play(replace(cell, load=load)) for load in loads))
+    return CellResult(cell, tuple(play(replace(cell, load=load)) for load in loads))

@@ -6,33 +6,20 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .record import Kind
+from .record import FactKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .load import Load
-    from .record import Fact, Record
+    from .record import Fact, RunRecord
 
 NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of one run. Durations are seconds of virtual time.
-
-    * `rebalances`: generations of the group; without a coordinator, the most rebalances of one member.
-    * `notifications`: messages that announced a rebalance, or a change that may need one.
-    * `requests`, `message_bytes`: everything sent to the coordinator (or ZooKeeper), and bytes in both directions.
-    * `balance_s`: from the first disturbance to the last change of an owner; None if a partition ends without one.
-    * `stopped_s`, in member-seconds: a running member that has owned partitions owns none for a while.
-    * `idle_s`, in partition-seconds: no member processes the partition.
-    * `doubled_s`, in partition-seconds: two members process the partition.
-    * `moved`, `moved_least`: changes of owners, and the fewest that lead from the first owners to a balanced end.
-    * `reprocessed`: records processed again, because their offsets were not committed.
-    * `restored_bytes`, `restore_s`: state that new owners fetch, and the longest time that one member needs for it.
-    * `peak_members`, `peak_bytes`: the coordinator's memory: members, and bytes of their ids and subscriptions.
-    """
+    """The figures of one run; `matrix.COLUMNS` describes each. Durations are seconds of virtual time."""
 
     rebalances: int
     notifications: int
@@ -51,7 +38,7 @@ class Figures:
     peak_bytes: int
 
 
-def figures_of(record: Record, load: Load, end_ms: int) -> Figures:
+def figures_of(record: RunRecord, load: Load, end_ms: int) -> Figures:
     """Return the figures from `record.begin_ms` to `end_ms`."""
     sweep = _Sweep(load, record.begin_ms)
     for number, fact in enumerate(record.facts):
@@ -128,27 +115,27 @@ class _Sweep:
 
     def apply(self, fact: Fact) -> None:
         """Apply a fact at the current time."""
-        if fact.kind is Kind.GREW:
+        if fact.kind is FactKind.GREW:
             self.idle += len(fact.partitions) - self._partitions
             self._partitions = len(fact.partitions)
-        if fact.kind is Kind.UP:
+        if fact.kind is FactKind.UP:
             self._members[fact.member] = _Member({})
         member = self._members.get(fact.member)
         if member is None:
             return
         match fact.kind:
-            case Kind.HOLDS:
+            case FactKind.HOLDS:
                 self._hold(fact, member)
-            case Kind.DOWN:
+            case FactKind.DOWN:
                 self._hold(fact, member)
                 del self._members[fact.member]
-            case Kind.PAUSED:
+            case FactKind.PAUSED:
                 member.paused_at, member.resumed_at = fact.at_ms, NEVER
                 self._process(member.since, -1)
-            case Kind.RESUMED:
+            case FactKind.RESUMED:
                 member.resumed_at = fact.at_ms
                 self._process(member.since, 1)
-            case Kind.FENCED:
+            case FactKind.FENCED:
                 member.fenced_at = min(member.fenced_at, fact.at_ms)
             case _:
                 pass
@@ -189,7 +176,7 @@ class _Sweep:
                 self.stopped_ms += max(0, now - max(member.stopped_at, self._begin_ms))
             member.has_worked, member.stopped_at = True, None
             member.fenced_at = NEVER
-        elif had and fact.kind is Kind.HOLDS:
+        elif had and fact.kind is FactKind.HOLDS:
             member.stopped_at = now
 
     def _own(self, partition: int, name: str) -> None:

@@ -11,7 +11,7 @@ from .figures import Figures
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from .cells import Result
+    from .cells import CellResult
     from .load import Load
 
 Grid = list[list[str]]
@@ -20,9 +20,10 @@ Grid = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A figure in a table: its heading, its unit, and the number of its units that one of the table's has."""
+    """A figure in a table: heading, meaning, unit, and the number of its units that one of the table's has."""
 
     heading: str
+    meaning: str
     unit: str = ""
     scale: float = 1
 
@@ -35,21 +36,27 @@ class Column:
 
 
 COLUMNS = {
-    "rebalances": Column("rebalances"),
-    "notifications": Column("notified"),
-    "requests": Column("requests"),
-    "message_bytes": Column("traffic", "kB", 1000),
-    "balance_s": Column("balanced after", "s"),
-    "stopped_s": Column("stopped", "member-s"),
-    "idle_s": Column("idle", "partition-s"),
-    "doubled_s": Column("doubled", "partition-s"),
-    "moved": Column("moved"),
-    "moved_least": Column("least"),
-    "reprocessed": Column("reprocessed", "records"),
-    "restored_bytes": Column("restored", "GB", 1e9),
-    "restore_s": Column("restoring", "s"),
-    "peak_members": Column("members"),
-    "peak_bytes": Column("memory", "B"),
+    "rebalances": Column(
+        "rebalances", "generations of the group; without a coordinator, the most rebalances of a member"
+    ),
+    "notifications": Column("notified", "messages that announced a rebalance, or a change that may need one"),
+    "requests": Column("requests", "everything sent to the coordinator, or to ZooKeeper"),
+    "message_bytes": Column("traffic", "bytes of requests and responses", "kB", 1000),
+    "balance_s": Column(
+        "balanced after", "from the first disturbance to the last change of an owner; never: a partition has none", "s"
+    ),
+    "stopped_s": Column("stopped", "running members that have owned partitions own none", "member-s"),
+    "idle_s": Column("idle", "no member processes the partition", "partition-s"),
+    "doubled_s": Column("doubled", "two members process the partition", "partition-s"),
+    "moved": Column("moved", "changes of owners"),
+    "moved_least": Column("least", "the fewest changes of owners that lead from the first owners to a balanced group"),
+    "reprocessed": Column(
+        "reprocessed", "records processed again, because their offsets were not committed", "records"
+    ),
+    "restored_bytes": Column("restored", "state that new owners fetch", "GB", 1e9),
+    "restore_s": Column("restoring", "the longest time that a member needs to fetch state", "s"),
+    "peak_members": Column("members", "the most members in the coordinator's memory"),
+    "peak_bytes": Column("memory", "the most bytes of ids and subscriptions in the coordinator's memory", "B"),
 }
 """The figures in the order of tables."""
 
@@ -71,7 +78,7 @@ SHOWN = (
 
 def play_matrix(
     schemes: Iterable[str], situations: Sequence[str], load: Load, seeds: int = 1, played: Callable[[Cell], Any] = id
-) -> Iterator[Result]:
+) -> Iterator[CellResult]:
     """Play every situation under every scheme, and call `played` after each cell."""
     for scheme in schemes:
         for situation in situations:
@@ -81,14 +88,14 @@ def play_matrix(
             yield result
 
 
-def plain(results: Sequence[Result]) -> dict[str, object]:
+def plain(results: Sequence[CellResult]) -> dict[str, object]:
     """Return a matrix, whose cells have one load, as JSON data."""
     return {"load": asdict(results[0].cell.load), "cells": [each.plain() for each in results]}
 
 
-def by_situation(results: Iterable[Result]) -> dict[str, list[Result]]:
+def by_situation(results: Iterable[CellResult]) -> dict[str, list[CellResult]]:
     """Return the results of each situation."""
-    grouped: dict[str, list[Result]] = {}
+    grouped: dict[str, list[CellResult]] = {}
     for result in results:
         grouped.setdefault(result.cell.situation, []).append(result)
     return grouped
@@ -100,13 +107,13 @@ def heading(name: str) -> str:
     return f"{column.heading} ({column.unit})" if column.unit else column.heading
 
 
-def situation_table(situation: str, results: Sequence[Result], names: Sequence[str] = SHOWN) -> Grid:
+def situation_table(situation: str, results: Sequence[CellResult], names: Sequence[str] = SHOWN) -> Grid:
     """Return the figures of the schemes in one situation."""
     rows = [[each.cell.scheme, *(COLUMNS[name].text(each.mean(name)) for name in names)] for each in results]
     return [[situation, *map(heading, names)], *rows]
 
 
-def figure_table(name: str, results: Iterable[Result]) -> Grid:
+def figure_table(name: str, results: Iterable[CellResult]) -> Grid:
     """Return one figure of every scheme in every situation."""
     grouped = by_situation(results)
     schemes = list(dict.fromkeys(each.cell.scheme for of in grouped.values() for each in of))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Kind(Enum):
+class FactKind(Enum):
     """Kinds of facts. A process starts (up) and ends (down); a paused one does nothing.
 
     `HOLDS` replaces the partitions that a member processes. `FENCED`: the group has removed the member, which may not
@@ -38,14 +38,14 @@ class Fact:
     """
 
     at_ms: int
-    kind: Kind
+    kind: FactKind
     member: str
     partitions: frozenset[int] = frozenset()
     is_clean: bool = True
 
 
 @dataclass(slots=True)
-class Record:
+class RunRecord:
     """Facts since the start of a scheme, and counts since `begin`."""
 
     facts: list[Fact] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Record:
         self._note_peak()
 
     def add(
-        self, now_ms: int, kind: Kind, member: str = "", partitions: Iterable[int] = (), *, is_clean: bool = True
+        self, now_ms: int, kind: FactKind, member: str = "", partitions: Iterable[int] = (), *, is_clean: bool = True
     ) -> None:
         """Append a fact."""
         self.facts.append(Fact(now_ms, kind, member, frozenset(partitions), is_clean))

@@ -45,6 +45,11 @@ def name_of(number: int) -> str:
     return f"c{number:04}"
 
 
+def names_of(count: int) -> list[str]:
+    """Return the names of the first members."""
+    return list(map(name_of, range(count)))
+
+
 def victim(scheme: Scheme) -> str:
     """Return the member that most situations act on: in the middle of the group, and not its leader."""
     return name_of(scheme.load.members // 2)
@@ -52,6 +57,7 @@ def victim(scheme: Scheme) -> str:
 
 def newcomer(scheme: Scheme) -> None:
     """Start one more member."""
+    scheme.announce(names_of(scheme.load.members + 1))
     scheme.start(name_of(scheme.load.members))
 
 
@@ -73,22 +79,27 @@ def _restart(scheme: Scheme, downtime_s: float) -> None:
 
 def leave(scheme: Scheme) -> None:
     """Close a member for good."""
+    scheme.announce([name for name in names_of(scheme.load.members) if name != victim(scheme)])
     scheme.close(victim(scheme))
 
 
 def scale_out(scheme: Scheme) -> None:
     """Start half as many members again, within a second."""
     count = scheme.load.members
-    for number in range(count, count + (count + 1) // 2):
-        scheme.start(name_of(number))
+    names = names_of(count + (count + 1) // 2)
+    scheme.announce(names)
+    for name in names[count:]:
+        scheme.start(name)
         scheme.pass_time(1 / count)
 
 
 def scale_in(scheme: Scheme) -> None:
     """Close half of the members, within a second."""
     count = scheme.load.members
-    for number in range((count + 1) // 2, count):
-        scheme.close(name_of(number))
+    names = names_of(count)
+    scheme.announce(names[: (count + 1) // 2])
+    for name in names[(count + 1) // 2 :]:
+        scheme.close(name)
         scheme.pass_time(1 / count)
 
 
@@ -108,8 +119,8 @@ def rolling(scheme: Scheme) -> None:
 
 def herd(scheme: Scheme) -> None:
     """Start all members of an empty group within a second."""
-    for number in range(scheme.load.members):
-        scheme.start(name_of(number))
+    for name in names_of(scheme.load.members):
+        scheme.start(name)
         scheme.pass_time(1 / scheme.load.members)
 
 

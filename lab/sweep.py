@@ -6,7 +6,7 @@ So the rows may be computed anywhere, in any order: the same cell gives the same
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from hashlib import sha256
 from itertools import product
 from typing import TYPE_CHECKING
@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.config.suggest import unknown
 
 from .cells import Cell, record_of
-from .figures import figures_of
+from .figures import Figures, figures_of
 from .load import Load
 from .schemes import SCHEMES
 from .situations import SITUATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from .cells import CellResult
 
 PARTITIONS_PER_MEMBER = 4
 """The default number of partitions."""
@@ -29,6 +33,22 @@ AXES: Mapping[str, type] = {"scheme": str, "situation": str} | {
     each.name: type(each.default) for each in fields(Load) if each.name not in {"seed", "kafka_version", "config"}
 }
 """The axes of a grid with the types of their values."""
+
+RUN_COLUMNS: Mapping[str, type] = {
+    **dict.fromkeys(("cell", "scheme", "situation"), str),
+    "seed": int,
+    **{each.name: float if "float" in str(each.type) else int for each in fields(Figures)},
+    **dict.fromkeys(("digest", "error"), str),
+}
+"""The columns of a table of runs, with their types. `error` is null unless the run failed."""
+
+
+def arrow_schema() -> pa.Schema:
+    """Return the schema of a table of runs. Raises ImportError without the extra `spark`."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    return pa.schema([(name, types[kind]) for name, kind in RUN_COLUMNS.items()])
 
 
 def parse_axis(text: str) -> tuple[str, list[object]]:
@@ -82,7 +102,7 @@ def row_of(key: str) -> dict[str, object]:
     A run that fails has its error instead: the others go on.
     """
     cell = cell_of(key)
-    names = {"cell": key, "scheme": cell.scheme, "situation": cell.situation, "seed": cell.load.seed}
+    names = _names(cell)
     try:
         record, end_ms = record_of(cell)
         figures = asdict(figures_of(record, cell.load, end_ms))
@@ -92,3 +112,15 @@ def row_of(key: str) -> dict[str, object]:
         [fact.at_ms, fact.kind.value, fact.member, sorted(fact.partitions), fact.is_clean] for fact in record.facts
     ]
     return {**names, **figures, "digest": sha256(json.dumps(facts).encode()).hexdigest()}
+
+
+def rows_of(results: Iterable[CellResult]) -> Iterator[dict[str, object]]:
+    """Yield the row of each run of these results, without its digest."""
+    for result in results:
+        for seed, figures in enumerate(result.figures, result.cell.load.seed):
+            cell = replace(result.cell, load=replace(result.cell.load, seed=seed))
+            yield {**_names(cell), **asdict(figures)}
+
+
+def _names(cell: Cell) -> dict[str, object]:
+    return {"cell": key_of(cell), "scheme": cell.scheme, "situation": cell.situation, "seed": cell.load.seed}

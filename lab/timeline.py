@@ -1,4 +1,4 @@
-"""The partitions' owners in the course of a run, from its record: segments, and a picture of them."""
+"""The partitions' owners in the course of a run, from its record: segments, a picture of them, and a table of steps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from .record import Kind
+from .record import FactKind
 
 if TYPE_CHECKING:
-    from .record import Record
+    from .record import RunRecord
 
 WIDTH, ROW, LEFT, BELOW = 720, 12, 30, 22
 """Sizes of a picture, in pixels: the time axis, a partition, the partition's number, and the labels of the axis."""
@@ -20,13 +20,16 @@ BEFORE_MS, TAIL_MS = 2_000, 5_000
 PARTITIONS_MAX = 40
 """The most partitions in a picture."""
 
+LEGEND_MAX = 12
+"""The most members in the legend."""
+
 TICKS = 6
 GOLDEN_ANGLE = 137.5
 """Hues at this distance differ for any number of members."""
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TimelineSegment:
     """A member processes a partition from `begin_ms` to `end_ms`."""
 
     partition: int
@@ -35,9 +38,9 @@ class Segment:
     end_ms: int
 
 
-def segments_of(record: Record, end_ms: int) -> list[Segment]:
+def segments_of(record: RunRecord, end_ms: int) -> list[TimelineSegment]:
     """Return the segments of a run, without those that took no time. A paused member processes nothing."""
-    segments: list[Segment] = []
+    segments: list[TimelineSegment] = []
     held: dict[str, frozenset[int]] = {}
     active: dict[tuple[int, str], int] = {}
     paused: set[str] = set()
@@ -46,21 +49,21 @@ def segments_of(record: Record, end_ms: int) -> list[Segment]:
         for key in [key for key in active if key[1] == name and key[0] not in current(name)]:
             begin_ms = active.pop(key)
             if now_ms > begin_ms:
-                segments.append(Segment(key[0], name, begin_ms, now_ms))
+                segments.append(TimelineSegment(key[0], name, begin_ms, now_ms))
 
     def current(name: str) -> frozenset[int]:
         return frozenset() if name in paused else held.get(name, frozenset())
 
     for fact in record.facts:
         match fact.kind:
-            case Kind.HOLDS:
+            case FactKind.HOLDS:
                 held[fact.member] = fact.partitions
-            case Kind.UP | Kind.DOWN:
+            case FactKind.UP | FactKind.DOWN:
                 held[fact.member] = frozenset()
                 paused.discard(fact.member)
-            case Kind.PAUSED:
+            case FactKind.PAUSED:
                 paused.add(fact.member)
-            case Kind.RESUMED:
+            case FactKind.RESUMED:
                 paused.discard(fact.member)
             case _:
                 continue
@@ -73,8 +76,8 @@ def segments_of(record: Record, end_ms: int) -> list[Segment]:
     return sorted(segments, key=lambda each: (each.partition, each.begin_ms, each.member))
 
 
-def picture(record: Record, end_ms: int) -> str:
-    """Return an SVG: a row for each partition, in the colour of its owner; white is idle.
+def picture(record: RunRecord, end_ms: int) -> str:
+    """Return an SVG with its legend: a row for each partition, in the colour of its owner; a gap is idle.
 
     Empty for more than PARTITIONS_MAX partitions.
     """
@@ -91,20 +94,62 @@ def picture(record: Record, end_ms: int) -> str:
     for each in segments:
         x, right = max(each.begin_ms, begin_ms), min(each.end_ms, until_ms)
         if right > x:
-            hue = round(members.index(each.member) * GOLDEN_ANGLE % 360)
             span = f"{(x - record.begin_ms) / 1000:g} s to {(right - record.begin_ms) / 1000:g} s"
             parts.append(
                 f'<rect x="{LEFT + (x - begin_ms) * scale:.1f}" y="{each.partition * ROW}" height="{ROW - 2}" '
-                f'width="{(right - x) * scale:.1f}" fill="hsl({hue} 55% 55%)">'
+                f'width="{(right - x) * scale:.1f}" fill="{_colour(members, each.member)}">'
                 f"<title>P{each.partition} {escape(each.member)}, {span}</title></rect>"
             )
     height = partitions * ROW
+    zero = LEFT + BEFORE_MS * scale
+    parts.append(f'<path d="M{zero:.1f} 0V{height}" stroke="currentColor" stroke-dasharray="2 2"/>')
     parts += [f'<text x="0" y="{number * ROW + ROW - 3}">P{number}</text>' for number in range(partitions)]
     step_ms = (until_ms - record.begin_ms) / TICKS
     for tick in range(TICKS + 1):
-        at = LEFT + (BEFORE_MS + tick * step_ms) * scale
+        at = zero + tick * step_ms * scale
         parts.append(f'<text x="{at:.1f}" y="{height + 14}" text-anchor="end">{tick * step_ms / 1000:.0f} s</text>')
-    return (
-        f'<svg viewBox="0 0 {WIDTH + LEFT} {height + BELOW}" role="img" aria-label="owners of the partitions">'
-        f"{''.join(parts)}</svg>"
+    legend = "".join(
+        f'<span><i style="background: {_colour(members, name)}"></i>{escape(name)}</span>'
+        for name in members[:LEGEND_MAX]
     )
+    return (
+        f'<div class="scroll"><svg viewBox="0 0 {WIDTH + LEFT} {height + BELOW}" role="img" '
+        f'aria-label="owners of the partitions">{"".join(parts)}</svg></div>'
+        f'<p class="legend">{legend}{" …" if len(members) > LEGEND_MAX else ""}</p>'
+    )
+
+
+def _colour(members: list[str], name: str) -> str:
+    return f"hsl({round(members.index(name) * GOLDEN_ANGLE % 360)} 55% 55%)"
+
+
+def steps(record: RunRecord) -> str:
+    """Return a table like the pictures of the article: the partitions of each member before, and after each change."""
+    owned: dict[str, frozenset[int]] = {}
+    columns: list[tuple[int, dict[str, frozenset[int]]]] = []
+    for number, fact in enumerate(record.facts):
+        before = dict(owned)
+        if fact.kind is FactKind.DOWN:
+            owned.pop(fact.member, None)
+        elif fact.kind in (FactKind.UP, FactKind.HOLDS):
+            owned[fact.member] = fact.partitions
+        if number < record.first or not columns:
+            columns = [(record.begin_ms, dict(owned if number < record.first else before))]
+        if number >= record.first and owned != before:
+            if columns[-1][0] == fact.at_ms and len(columns) > 1:
+                columns.pop()
+            columns.append((fact.at_ms, dict(owned)))
+    head = "".join(f"<th>{(at_ms - record.begin_ms) / 1000:g} s</th>" for at_ms, _ in columns[1:])
+    rows = []
+    for name in sorted({name for _, each in columns for name in each}):
+        cells = "".join(f"<td>{_boxes(each.get(name))}</td>" for _, each in columns)
+        rows.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+    return (
+        f'<div class="scroll"><table class="steps"><tr><th></th><th>before</th>{head}</tr>{"".join(rows)}</table></div>'
+    )
+
+
+def _boxes(partitions: frozenset[int] | None) -> str:
+    if partitions is None:
+        return "down"
+    return "".join(f"<b>{each}</b>" for each in sorted(partitions)) or "none"

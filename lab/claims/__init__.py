@@ -1,6 +1,6 @@
-"""Claims of the article and of four KIPs, each with a check that plays it: `make lab` prints the verdicts."""
+"""Claims of the article and of five KIPs, each with a check that plays it: `make lab` prints the verdicts."""
 
-from . import article, kips
+from . import article, experiments, kip_848, kips
 from .claim import CLAIMS, CONDITIONS, FAILS, HOLDS, Claim, Finding
 
-__all__ = ["CLAIMS", "CONDITIONS", "FAILS", "HOLDS", "Claim", "Finding", "article", "kips"]
+__all__ = ["CLAIMS", "CONDITIONS", "FAILS", "HOLDS", "Claim", "Finding", "article", "experiments", "kip_848", "kips"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..cells import AFTER_S
 from ..load import Load
-from ..record import Kind
+from ..record import FactKind
 from ..schemes.on_core import CoreScheme, Members
 from ..schemes.zookeeper import ZookeeperScheme
 from ..situations import name_of, newcomer
@@ -86,7 +86,7 @@ def a_coordinator_calms_the_herd() -> Finding:
 def eager_stops_all() -> Finding:
     """Count members that give up everything for a newcomer."""
     of = record("eager", "newcomer", members=10, partitions=40)
-    stopped = {fact.member for fact in of.facts[of.first :] if fact.kind is Kind.HOLDS and not fact.partitions}
+    stopped = {fact.member for fact in of.facts[of.first :] if fact.kind is FactKind.HOLDS and not fact.partitions}
     return Finding(f"{len(stopped)} of 10 members stop", len(stopped) == 10)
 
 

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING
 
 from ..cells import SETTLE_S, Cell, play, record_of
 from ..load import Load
-from ..record import Kind
+from ..record import FactKind
 from ..situations import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..figures import Figures
-    from ..record import Record
+    from ..record import RunRecord
     from ..schemes.scheme import Scheme
 
 HOLDS, CONDITIONS, FAILS = "holds", "holds with conditions", "does not hold"
 
-ARTICLE, KIP_62, KIP_345, KIP_389, KIP_394 = "article", "KIP-62", "KIP-345", "KIP-389", "KIP-394"
+ARTICLE, KIP_62, KIP_345 = "article", "KIP-62", "KIP-345"
+KIP_389, KIP_394, KIP_848 = "KIP-389", "KIP-394", "KIP-848"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +80,14 @@ def _measured(cell: Cell) -> Figures:
     return play(cell)
 
 
-def record(scheme: str, situation: str, **load: float) -> Record:
+def record(scheme: str, situation: str, **load: float) -> RunRecord:
     """Play a cell and return its record."""
     return record_of(Cell(scheme, situation, Load(**load)))[0]  # type: ignore[arg-type]
 
 
-def fenced(of: Record) -> int:
+def fenced(of: RunRecord) -> int:
     """Return the number of members that the group removed while they ran."""
-    return sum(fact.kind is Kind.FENCED for fact in of.facts[of.first :])
+    return sum(fact.kind is FactKind.FENCED for fact in of.facts[of.first :])
 
 
 def begin(scheme: Scheme) -> None:

@@ -11,7 +11,7 @@ from ..situations import SLOW_S, name_of
 from .claim import CONDITIONS, KIP_62, KIP_345, KIP_389, KIP_394, Finding, begin, claim, fenced, measure, record
 
 if TYPE_CHECKING:
-    from ..record import Record
+    from ..record import RunRecord
 
 JOIN_V3, JOIN_V4 = 3, 4
 """JoinGroup before and since KIP-394."""
@@ -199,7 +199,7 @@ def more_members_wait_longer() -> Finding:
     return Finding(f"{mean[3]:.2f} s with 3 members, {mean[30]:.2f} s with 30", mean[30] > mean[3])
 
 
-def _abandoned(version: int, joins: int) -> Record:
+def _abandoned(version: int, joins: int) -> RunRecord:
     with CoreScheme(Load(), Members(("range",))) as scheme:
         begin(scheme)
         for _ in range(joins):

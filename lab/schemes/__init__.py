@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .coordinator_assigns import AssigningScheme
+from .experiments import HotStandbyScheme, PreregisteredScheme
 from .on_core import CoreScheme, Members
 from .zookeeper import ZookeeperScheme
 
@@ -26,9 +27,11 @@ class SchemeInfo:
     open: Callable[[Load], Scheme]
 
 
-def _on_core(*protocols: str, is_static: bool = False, protocol_type: str = "consumer") -> Callable[[Load], Scheme]:
-    return partial(CoreScheme, members=Members(protocols, is_static, protocol_type))
+def _on_core(*protocols: str, **options: Any) -> Callable[[Load], Scheme]:  # noqa: ANN401 - the fields of Members
+    return partial(CoreScheme, members=Members(protocols, **options))
 
+
+EXPERIMENT = "experiment: KIP-345, future works"
 
 SCHEMES: Mapping[str, SchemeInfo] = {
     "zookeeper": SchemeInfo("each consumer watches ZooKeeper and claims partitions", "Kafka 0.8", ZookeeperScheme),
@@ -48,4 +51,13 @@ SCHEMES: Mapping[str, SchemeInfo] = {
         "KIP-415",
         _on_core("sessioned", protocol_type="connect"),
     ),
+    "consumer": SchemeInfo(
+        "the coordinator assigns, and each member follows in its own time",
+        "KIP-848",
+        _on_core("uniform", group_protocol="consumer"),
+    ),
+    "preregistered": SchemeInfo(
+        "static; the coordinator waits until a deployment is complete", EXPERIMENT, PreregisteredScheme
+    ),
+    "hot-standby": SchemeInfo("static; a spare process takes a lost member's place", EXPERIMENT, HotStandbyScheme),
 }

@@ -22,7 +22,7 @@ from koordinator.emulator.control.assignors.eager import assign_ranges
 from koordinator.emulator.control.assignors.members import Candidate
 
 from ..load import GROUP, TOPIC
-from ..record import Kind
+from ..record import FactKind
 from .clockwork import Clockwork, Process, Steps
 from .scheme import Scheme
 
@@ -47,14 +47,14 @@ REQUEST_BYTES, RESPONSE_BYTES = 14, 8
 
 
 @dataclass(slots=True)
-class Registration:
+class MemberRegistration:
     """A member as the coordinator knows it; `answer` is its parked JoinGroup."""
 
     answer: Answer | None
     last_heard_ms: int
 
 
-class Coordinator:
+class AssigningCoordinator:
     """The coordinator of one group."""
 
     def __init__(self, scheme: AssigningScheme) -> None:
@@ -62,7 +62,7 @@ class Coordinator:
         self._clockwork = scheme.clockwork
         self._session_ms = round(scheme.load.session_timeout_s * 1000)
         self.generation, names = scheme.mapping
-        self._members: dict[str, Registration] = {}
+        self._members: dict[str, MemberRegistration] = {}
         self._is_joining = False
         for member_id in names:
             self._register(member_id, None)
@@ -97,7 +97,7 @@ class Coordinator:
     def _register(self, member_id: str, answer: Answer | None) -> None:
         if member_id not in self._members:
             self._clockwork.after(self._session_ms, lambda: self._expect_heartbeat(member_id))
-        self._members[member_id] = Registration(answer, self._clockwork.now_ms)
+        self._members[member_id] = MemberRegistration(answer, self._clockwork.now_ms)
         self._scheme.record.keep(member_id, len(member_id) + len(TOPIC))
 
     def _expect_heartbeat(self, member_id: str) -> None:
@@ -141,7 +141,7 @@ class Coordinator:
             answer(self.generation, assigned[member_id].get(TOPIC, []))
 
 
-class Member(Process):
+class RegisteredMember(Process):
     """A consumer process: heartbeats, and a rejoin when the coordinator asks for it."""
 
     def __init__(self, scheme: AssigningScheme, name: str, batch_ms: int) -> None:
@@ -209,8 +209,8 @@ class AssigningScheme(Scheme):
         super().__init__(load)
         self.clockwork = Clockwork()
         self.mapping: tuple[int, tuple[str, ...]] = (0, ())
-        self.coordinator: Coordinator | None = Coordinator(self)
-        self._members: dict[str, Member] = {}
+        self.coordinator: AssigningCoordinator | None = AssigningCoordinator(self)
+        self._members: dict[str, RegisteredMember] = {}
         self._fenced: set[str] = set()
 
     @property
@@ -224,7 +224,7 @@ class AssigningScheme(Scheme):
 
     def start(self, name: str, batch_s: float | None = None) -> None:
         """Start a process, which joins."""
-        self._members[name] = Member(self, name, self._up(name, batch_s))
+        self._members[name] = RegisteredMember(self, name, self._up(name, batch_s))
 
     def close(self, name: str) -> None:
         """Close a process: it commits, and is heard no more."""
@@ -245,7 +245,7 @@ class AssigningScheme(Scheme):
     def grow(self, count: int) -> None:
         """Add partitions; the coordinator watches the topic in ZooKeeper."""
         self.partitions += count
-        self.record.add(self.now_ms, Kind.GREW, partitions=range(self.partitions))
+        self.record.add(self.now_ms, FactKind.GREW, partitions=range(self.partitions))
         if self.coordinator is not None:
             self.coordinator.rebalance()
 
@@ -264,17 +264,17 @@ class AssigningScheme(Scheme):
         name = member_id.rpartition("-")[0]
         self._fenced.add(member_id)
         if name in self._members and self.process_id(name) == member_id:
-            self.record.add(self.now_ms, Kind.FENCED, name)
+            self.record.add(self.now_ms, FactKind.FENCED, name)
 
     def hold(self, member_id: str, partitions: list[int]) -> None:
         """Note the partitions that a member processes from now on."""
         name, is_clean = member_id.rpartition("-")[0], member_id not in self._fenced
-        self.record.add(self.now_ms, Kind.HOLDS, name, partitions, is_clean=is_clean)
+        self.record.add(self.now_ms, FactKind.HOLDS, name, partitions, is_clean=is_clean)
         self._fenced.discard(member_id)
 
     def _fail_over(self) -> None:
-        self.coordinator = Coordinator(self)
+        self.coordinator = AssigningCoordinator(self)
 
     def _end(self, name: str, *, is_clean: bool) -> None:
         self._members.pop(name).is_alive = False
-        self.record.add(self.now_ms, Kind.DOWN, name, is_clean=is_clean)
+        self.record.add(self.now_ms, FactKind.DOWN, name, is_clean=is_clean)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from random import Random
 
-    from ..record import Record
+    from ..record import RunRecord
     from .clockwork import Clockwork
 
 ROUND_TRIP_MS = 1
@@ -35,23 +35,31 @@ class NodeExistsError(Exception):
 
 @dataclass(slots=True)
 class Session:
-    """A client's session with a server. `expired` is called with the loss of its ephemeral nodes."""
+    """A client's session with a server. `expired` is called with the loss of its ephemeral nodes.
 
-    server: Server
+    The watches of a client end with its connection, before its session does.
+    """
+
+    server: EnsembleServer
     timeout_ms: int
     expired: Callable[[], None]
     last_ping_ms: int
     is_open: bool = True
+    is_connected: bool = True
     nodes: set[str] = field(default_factory=set)
 
+    def disconnect(self) -> None:
+        """End the connection, and with it the watches."""
+        self.is_connected = False
 
-class Server:
+
+class EnsembleServer:
     """A server: the state that it has applied, and the watches on children of paths that its clients left there."""
 
     def __init__(self) -> None:
         self.children: dict[str, set[str]] = {}
         self.applied_at_ms = 0
-        self.watches: dict[str, list[Callable[[], None]]] = {}
+        self.watches: dict[str, list[tuple[Session, Callable[[], None]]]] = {}
 
 
 class Ensemble:
@@ -61,7 +69,7 @@ class Ensemble:
         self,
         clockwork: Clockwork,
         random: Random,
-        record: Record,
+        record: RunRecord,
         *,
         servers: int = 3,
         lag_ms: tuple[int, int],
@@ -70,7 +78,7 @@ class Ensemble:
         self._random = random
         self._record = record
         self._lag_ms = lag_ms
-        self.servers = [Server() for _ in range(servers)]
+        self.servers = [EnsembleServer() for _ in range(servers)]
         self._nodes: dict[str, Session | None] = {}
 
     # -- sessions --------------------------------------------------------------------------------------------
@@ -89,11 +97,12 @@ class Ensemble:
         return session.is_open
 
     def close(self, session: Session) -> None:
-        """Close a session: its ephemeral nodes are deleted at once."""
+        """Close a session: its ephemeral nodes are deleted at once, and its watches still tell it so."""
         if session.is_open:
-            session.is_open = False
+            session.is_open, applied_ms = False, 0
             for path in sorted(session.nodes):
-                self._write(session.server, path, is_there=False)
+                applied_ms = self._write(session.server, path, is_there=False)
+            self._clockwork.after(applied_ms, session.disconnect)
 
     def _expect_ping(self, session: Session) -> None:
         silent_ms = self._clockwork.now_ms - session.last_ping_ms
@@ -134,7 +143,7 @@ class Ensemble:
         names = session.server.children.get(path, set())
         self._count("getChildren", 1, len(names))
         if watch is not None:
-            session.server.watches.setdefault(path, []).append(watch)
+            session.server.watches.setdefault(path, []).append((session, watch))
         return sorted(names)
 
     def read(self, session: Session, path: str, names: Iterable[str]) -> int:
@@ -153,10 +162,10 @@ class Ensemble:
 
     # -- replication -----------------------------------------------------------------------------------------
 
-    def _server_of(self, session: Session | None) -> Server:
+    def _server_of(self, session: Session | None) -> EnsembleServer:
         return self.servers[0] if session is None else session.server
 
-    def _write(self, through: Server, path: str, *, is_there: bool) -> int:
+    def _write(self, through: EnsembleServer, path: str, *, is_there: bool) -> int:
         if not is_there:
             session = self._nodes.pop(path)
             if session is not None:
@@ -170,16 +179,17 @@ class Ensemble:
             self._clockwork.after(server.applied_at_ms - now, apply)
         return through.applied_at_ms - now + ROUND_TRIP_MS
 
-    def _apply(self, server: Server, parent: str, name: str, *, is_there: bool) -> None:
+    def _apply(self, server: EnsembleServer, parent: str, name: str, *, is_there: bool) -> None:
         names = server.children.setdefault(parent, set())
         if is_there:
             names.add(name)
         else:
             names.discard(name)
-        for watch in server.watches.pop(parent, ()):
-            self._record.message_bytes += MESSAGE_BYTES
-            self._record.notifications += 1
-            self._clockwork.after(ROUND_TRIP_MS, watch)
+        for session, watch in server.watches.pop(parent, ()):
+            if session.is_connected:
+                self._record.message_bytes += MESSAGE_BYTES
+                self._record.notifications += 1
+                self._clockwork.after(ROUND_TRIP_MS, watch)
 
     def _count(self, name: str, count: int, names: int = 0) -> None:
         self._record.request(name, MESSAGE_BYTES * (count + names), count)

@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.config.options import Options
-from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.emulator.core.effects import MemberChanged, StateChanged, TargetComputed
 from koordinator.emulator.trace.events import PuppetChanged, RequestReceived, ResponseSent
 from koordinator.handles.cluster import Cluster
 from koordinator.handles.simulation import HOST, VirtualTimePort
 from koordinator.wire.codec import encode
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import request_header, response_header
+from koordinator.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
 from ..load import GROUP, TOPIC
-from ..record import Kind
+from ..record import FactKind
 from .scheme import Scheme
 
 if TYPE_CHECKING:
@@ -42,14 +46,42 @@ ONCE = "once"
 FRAME_BYTES = 4
 """The length before each request and response."""
 
+SESSION_MAX_MS, HEARTBEAT_MAX_MS = 1_800_000, 15_000
+"""The longest session timeout of the lab's brokers, and the longest heartbeat interval of Kafka's defaults."""
+
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The configuration of the members: their puppets' protocol, and whether they are static (KIP-345)."""
+    """The configuration of the members: their puppets' protocol, and whether they are static (KIP-345).
+
+    With `group_protocol` "consumer" (KIP-848) the coordinator assigns, and `protocols` names its assignor.
+    """
 
     protocols: tuple[str, ...]
     is_static: bool = False
     protocol_type: str = "consumer"
+    group_protocol: str = "classic"
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether a leader assigns, and the members have the timeouts."""
+        return self.group_protocol == "classic"
+
+    def config(self, load: Load) -> dict[str, object]:
+        """Return the settings of the brokers: of a consumer group they include the members' timeouts."""
+        config: dict[str, object] = {
+            "group.initial.rebalance.delay.ms": 3000,
+            "group.max.session.timeout.ms": SESSION_MAX_MS,
+        }
+        if not self.is_classic:
+            session_ms, heartbeat_ms = _ms(load.session_timeout_s), _ms(load.heartbeat_interval_s)
+            config |= {
+                "group.consumer.session.timeout.ms": session_ms,
+                "group.consumer.heartbeat.interval.ms": heartbeat_ms,
+            }
+            config |= {"group.consumer.max.session.timeout.ms": max(SESSION_MAX_MS, session_ms)}
+            config |= {"group.consumer.max.heartbeat.interval.ms": max(HEARTBEAT_MAX_MS, heartbeat_ms)}
+        return config | dict(load.config)
 
 
 class CoreScheme(Scheme):
@@ -57,14 +89,13 @@ class CoreScheme(Scheme):
 
     def __init__(self, load: Load, members: Members) -> None:
         super().__init__(load)
-        self._members = members
+        self.members = members
         self._topics: dict[str, int] = {TOPIC: load.partitions}
-        config = {"group.initial.rebalance.delay.ms": 3000, "group.max.session.timeout.ms": 1_800_000}
         options = Options(
             host=HOST,
             brokers=2,
             topics=dict(self._topics),
-            config={**config, **dict(load.config)},
+            config=members.config(load),
             seed=load.seed,
             kafka_version=load.kafka_version,
         )
@@ -75,14 +106,10 @@ class CoreScheme(Scheme):
         self._holds: dict[str, Hold] = {}
         self._puppets: dict[str, Puppet] = {}
         self._ids: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self._closing: set[str] = set()
         self._sizes: dict[object, int] = {}
         self._stopped: Node | None = None
-
-    @property
-    def is_static(self) -> bool:
-        """Whether the members are static."""
-        return self._members.is_static
 
     @property
     def now_ms(self) -> int:
@@ -97,7 +124,7 @@ class CoreScheme(Scheme):
         """Start a process: a new puppet, or the one that stopped."""
         batch_ms = self._up(name, batch_s)
         if name not in self._puppets:
-            self._puppets[name] = self._create(name, batch_ms)
+            self._puppets[name] = self._create(name, batch_ms, name)
         puppet = self._puppets[name]
         if puppet.state == "leaving":
             # the process before did not wait for the response
@@ -105,20 +132,20 @@ class CoreScheme(Scheme):
         puppet.join()
 
     def close(self, name: str) -> None:
-        """Close a process: a static member sends no LeaveGroup (KIP-345)."""
+        """Close a process: a static member sends no LeaveGroup (KIP-345), or leaves for a while (KIP-848)."""
         self._closing.add(name)
-        puppet = self._puppets[name]
-        if self._members.is_static:
+        puppet, is_static = self._puppets[name], self.members.is_static
+        if is_static and self.members.is_classic:
             puppet.stop()
         else:
-            puppet.leave()
+            puppet.leave(temporarily=is_static)
         self._closing.discard(name)
-        self.record.add(self.now_ms, Kind.DOWN, name)
+        self.record.add(self.now_ms, FactKind.DOWN, name)
 
     def kill(self, name: str) -> None:
         """Kill a process."""
         self._puppets[name].stop()
-        self.record.add(self.now_ms, Kind.DOWN, name, is_clean=False)
+        self.record.add(self.now_ms, FactKind.DOWN, name, is_clean=False)
 
     def cut_off(self, name: str) -> None:
         """Hold all requests of a member."""
@@ -132,7 +159,7 @@ class CoreScheme(Scheme):
     def grow(self, count: int) -> None:
         """Add partitions, or tasks to the connector."""
         self.partitions = self._topics[TOPIC] = self.cluster.topic(TOPIC).add_partitions(count)
-        self.record.add(self.now_ms, Kind.GREW, partitions=range(self.partitions))
+        self.record.add(self.now_ms, FactKind.GREW, partitions=range(self.partitions))
 
     def stop_broker(self) -> None:
         """Stop the coordinator's broker; the other one loads its groups."""
@@ -156,9 +183,9 @@ class CoreScheme(Scheme):
             group_id=GROUP,
             session_timeout_ms=round(self.load.session_timeout_s * 1000),
             rebalance_timeout_ms=round(self.load.rebalance_timeout_s * 1000),
-            protocol_type=self._members.protocol_type,
+            protocol_type=self.members.protocol_type,
             protocols=tuple(
-                JoinGroupRequestProtocol(name=name, metadata=subscription) for name in self._members.protocols
+                JoinGroupRequestProtocol(name=name, metadata=subscription) for name in self.members.protocols
             ),
         )
         self.send(request, version)
@@ -175,17 +202,18 @@ class CoreScheme(Scheme):
         """Stop the cluster."""
         self.cluster.stop()
 
-    def _create(self, name: str, batch_ms: int) -> Puppet:
+    def _create(self, name: str, batch_ms: int, instance_id: str) -> Puppet:
         # a worker's tasks have threads of their own, so it rejoins at once
-        is_worker = self._members.protocol_type == "connect"
+        is_worker = self.members.protocol_type == "connect"
         return self.group.puppet(
             name,
-            self._members.protocols,
-            protocol_type=self._members.protocol_type,
-            instance_id=name if self._members.is_static else None,
+            self.members.protocols,
+            protocol_type=self.members.protocol_type,
+            instance_id=instance_id if self.members.is_static else None,
             topics=self._topics if is_worker else [TOPIC],
             behaviour="healthy" if is_worker else {"kind": "straggler", "delay_s": batch_ms / 1000},
-            session_timeout_s=self.load.session_timeout_s,
+            group_protocol=self.members.group_protocol,
+            session_timeout_s=self.load.session_timeout_s if self.members.is_classic else None,
             rebalance_timeout_s=self.load.rebalance_timeout_s,
             heartbeat_interval_s=self.load.heartbeat_interval_s,
             scheduled_rebalance_max_delay_s=self.load.max_delay_s if is_worker else None,
@@ -199,26 +227,30 @@ class CoreScheme(Scheme):
                 self._requested(event)
             case ResponseSent():
                 record.message_bytes += self._response_bytes(event)
-                record.notifications += event.error is Error.REBALANCE_IN_PROGRESS
+                record.notifications += event.error is Error.REBALANCE_IN_PROGRESS or _has_news(event)
             case PuppetChanged(change="assigned" | "revoked" | "lost"):
                 numbers = (number for _, held in event.holds for number in held if number >= 0)
                 is_clean = event.change != "lost" or event.name in self._closing
-                record.add(now, Kind.HOLDS, event.name, numbers, is_clean=is_clean)
+                record.add(now, FactKind.HOLDS, event.name, numbers, is_clean=is_clean)
                 self._ids[event.name] = event.member_id
-            case StateChanged(after="CompletingRebalance"):
+            case StateChanged(after="CompletingRebalance") | TargetComputed():
                 record.rebalances[""] += 1
             case MemberChanged(change="removed" | "replaced"):
                 record.forget(event.member_id)
-                name = event.member_id[:-UUID_CHARS]
+                name = self._name_of(event.member_id)
                 if self._ids.get(name) == event.member_id:
-                    record.add(now, Kind.FENCED, name)
+                    record.add(now, FactKind.FENCED, name)
             case MemberChanged(change="pending"):
                 record.keep(event.member_id, len(event.member_id))
             case MemberChanged():
-                subscription = self._sizes.get(event.member_id[:-UUID_CHARS], 0)
+                subscription = self._sizes.get(self._name_of(event.member_id), 0)
                 record.keep(event.member_id, len(event.member_id) + subscription)
             case _:
                 pass
+
+    def _name_of(self, member_id: str) -> str:
+        """Return the client id of a member; a member id that the client chose is without it (KIP-1082)."""
+        return self._names.get(member_id) or member_id[:-UUID_CHARS]
 
     def _requested(self, event: RequestReceived) -> None:
         call, message = event.call, event.request
@@ -226,19 +258,27 @@ class CoreScheme(Scheme):
         def header() -> int:
             return len(request_header(call.api_key, call.api_version, 0, call.client_id))
 
-        is_heartbeat = isinstance(message, HeartbeatRequest)
-        # heartbeats of a generation are one object, which the puppet keeps
-        key = (call.client_id, message.generation_id) if isinstance(message, HeartbeatRequest) else None
-        size = self._bytes(key, message, call.api_version, header)
-        if isinstance(message, JoinGroupRequest):
-            self._sizes[call.client_id] = sum(len(each.metadata) for each in message.protocols)
-        self.record.request("Heartbeat" if is_heartbeat else type(message).__name__.removesuffix("Request"), size)
+        size = self._bytes(_request_key(call.client_id, message), message, call.api_version, header)
+        match message:
+            case JoinGroupRequest():
+                self._sizes[call.client_id] = sum(len(each.metadata) for each in message.protocols)
+            case ConsumerGroupHeartbeatRequest():
+                self._names[message.member_id] = call.client_id
+                if message.subscribed_topic_names is not None:
+                    self._sizes[call.client_id] = sum(map(len, message.subscribed_topic_names))
+            case _:
+                pass
+        self.record.request(type(message).__name__.removesuffix("Request"), size)
 
     def _response_bytes(self, event: ResponseSent) -> int:
-        call = event.received.call
-        key = event.error if isinstance(event.response, HeartbeatResponse) else None
+        call, response = event.received.call, event.response
+        key: object = None
+        if isinstance(response, HeartbeatResponse):
+            key = event.error
+        elif isinstance(response, ConsumerGroupHeartbeatResponse) and response.assignment is None:
+            key = type(response), event.error, response.error_message
         return self._bytes(
-            key, event.response, call.api_version, lambda: len(response_header(call.api_key, call.api_version, 0))
+            key, response, call.api_version, lambda: len(response_header(call.api_key, call.api_version, 0))
         )
 
     def _bytes(self, key: object, message: Message, version: int, header: Callable[[], int]) -> int:
@@ -249,3 +289,30 @@ class CoreScheme(Scheme):
             if key is not None:
                 self._sizes[key] = size
         return size
+
+
+def _request_key(client_id: str, message: Message) -> object:
+    """Return a key that heartbeats of the same size share; None for other requests."""
+    match message:
+        case HeartbeatRequest():
+            return client_id, message.generation_id
+        case ConsumerGroupHeartbeatRequest(subscribed_topic_names=None, topic_partitions=None):
+            return type(message), client_id
+        case _:
+            return None
+
+
+def _has_news(event: ResponseSent) -> bool:
+    """Return whether the response to a heartbeat of a member has a changed assignment (KIP-848)."""
+    request, response = event.received.request, event.response
+    return (
+        isinstance(request, ConsumerGroupHeartbeatRequest)
+        and isinstance(response, ConsumerGroupHeartbeatResponse)
+        and request.member_epoch > 0
+        and request.subscribed_topic_names is None
+        and response.assignment is not None
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

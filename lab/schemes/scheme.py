@@ -7,9 +7,10 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
-from ..record import Kind, Record
+from ..record import FactKind, RunRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import TracebackType
     from typing import Self
 
@@ -26,7 +27,7 @@ class Scheme(ABC):
     def __init__(self, load: Load) -> None:
         self.load = load
         self.random = Random(load.seed)  # noqa: S311 - seeded, so that a run can be repeated
-        self.record = Record()
+        self.record = RunRecord()
         self.partitions = load.partitions
         self._batch_ms: dict[str, int] = {}
         self._starts: Counter[str] = Counter()
@@ -47,6 +48,9 @@ class Scheme(ABC):
     @abstractmethod
     def pass_time(self, seconds: float) -> None:
         """Advance time, with everything that is due."""
+
+    def announce(self, names: Collection[str]) -> None:  # noqa: B027 - most schemes ignore it
+        """Announce the members of a deployment before they start or close."""
 
     @abstractmethod
     def start(self, name: str, batch_s: float | None = None) -> None:
@@ -70,12 +74,12 @@ class Scheme(ABC):
 
     def pause(self, name: str) -> None:
         """Pause a process until `resume`, like a collection of garbage: it neither sends nor processes anything."""
-        self.record.add(self.now_ms, Kind.PAUSED, name)
+        self.record.add(self.now_ms, FactKind.PAUSED, name)
         self.cut_off(name)
 
     def resume(self, name: str) -> None:
         """Resume a paused process."""
-        self.record.add(self.now_ms, Kind.RESUMED, name)
+        self.record.add(self.now_ms, FactKind.RESUMED, name)
         self.reconnect(name)
 
     @abstractmethod
@@ -99,7 +103,7 @@ class Scheme(ABC):
 
     def _up(self, name: str, batch_s: float | None) -> int:
         """Record a started process, and return its time per batch in ms."""
-        self.record.add(self.now_ms, Kind.UP, name)
+        self.record.add(self.now_ms, FactKind.UP, name)
         self._starts[name] += 1
         if batch_s is not None or name not in self._batch_ms:
             mean_ms = 1000 * (self.load.batch_s if batch_s is None else batch_s)

@@ -6,7 +6,7 @@ claims each partition with an ephemeral node. A claim that another consumer hold
 all claims, waits for `rebalance.backoff.ms`, and tries again, `rebalance.max.retries` times. The herd of notifications
 and views that differ are not written down anywhere here; they follow from watches and lagging servers.
 
-The watch on brokers is that of the article.
+The watch on brokers is the article's: released consumers have none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from koordinator.emulator.control.assignors.eager import assign_ranges
 from koordinator.emulator.control.assignors.members import Candidate
 
 from ..load import TOPIC
-from ..record import Kind
+from ..record import FactKind
 from .clockwork import Clockwork, Process, Steps
 from .ensemble import ROUND_TRIP_MS, Ensemble, NodeExistsError, NoNodeError
 from .scheme import Scheme
@@ -59,11 +59,16 @@ class Consumer(Process):
         self.is_alive = False
         self._zookeeper.close(self.session)
 
+    def kill(self) -> None:
+        """End without a word."""
+        self.is_alive = False
+        self.session.disconnect()
+
     def _open(self) -> None:
         self.session = self._zookeeper.connect(SESSION_TIMEOUT_MS, self._expired)
 
     def _expired(self) -> None:
-        self._scheme.record.add(self._scheme.now_ms, Kind.FENCED, self._name)
+        self._scheme.record.add(self._scheme.now_ms, FactKind.FENCED, self._name)
         self._is_expired = True
 
     def _keep_session(self) -> Steps[None]:
@@ -154,7 +159,7 @@ class Consumer(Process):
     def _hold(self, partitions: list[int], *, is_clean: bool) -> None:
         if self.owned or partitions:
             self.owned = partitions
-            self._scheme.record.add(self._scheme.now_ms, Kind.HOLDS, self._name, partitions, is_clean=is_clean)
+            self._scheme.record.add(self._scheme.now_ms, FactKind.HOLDS, self._name, partitions, is_clean=is_clean)
 
 
 class ZookeeperScheme(Scheme):
@@ -188,12 +193,12 @@ class ZookeeperScheme(Scheme):
     def close(self, name: str) -> None:
         """Close a consumer in order."""
         self._consumers.pop(name).close()
-        self.record.add(self.now_ms, Kind.DOWN, name)
+        self.record.add(self.now_ms, FactKind.DOWN, name)
 
     def kill(self, name: str) -> None:
         """Kill a consumer: its session expires."""
-        self._consumers.pop(name).is_alive = False
-        self.record.add(self.now_ms, Kind.DOWN, name, is_clean=False)
+        self._consumers.pop(name).kill()
+        self.record.add(self.now_ms, FactKind.DOWN, name, is_clean=False)
 
     def cut_off(self, name: str) -> None:
         """Keep a consumer from the ensemble: nothing but its fetchers goes on."""
@@ -208,7 +213,7 @@ class ZookeeperScheme(Scheme):
         for number in range(self.partitions, self.partitions + count):
             self.zookeeper.create(f"{PARTITIONS}/{number}")
         self.partitions += count
-        self.record.add(self.now_ms, Kind.GREW, partitions=range(self.partitions))
+        self.record.add(self.now_ms, FactKind.GREW, partitions=range(self.partitions))
 
     def stop_broker(self) -> None:
         """Stop a broker: its node in ZooKeeper goes."""

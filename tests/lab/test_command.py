@@ -14,6 +14,7 @@ from koordinator.lab.claims import Claim, Finding
 from koordinator.lab.matrix import COLUMNS
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.sweep import row_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +59,23 @@ def test_json_has_the_load_and_the_figures_of_every_seed(tmp_path: Path) -> None
     assert (data["load"]["members"], data["load"]["partitions"]) == (5, 20)
     assert [len(cell["figures"]) for cell in data["cells"]] == [2, 2, 2, 2]
     assert list(data["cells"][0]["figures"][0]) == list(COLUMNS)
+
+
+def test_parquet_has_the_rows_of_a_sweep(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "lab.parquet"
+    result = run("run", *FEW, "--seeds", "2", "--parquet", str(path))
+    assert result.exit_code == 0, result.output
+    rows = parquet.read_table(path).to_pylist()
+    assert len(rows) == 8
+    assert rows == [{**row_of(row["cell"]), "digest": None, "error": None} for row in rows]
+
+
+def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("koordinator.cli.lab.find_spec", lambda _: None)
+    result = run("run", *FEW, "--parquet", str(tmp_path / "lab.parquet"))
+    assert result.exit_code == 2
+    assert "pip install 'koordinator[spark]'" in result.output
 
 
 def test_the_page_refers_to_nothing_else_and_links_each_cell_to_its_timeline(tmp_path: Path) -> None:

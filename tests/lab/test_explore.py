@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from broken.cores import MUTANTS, commits_of_old_generations, sessions_that_never_expire
 
-from koordinator.emulator.core.groups import loading, offsets
-from koordinator.emulator.core.groups.classic import membership, rebalance
-from koordinator.emulator.core.groups.classic.group import ClassicGroup
-from koordinator.lab.explore import NAMES, explore, shrunk, steps_of, violations_of
+from koordinator.lab.explore import (
+    LOAD,
+    NAMES,
+    PROPERTIES,
+    STATIC_COOPERATIVE,
+    explore,
+    shrunk,
+    steps_of,
+    violations_of,
+)
 from koordinator.lab.load import TOPIC, Load
 from koordinator.lab.schemes.on_core import CoreScheme, Members
-from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = 60
 
-SEEDS_MAX = 400
-"""The most seeds until a mutant must be found."""
+LAB_PAGE = Path(__file__).parents[2] / "docs" / "lab.md"
 
 
 def test_schedules_hold_the_invariants() -> None:
@@ -30,6 +37,11 @@ def test_schedules_hold_the_invariants() -> None:
 def test_a_seed_gives_one_schedule() -> None:
     assert steps_of(3) == steps_of(3) != steps_of(4)
     assert {argument for action, argument in steps_of(3) if action == "start"} <= set(NAMES)
+
+
+def test_a_member_of_a_consumer_group_may_return_with_its_id() -> None:
+    steps = [("start", "d"), ("cut_off", "d"), ("pass_time", "12"), ("reconnect", "d"), ("commit", "d")]
+    assert violations_of(2904, steps) == []
 
 
 def test_a_static_leader_does_not_notice_partitions_added_while_it_was_down() -> None:
@@ -44,93 +56,39 @@ def test_a_static_leader_does_not_notice_partitions_added_while_it_was_down() ->
         assert scheme.group.puppets["a"].assignment == {TOPIC: list(range(12))}
 
 
-# -- a core that is broken on purpose ------------------------------------------------------------------------
-
-
-def heartbeats_of_old_generations(patch: pytest.MonkeyPatch) -> None:
-    """A heartbeat with an old generation succeeds."""
-    validate = membership.validate_heartbeat
-
-    def validate_any(store: Any, now: int, call: Any, request: Any) -> Error:
-        error = validate(store, now, call, request)
-        return Error.NONE if error is Error.ILLEGAL_GENERATION else error
-
-    patch.setattr(membership, "validate_heartbeat", validate_any)
-
-
-def commits_of_old_generations(patch: pytest.MonkeyPatch) -> None:
-    """A commit of a removed member or an old generation succeeds."""
-    find = offsets._committing_group
-
-    def find_any(store: Any, now: int, call: Any, request: Any) -> Any:
-        error, group = find(store, now, call, request)
-        found = store.find(now, request.group_id)
-        return (Error.NONE, found) if error in (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID) else (error, group)
-
-    patch.setattr(offsets, "_committing_group", find_any)
-
-
-def leader_kept_after_leaving(patch: pytest.MonkeyPatch) -> None:
-    """A leader that left stays the leader."""
-    remove = ClassicGroup.remove
-
-    def remove_but_keep(group: ClassicGroup, member_id: str) -> Any:
-        leader_id = group.leader_id
-        member = remove(group, member_id)
-        group.leader_id = leader_id
-        return member
-
-    patch.setattr(ClassicGroup, "remove", remove_but_keep)
-
-
-def sessions_that_never_expire(patch: pytest.MonkeyPatch) -> None:
-    """A silent member stays."""
-    patch.setattr(rebalance, "expire_session", lambda *_: None)
-
-
-def generations_that_repeat(patch: pytest.MonkeyPatch) -> None:
-    """A rebalance forms the same generation again."""
-    form = ClassicGroup.form_generation
-
-    def form_again(group: ClassicGroup, order: Any) -> None:
-        form(group, order)
-        group.generation = max(group.generation - 1, 1)
-
-    patch.setattr(ClassicGroup, "form_generation", form_again)
-
-
-def offsets_lost_in_failovers(patch: pytest.MonkeyPatch) -> None:
-    """A new coordinator loads members without offsets."""
-    load = loading.load
-
-    def load_without_offsets(store: Any, *arguments: Any, **options: Any) -> Any:
-        result = load(store, *arguments, **options)
-        for group in store.groups.values():
-            group.offsets.clear()
-        return result
-
-    patch.setattr(loading, "load", load_without_offsets)
-
-
-MUTANTS = (
-    heartbeats_of_old_generations,
-    commits_of_old_generations,
-    leader_kept_after_leaving,
-    sessions_that_never_expire,
-    generations_that_repeat,
-    offsets_lost_in_failovers,
-)
+def test_a_static_restart_while_the_coordinator_moves_loses_the_second_round_of_a_cooperative_rebalance() -> None:
+    with CoreScheme(replace(LOAD, seed=2811), STATIC_COOPERATIVE) as scheme:
+        scheme.start("c")
+        scheme.pass_time(4)
+        scheme.start("d")
+        scheme.pass_time(4)
+        scheme.stop_broker()
+        scheme.close("c")
+        scheme.start("c")
+        scheme.pass_time(400)
+        assert scheme.group.state == "Stable"
+        assert [len(scheme.group.puppets[name].assignment.get(TOPIC, [])) for name in "cd"] == [3, 0]
 
 
 @pytest.mark.parametrize("mutate", MUTANTS)
-def test_a_broken_core_is_found(mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_core_is_found_with_the_documented_number_of_seeds(
+    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     mutate(monkeypatch)
-    assert any(violations_of(seed, steps_of(seed)) for seed in range(SEEDS_MAX))
+    seeds = MUTANTS[mutate]
+    assert [seed for seed in range(seeds) if violations_of(seed, steps_of(seed))] == [seeds - 1]
+    assert f"| {str(mutate.__doc__).removesuffix('.')} | {seeds} |" in LAB_PAGE.read_text(encoding="utf-8")
+
+
+def test_only_the_chosen_properties_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits_of_old_generations(monkeypatch)
+    seed = MUTANTS[commits_of_old_generations] - 1
+    assert [name for name in PROPERTIES if violations_of(seed, steps_of(seed), {name})] == ["senders", "checks"]
 
 
 def test_a_failure_is_shrunk_and_rendered_as_a_test_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions_that_never_expire(monkeypatch)
-    failure = next(found for seed in range(SEEDS_MAX) if (found := explore(seed)))
+    failure = next(found for seed in range(SEEDS) if (found := explore(seed)))
     steps = list(failure.steps)
     assert shrunk(failure.seed, steps) == steps
     assert len(steps) <= 3

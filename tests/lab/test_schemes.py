@@ -12,7 +12,7 @@ from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
 from koordinator.lab.cells import AFTER_S, SETTLE_S, Cell, play, record_of
 from koordinator.lab.load import GROUP, Load
-from koordinator.lab.record import Record
+from koordinator.lab.record import RunRecord
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.schemes.clockwork import Clockwork, Process, Steps
 from koordinator.lab.schemes.ensemble import Ensemble, NodeExistsError, NoNodeError
@@ -70,7 +70,7 @@ class Tree:
     """An ensemble with one session at its last server."""
 
     def __init__(self, lag_ms: tuple[int, int] = (5, 5)) -> None:
-        self.clockwork, self.record = Clockwork(), Record()
+        self.clockwork, self.record = Clockwork(), RunRecord()
         self.ensemble = Ensemble(self.clockwork, Random(1), self.record, lag_ms=lag_ms)
         self.expired = 0
         self.session = self.ensemble.connect(6_000, self._expire)
