@@ -10,6 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.storagelevel import StorageLevel
 
 from .bronze import lines
 from .frames import select_schema
@@ -97,12 +98,14 @@ def read_grown(spark: SparkSession, files: Sequence[Row], known: DataFrame) -> t
     # the new lines of a file are one part, whose position is that of its first line
     position = F.min("block_start").over(Window.partitionBy("source_file"))
     new = read.where("row_id >= start").withColumns({"block_start": position, "ingested_at": F.current_timestamp()})
+    # several steps need the new lines, and finding them reads the whole files
+    new = new.persist(StorageLevel.DISK_ONLY)
     if new.isEmpty():
         return None
-    counted = read.groupBy("source_file", "ingest_id", "file_size", "first_line", "start").agg(
-        F.count("*").alias("n_lines")
+    counted = new.groupBy("source_file", "ingest_id", "file_size", "first_line").agg(
+        (F.max("row_id") + 1).alias("n_lines")
     )
-    return select_schema(new, BRONZE_LINE), counted.where("n_lines > start")
+    return select_schema(new, BRONZE_LINE), counted
 
 
 def _is_readable(spark: SparkSession, file: str) -> bool:

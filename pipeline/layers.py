@@ -18,6 +18,7 @@ from .gold.client_join import client_join
 from .gold.heartbeat import heartbeat
 from .marts.client_matrix import client_matrix
 from .marts.flaky import flaky
+from .marts.test_run import test_run
 from .silver.call import call
 from .silver.run import run
 from .silver.test import test
@@ -43,22 +44,23 @@ class Step:
 PER_HOME_STEPS: tuple[Step, ...] = (
     Step(tables.TRACE, trace, (tables.EVENT, tables.HEADER)),
     Step(tables.TEST, test, (tables.TRACE, tables.OUTCOME)),
-    Step(FOLD, folded, (tables.EVENT, tables.TRACE)),
+    Step(FOLD, folded, (tables.EVENT, tables.TRACE, tables.GROUP_STATE)),
     *(Step(table, partial(unfolded, table), (FOLD,)) for table in FOLDED),
     Step(tables.CALL, call, (tables.EVENT,)),
     Step(tables.HEARTBEAT, heartbeat, (tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
     Step(tables.CLIENT_JOIN, client_join, (tables.EVENT, tables.TRACE)),
     Step(tables.AVOIDED, avoided, (tables.EVENT, tables.TRACE)),
+    Step(
+        tables.TEST_RUN,
+        test_run,
+        (tables.TRACE, tables.TEST, tables.MEMBER, tables.REBALANCE, tables.VERDICT),
+    ),
 )
 """Tables derived from the events, headers and outcomes of single traces; a load rebuilds them per `home`."""
 
 STORE_STEPS: tuple[Step, ...] = (
     Step(tables.RUN, run, (tables.TRACE,)),
-    Step(tables.FLAKY, flaky, (tables.TEST, tables.REBALANCE)),
-    Step(
-        tables.CLIENT_MATRIX,
-        client_matrix,
-        (tables.VERDICT, tables.TRACE, tables.TEST, tables.MEMBER, tables.REBALANCE),
-    ),
+    Step(tables.FLAKY, flaky, (tables.TEST_RUN,)),
+    Step(tables.CLIENT_MATRIX, client_matrix, (tables.TEST_RUN,)),
 )
 """Tables that compare runs; every load rebuilds them as a whole."""

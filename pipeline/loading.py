@@ -19,12 +19,13 @@ from pyspark.storagelevel import StorageLevel
 import koordinator
 
 from . import input_files, layers
+from .continuation import Continuation
 from .fold.frames import FOLD
 from .frames import select_schema
 from .input_files import PACKED, PARQUET, LogOptions
 from .job_errors import JobFailed
 from .lock import locked
-from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE_HOME
+from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE, TRACE_HOME
 from .silver import intake
 from .silver.logs import records
 
@@ -86,6 +87,15 @@ class LoadResult:
         return [f"  {row.source_file}{line}: {row.reason}: {row.detail}" for row, line in places]
 
 
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The new `events` of a load of one kind, the homes of their traces, and the known traces among these."""
+
+    homes: list[str]
+    events: DataFrame
+    touched: list[str]
+
+
 class Loader:
     """Loads inputs into a store, and reports each step to `report_progress`."""
 
@@ -102,6 +112,7 @@ class Loader:
         self.report_progress = report_progress
         self._folded: DataFrame
         self._draft: Draft
+        self._continuation: Continuation
 
     def load(self, inputs: Sequence[str]) -> LoadResult:
         """Load the new files. If anything fails, the tables stay as they were.
@@ -130,10 +141,13 @@ class Loader:
                 kinds["parquet" if row.source_file.endswith(PARQUET) else "text"].append(row)
         changed = {row.source_file for row in files if row.file_size not in sizes.get(row.source_file, {row.file_size})}
         loaded = LoadResult(len(files), changed=[] if self._options.follow else sorted(changed))
-        homes = {home for kind, rows in kinds.items() if rows for home in self._ingest(kind, rows, loaded)}
-        if homes:
+        batches = [batch for kind, rows in kinds.items() if rows and (batch := self._ingest(kind, rows, loaded))]
+        if batches:
             self._check_quality(loaded)
-            self._rebuild(sorted(homes))
+            homes = sorted({home for batch in batches for home in batch.homes})
+            touched = {trace_id for batch in batches for trace_id in batch.touched}
+            self._continuation = Continuation(self._draft, homes, [batch.events for batch in batches], touched)
+            self._rebuild(homes)
             self._draft.commit()
         return loaded
 
@@ -154,18 +168,19 @@ class Loader:
             inputs = (self._draft.read(table).select(*table.names) for table in step.inputs)
             self._draft.replace(step.build(*inputs), step.table)
 
-    def _ingest(self, kind: str, files: list[Row], loaded: LoadResult) -> list[str]:
-        """Add the events, headers, outcomes and invalid rows of some files. Return the homes of their traces."""
+    def _ingest(self, kind: str, files: list[Row], loaded: LoadResult) -> _Batch | None:
+        """Add the events, headers, outcomes and invalid rows of some files; None if they have no new row."""
         batch = f"{kind}-{self._draft.number}"
         self.report_progress(f"ingesting {batch}")
         read = self._read(kind, batch, files)
         if read is None:
-            return []
+            return None
         rows, lines, files_read = read
         rows.expensive.persist(StorageLevel.DISK_ONLY)
         try:
             old = self._assign_homes(batch, rows)
-            old_homes = [] if old is None else [row.home for row in old.select("home").distinct().collect()]
+            touched = {} if old is None else {row.trace_id: row.home for row in old.collect()}
+            old_homes = sorted({*touched.values()})
             homes = sorted({batch, *old_homes})
             ingested = intake.ingest(rows, self._draft.read(EVENT, old_homes) if old_homes else None)
             ids = files_read.select("source_file", "ingest_id")
@@ -182,7 +197,7 @@ class Loader:
         loaded.counts += counts
         written = {"event": event.count()} | ({} if lines is None else {"read": lines.count()})
         self._check_balance(batch, counts, written)
-        return homes
+        return _Batch(homes, event, [*touched])
 
     def _read(self, kind: str, batch: str, files: list[Row]) -> tuple[ParsedRows, DataFrame | None, DataFrame] | None:
         """Return the rows of some files of a kind, their lines of text, and the files; None if there is no new row."""
@@ -247,14 +262,18 @@ class Loader:
     def _build(self, step: Step, homes: list[str]) -> None:
         """Build the table of a step for these homes and write it."""
         self.report_progress(step.table.path)
+        if step.table is FOLD:
+            trace = self._draft.read(TRACE, homes)
+            frame = step.build(self._continuation.events(), trace, self._continuation.states)
+            self._folded = frame.persist(StorageLevel.DISK_ONLY)
+            return
         inputs = (
             self._folded if table is FOLD else self._draft.read(table, homes).select(*table.names)
             for table in step.inputs
         )
         frame = step.build(*inputs)
-        if step.table is FOLD:
-            self._folded = frame.persist(StorageLevel.DISK_ONLY)
-            return
+        if FOLD in step.inputs and self._draft.snapshot.folders(step.table.path, homes):
+            frame = frame.unionByName(self._continuation.kept(step.table, frame))
         if len(homes) == 1:
             frame = frame.withColumn("home", F.lit(homes[0]))
         else:

@@ -39,7 +39,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StoreSnapshot:
     """One state of all tables; `tables` has the folders of each table by `layer/name`, oldest first."""
 
     number: int = 0
@@ -52,7 +52,7 @@ class Snapshot:
         folders = self.tables.get(table, ())
         return folders if homes is None else tuple(each for each in folders if not set(each.homes).isdisjoint(homes))
 
-    def with_folders(self, table: str, folders: Iterable[Folder]) -> Snapshot:
+    def with_folders(self, table: str, folders: Iterable[Folder]) -> StoreSnapshot:
         """Return this snapshot with other folders of a table."""
         return replace(self, tables={**self.tables, table: tuple(folders)})
 
@@ -65,14 +65,14 @@ class Snapshot:
         return json.dumps(asdict(self))
 
     @staticmethod
-    def from_json(text: str) -> Snapshot:
+    def from_json(text: str) -> StoreSnapshot:
         """Parse the text of a snapshot's file."""
         fields = json.loads(text)
         tables = {
             table: tuple(Folder(each["name"], tuple(each["homes"])) for each in folders)
             for table, folders in fields["tables"].items()
         }
-        return Snapshot(fields["number"], fields["written_at"], fields["schema_version"], tables)
+        return StoreSnapshot(fields["number"], fields["written_at"], fields["schema_version"], tables)
 
 
 class SnapshotFiles(Protocol):
@@ -136,13 +136,13 @@ class LocalSnapshotFiles:
         shutil.rmtree(gone)
 
 
-def current(files: SnapshotFiles, root: str) -> Snapshot | None:
+def current(files: SnapshotFiles, root: str) -> StoreSnapshot | None:
     """Return the current snapshot, or None if there is none. Raises JobRefused if its schema version is another."""
     numbers = files.numbers()
     return _read(files, root, numbers[-1]) if numbers else None
 
 
-def as_of(files: SnapshotFiles, root: str, when: str | None) -> Snapshot:
+def as_of(files: SnapshotFiles, root: str, when: str | None) -> StoreSnapshot:
     """Return the snapshot with the number `when`, or the last one written until the time `when`; by default the newest.
 
     Raises JobRefused if there is none, or if its schema version is another.
@@ -167,7 +167,7 @@ def as_of(files: SnapshotFiles, root: str, when: str | None) -> Snapshot:
     return found
 
 
-def commit(files: SnapshotFiles, snapshot: Snapshot, root: str) -> None:
+def commit(files: SnapshotFiles, snapshot: StoreSnapshot, root: str) -> None:
     """Write a snapshot. Raises JobFailed if another load has written one with its number meanwhile."""
     try:
         files.write(snapshot.number, snapshot.to_json())
@@ -200,7 +200,7 @@ def vacuum(root: Path, tables: Iterable[str], keep_since: datetime) -> list[str]
     return garbage
 
 
-def parquet_files(root: Path, table: str, snapshot: Snapshot | None = None) -> list[Path]:
+def parquet_files(root: Path, table: str, snapshot: StoreSnapshot | None = None) -> list[Path]:
     """Return the files of a table, `layer/name`, in a store on this machine; by default as of the current snapshot."""
     snapshot = snapshot or as_of(LocalSnapshotFiles(root), str(root), None)
     folders = [root / table / folder.name for folder in snapshot.folders(table)]
@@ -212,8 +212,8 @@ def visible(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.startswith((".", "_"))]
 
 
-def _read(files: SnapshotFiles, root: str, number: int) -> Snapshot:
-    snapshot = Snapshot.from_json(files.read(number))
+def _read(files: SnapshotFiles, root: str, number: int) -> StoreSnapshot:
+    snapshot = StoreSnapshot.from_json(files.read(number))
     if snapshot.schema_version != SCHEMA_VERSION:
         raise JobRefused(
             f"{root}: its tables have version {snapshot.schema_version}, and this koordinator has version"

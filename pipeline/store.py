@@ -21,7 +21,7 @@ from pyspark.sql.utils import is_remote
 
 from . import snapshots
 from .schema import TABLES
-from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, Snapshot
+from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ class Store:
     def begin(self, spark: SparkSession) -> Draft:
         """Return the current tables to change. Raises JobRefused if they have another schema version."""
         files = self._files(spark)
-        return Draft(spark, self.root, files, snapshots.current(files, self.root) or Snapshot())
+        return Draft(spark, self.root, files, snapshots.current(files, self.root) or StoreSnapshot())
 
     def _files(self, spark: SparkSession) -> SnapshotFiles:
         return SparkSnapshotFiles(spark, self.root) if self.local is None else LocalSnapshotFiles(self.local)
@@ -66,7 +66,7 @@ class Store:
 class Tables:
     """The tables of one snapshot."""
 
-    def __init__(self, spark: SparkSession, root: str, snapshot: Snapshot) -> None:
+    def __init__(self, spark: SparkSession, root: str, snapshot: StoreSnapshot) -> None:
         self.spark, self.root, self.snapshot = spark, root, snapshot
 
     def read(self, table: Table, homes: Sequence[str] | None = None) -> DataFrame:
@@ -94,7 +94,7 @@ class Tables:
 class Draft(Tables):
     """The tables as a load changes them; readers see the changes after `commit`."""
 
-    def __init__(self, spark: SparkSession, root: str, files: SnapshotFiles, base: Snapshot) -> None:
+    def __init__(self, spark: SparkSession, root: str, files: SnapshotFiles, base: StoreSnapshot) -> None:
         super().__init__(spark, root, base)
         self.number = base.number + 1
         self._files, self._token = files, uuid4().hex[:6]
@@ -129,10 +129,10 @@ class Draft(Tables):
         frame = self._read(table, folders).coalesce(1 + total // BYTES_PER_FILE)
         self._list(table, [self._written(frame, table, str(self.number), homes)])
 
-    def commit(self) -> Snapshot:
+    def commit(self) -> StoreSnapshot:
         """Make the changes visible in one step. Raises JobFailed if another load has committed meanwhile."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        committed = Snapshot(self.number, now, tables=self.snapshot.tables)
+        committed = StoreSnapshot(self.number, now, tables=self.snapshot.tables)
         snapshots.commit(self._files, committed, self.root)
         return committed
 

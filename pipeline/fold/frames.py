@@ -16,6 +16,7 @@ from ..schema import Table
 from ..silver.trace_rows import RENAMED
 from .group_facts import NEVER, WATCHED
 from .heartbeats import shortened
+from .settled import CARRIED
 from .trace_fold import fold
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
-    *(schema.FENCING, schema.TRANSACTION, schema.VERDICT),
+    *(schema.FENCING, schema.TRANSACTION, schema.VERDICT, schema.GROUP_STATE),
 )
 """The tables that the fold makes."""
 
@@ -63,10 +64,11 @@ ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NA
 """The columns of the fold that come from events."""
 
 
-def folded(event: DataFrame, trace: DataFrame) -> DataFrame:
+def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
-    A trace is folded as a whole, because its groups share clients, connections and nodes.
+    A trace is folded as a whole, because its groups share clients, connections and nodes. A log that goes on has its
+    new events only, and the states of its groups.
     """
     # client logs describe no group as a coordinator does
     events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
@@ -76,7 +78,11 @@ def folded(event: DataFrame, trace: DataFrame) -> DataFrame:
         F.lit(WATCHED).alias("kind"),
         *(F.col("watched_us").alias(name) for name in ("wall_us", "group_us")),
     )
-    events = events.unionByName(ends, allowMissingColumns=True)
+    carried = group_state.select(
+        "trace_id", "group_id", F.lit(0).alias("seq"), F.lit(CARRIED).alias("kind"), F.col("state").alias("body")
+    )
+    for more in (ends, carried):
+        events = events.unionByName(more, allowMissingColumns=True)
     run = partial(_fold_arrow, to_arrow_schema(ROWS, timezone="UTC"))
     rows = events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), ROWS)  # noqa: PLW0108 - Spark counts the parameters
     return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.verify.consumer_group_checks import JOINING_EPOCH
 from koordinator.emulator.verify.group_trace import HEARTBEAT, OK, GroupTrace
 from koordinator.emulator.verify.lazy import lazy
 from koordinator.emulator.verify.rebalances import arrivals, rounds
+
+from .settled import LEFT, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,17 +46,20 @@ class Fetch:
 
 
 class GroupFacts:
-    """The lines of a group, and the facts that several tables need. `fetches` is set once all groups are known."""
+    """The lines of a group, and the facts that several tables need. `fetches` is set once all groups are known.
 
-    def __init__(self, trace_id: str, trace: GroupTrace) -> None:
-        self.trace_id, self.trace = trace_id, trace
+    The `settled` part of a log's group is history before these lines.
+    """
+
+    def __init__(self, trace_id: str, trace: GroupTrace, settled: Settled | None = None) -> None:
+        self.trace_id, self.trace, self.settled = trace_id, trace, settled or Settled()
         self.key = {"trace_id": trace_id, "group_id": trace.group_id}
         self.fetches: list[Fetch] = []
 
     @lazy
     def rounds(self) -> list[Round]:
         """The rebalances."""
-        return rounds(self.trace)
+        return [replace(each, number=self.settled.number + each.number) for each in rounds(self.trace)]
 
     @lazy
     def arrivals(self) -> list[list[list[Exchange]]]:
@@ -100,7 +105,7 @@ class GroupFacts:
             if join:
                 stay |= {name: line.get(name) for name in CLIENT}
                 stay |= _join_fields(join)
-            elif line.get("change") in ("removed", "replaced"):
+            elif line.get("change") in LEFT:
                 reason = "replaced" if line["change"] == "replaced" else line.get("cause")
                 stays.append(stay | {"left_seq": seq, "left_us": line.get("group_ts_us"), "end_reason": reason})
                 stay = {}
@@ -115,6 +120,10 @@ class GroupFacts:
         """Return the state and the generation before an event; None if they are unknown."""
         states, seqs = self._states
         return states[bisect_left(seqs, seq)]
+
+    def stage_of(self, fencing: Line) -> str | None:
+        """Return the state before a member was fenced."""
+        return fencing["stage"] if "stage" in fencing else self.state_at(fencing["seq"])[0]
 
     @lazy
     def _states(self) -> tuple[list[tuple[str | None, int | None]], list[int]]:

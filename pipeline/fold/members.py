@@ -60,7 +60,8 @@ def member(facts: GroupFacts) -> Iterator[Row]:
 
 def _named(facts: GroupFacts) -> Iterator[str]:
     for line in facts.trace.group_lines:
-        if line["kind"] not in ("request", "response") and line.get("member_id") and line.get("instance_id"):
+        is_new = line["seq"] >= facts.settled.cut_seq and line["kind"] not in ("request", "response")
+        if is_new and line.get("member_id") and line.get("instance_id"):
             yield line["member_id"]
 
 
@@ -71,7 +72,7 @@ def state_time(facts: GroupFacts) -> Iterator[Row]:
     """
     if facts.trace.end is None:
         return
-    us, visits = Counter[str](), Counter[str]()
+    us, visits = Counter(facts.settled.us), Counter(facts.settled.visits)
     end = facts.trace.end
     if facts.watched_until is not None and facts.trace.states and facts.trace.states[-1]["state_to"] != DEAD:
         end = max(end, facts.watched_until, key=itemgetter("group_ts_us"))
@@ -120,7 +121,7 @@ def fencing(facts: GroupFacts) -> Iterator[Row]:
         if not _fences(line):
             continue
         instance = line.get("instance_id")
-        replaced_by[instance] = new_ids.get(line["seq"]) or replaced_by.get(instance)
+        replaced_by[instance] = new_ids.get(line["seq"], replaced_by.get(instance))
         yield facts.key | {
             "seq": line["seq"],
             "at": line["wall_ts"],
@@ -128,7 +129,7 @@ def fencing(facts: GroupFacts) -> Iterator[Row]:
             "old_member": line.get("member_id"),
             "new_member": replaced_by[instance],
             "api": line.get("api", "JoinGroup"),
-            "stage": facts.state_at(line["seq"])[0],
+            "stage": facts.stage_of(line),
         }
 
 

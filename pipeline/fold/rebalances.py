@@ -43,8 +43,9 @@ class RebalanceFacts:
     def rounds(self) -> list[Row]:
         """silver/round: the rebalances, derived from state changes. A broker log has members' numbers in the body."""
         rows: list[Row] = []
-        joined_before, life, chain = 0, 0, 0
-        completed_before: int | None = None
+        settled = self._facts.settled
+        joined_before, life, chain = settled.joined_before, settled.life, settled.chain
+        completed_before = settled.completed_before
         waiting: list[Row] = []
         for each in self._facts.rounds:
             late = each.timed_out[0] if each.timed_out else None
@@ -120,12 +121,12 @@ class RebalanceFacts:
     def rebalances(self) -> list[Row]:
         """gold/rebalance: every rebalance with its cause, its duration, and the partitions it moved."""
         rows: list[Row] = []
-        base: Row = {}
+        settled = self._facts.settled
+        base, storm = settled.base, dict(settled.storm)
         seen_in: dict[str, int] = {}
-        storm: Row = {}
         statics = set(self._facts.trace.instances.values())
         for each, lines, joined in zip(self.rounds, self._facts.rounds, self._facts.arrivals, strict=True):
-            before = rows[-1] if rows else {}
+            before = rows[-1] if rows else settled.before
             ids = member_ids(joined) or target_of(self._facts.trace, lines)
             labels = dict.fromkeys(filter(None, map(self._label, ids)))
             row: Row = each | self._times(each, lines) | self._straggler(each, lines, joined)
@@ -168,7 +169,8 @@ class RebalanceFacts:
         """Return the time of the first OffsetFetch of the group, or Fetch of a member, until the next rebalance."""
         fetches = self._fetches
         at = bisect_left(fetches, each["end_seq"], key=itemgetter("seq"))
-        following = self._facts.rounds[lines.number : lines.number + 1]
+        number = lines.number - self._facts.settled.number
+        following = self._facts.rounds[number : number + 1]
         if at == len(fetches) or (following and fetches[at]["seq"] > following[0].start["seq"]):
             return None
         # Fetch names no group: its group time is that of the rebalance's end plus the wall clock time since

@@ -11,6 +11,7 @@ from . import members, verdicts
 from .group_facts import GroupFacts, find_fetches
 from .partitions import PartitionFacts
 from .rebalances import RebalanceFacts
+from .settled import CARRIED, group_state, resume
 from .transactions import transactions
 
 if TYPE_CHECKING:
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
 
 
 def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[Row]]]:
-    """Return the rows of each table, group by group; tables are named by path. `lines` are in the order of `seq`."""
-    groups = [GroupFacts(trace_id, trace) for trace in _groups(lines)]
+    """Return the rows of each table, group by group; tables are named by path. `lines` are in the order of `seq`.
+
+    Lines of the kind CARRIED have the states of groups that go on; of these only the rows that are not settled are
+    made.
+    """
+    states = {line["group_id"]: resume(line["body"]) for line in lines if line["kind"] == CARRIED}
+    carried = ({"trace_id": trace_id, "group_id": group} | line for group, (_, old) in states.items() for line in old)
+    lines = [*carried, *(line for line in lines if line["kind"] != CARRIED)] if states else lines
+    groups = [GroupFacts(trace_id, trace, states.get(trace.group_id, (None,))[0]) for trace in _groups(lines)]
     find_fetches(groups, lines)
     if any(line["kind"] == "transaction" for line in lines):
         yield "gold/transaction", transactions(trace_id, lines)
@@ -31,6 +39,7 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
     for facts in groups:
         partitions = PartitionFacts(facts)
         rebalances = RebalanceFacts(facts, partitions)
+        observed = verdicts.observations(facts)
         yield from {
             "silver/group": members.group(facts),
             "silver/member": members.member(facts),
@@ -45,7 +54,8 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
             "gold/state_time": members.state_time(facts),
             "gold/commit": members.commit(facts),
             "gold/fencing": members.fencing(facts),
-            "mart/verdict": verdicts.verdict(facts),
+            "mart/verdict": verdicts.verdict(facts, observed),
+            "silver/group_state": group_state(facts, rebalances, observed),
         }.items()
 
 

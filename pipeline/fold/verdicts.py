@@ -11,7 +11,7 @@ from koordinator.emulator.verify.transaction_checks import TITLES as TRANSACTION
 from koordinator.emulator.verify.transaction_checks import check_transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from koordinator.emulator.verify.group_trace import Line
     from koordinator.emulator.verify.observations import Observations
@@ -32,12 +32,19 @@ def severity(check: str) -> str:
     return WARNING if check in WARNINGS else ERROR
 
 
-def verdict(facts: GroupFacts) -> Iterator[Row]:
+def observations(facts: GroupFacts) -> dict[str, Observations]:
+    """Return the observations of each check of a group."""
+    found = {check: judge(facts.trace) for check, (_, judge) in SERVER_CHECKS.items()}
+    found |= {check: judge() for check, judge in client_checks(facts.trace).items()}
+    for check, cases in facts.settled.cases.items():
+        found[check].restore(cases)
+    return found
+
+
+def verdict(facts: GroupFacts, observed: Mapping[str, Observations]) -> Iterator[Row]:
     """Return the verdict of each check: fail if any finding fails, else inconclusive if any is."""
-    server = ((check, judge(facts.trace)) for check, (_, judge) in SERVER_CHECKS.items())
-    clients = ((check, judge()) for check, judge in client_checks(facts.trace).items())
     softwares = {facts.software(member_id) for member_id in facts.trace.by_member} - {None}
-    for check, found in (*server, *clients):
+    for check, found in observed.items():
         named = {facts.software(case.member_id) for case in found.cases} - {None} or softwares
         subject = "coordinator" if check.startswith("S") else next(iter(named)) if len(named) == 1 else "clients"
         yield facts.key | _row(check, subject, found, facts.trace.dropped)

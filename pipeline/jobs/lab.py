@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
 
-from koordinator.lab.figures import Figures
-from koordinator.lab.sweep import cells_of, key_of, parse_axis, row_of
+from koordinator.lab.sweep import RUN_COLUMNS, arrow_schema, cells_of, key_of, parse_axis, row_of
 
 from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..session import open_session
@@ -23,25 +21,10 @@ if TYPE_CHECKING:
 
 TABLE = "lab_result"
 
-FLOATS = {each.name for each in fields(Figures) if "float" in str(each.type)}
+SQL_TYPES = {str: "string", int: "bigint", float: "double"}
 
-SCHEMA = ", ".join(
-    [
-        "cell string, scheme string, situation string, seed bigint",
-        *(f"{each.name} {'double' if each.name in FLOATS else 'bigint'}" for each in fields(Figures)),
-        "digest string, error string",
-    ]
-)
-"""The columns of lab_result: a row for each cell and seed. `error` is null unless the run failed."""
-
-ARROW = pa.schema(
-    [
-        *((name, pa.string()) for name in ("cell", "scheme", "situation")),
-        ("seed", pa.int64()),
-        *((each.name, pa.float64() if each.name in FLOATS else pa.int64()) for each in fields(Figures)),
-        *((name, pa.string()) for name in ("digest", "error")),
-    ]
-)
+SCHEMA = ", ".join(f"{name} {SQL_TYPES[kind]}" for name, kind in RUN_COLUMNS.items())
+"""The columns of lab_result: a row for each cell and seed."""
 
 RUNS_PER_TASK = 20
 """Runs in one task: enough to outweigh its start, and few enough that all cores end together."""
@@ -103,6 +86,7 @@ def results(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _play(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    schema = arrow_schema()
     for batch in batches:
         for key in batch.column("cell").to_pylist():
-            yield pa.RecordBatch.from_pylist([row_of(key)], ARROW)
+            yield pa.RecordBatch.from_pylist([row_of(key)], schema)

@@ -8,17 +8,20 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ..frames import select_schema
 from ..schema import FLAKY
-from .test_outcomes import RUN_OF_TEST, failed, flake_rate, with_rebalances
+from .test_run import flake_rate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def flaky(test: DataFrame, rebalance: DataFrame) -> DataFrame:
+RUN_OF_TEST = ("run_id", "test_id", "rerun")
+"""The key of one run of a test; it has a trace for each of its clusters."""
+
+
+def flaky(test_run: DataFrame) -> DataFrame:
     """Return mart/flaky. Skipped runs and runs without an outcome do not count."""
     runs = (
-        with_rebalances(test.withColumn("failed", failed()), rebalance)
-        .where("failed IS NOT NULL")
+        test_run.where("test_id IS NOT NULL AND failed IS NOT NULL")
         .groupBy(*RUN_OF_TEST)
         .agg(F.max("failed").alias("failed"), F.sum("n_rebalances").alias("n_rebalances"))
     )

@@ -1,7 +1,7 @@
 """The charts of the report, drawn by matplotlib: each is an SVG embedded in the page.
 
 Text stays text (`svg.fonttype` none), so it is searchable and needs no embedded font. The ids of each chart are unique,
-because all charts are in one document.
+because all charts are in one document. Each has a second drawing for narrow screens, with text of the same size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from matplotlib import colormaps, rc_context
+from matplotlib import colormaps, rc_context, rcParams
 from matplotlib.colors import BoundaryNorm
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
@@ -48,7 +48,13 @@ CAUSES = {
 
 OTHERS = "#b3bac4"
 
-COHORT = {"static": "#23834a", "dynamic": "#d9822b", "cooperative": "#2a6fc0", "mixed": "#8a6fb8"}
+COHORT = {
+    "static": "#23834a",
+    "dynamic": "#d9822b",
+    "cooperative": "#2a6fc0",
+    "consumer": "#0f8b8d",
+    "mixed": "#8a6fb8",
+}
 
 STATE = {
     "Stable": "#b9dfc4",
@@ -78,15 +84,18 @@ STYLE: Any = {
     "legend.fontsize": 8.5,
 }
 
-WIDE, ROW, HEAD = 9.6, 0.26, 0.75
-"""Sizes in inches: width of a chart, height of a row, and height of the axis with its label."""
+WIDE, NARROW, ROW, HEAD = 9.6, 5.2, 0.26, 0.75
+"""Sizes in inches: widths of a chart, height of a row, and height of the axis with its label."""
+
+LABEL_MAX = 30
+"""Maximum length of the label of a row in a narrow chart."""
 
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 """Omit metadata: it contains URLs and the time of day."""
 
 
 def draw_charts(facts: Facts) -> dict[str, str]:
-    """Draw every chart that has data; keys are chart names."""
+    """Draw every chart that has data, wide and narrow; keys are chart names."""
     charts = {
         "by_time": (facts.by_time, lambda: by_time(facts.by_time, facts.interval_s)),
         "join_times": (facts.join_times, lambda: join_times(facts.join_times)),
@@ -96,7 +105,7 @@ def draw_charts(facts: Facts) -> dict[str, str]:
         "moves": (facts.moves, lambda: moves(facts.moves, facts.interval_s)),
         "cohorts": (facts.cohorts, lambda: cohorts(facts.cohorts)),
     }
-    return {name: _svg(name, draw) for name, (rows, draw) in charts.items() if rows}
+    return {name: _svg(name, draw, WIDE) + _svg(name, draw, NARROW) for name, (rows, draw) in charts.items() if rows}
 
 
 def by_time(rows: Rows, interval_s: int) -> Figure:
@@ -239,7 +248,7 @@ MEASURES: Sequence[tuple[str, str, Callable[[float], str]]] = (
 
 def cohorts(rows: Rows) -> Figure:
     """Draw small bar charts side by side: each measure by cohort."""
-    figure = Figure(figsize=(WIDE, 2.2), layout="constrained")
+    figure = Figure(figsize=(_width(), 2.2), layout="constrained")
     order = _in_order(rows, "cohort", COHORT)
     of = {row["cohort"]: row for row in rows}
     for axes, (column, name, write) in zip(figure.subplots(1, len(MEASURES)), MEASURES, strict=True):
@@ -251,7 +260,7 @@ def cohorts(rows: Rows) -> Figure:
             text = NONE if value is None else write(value)
             axes.text(place, value or 0, text, ha="center", va="bottom", fontsize=8.5)
         axes.set_title(name, fontsize=9, color=MUTED)
-        axes.set_xticks(range(len(order)), order, fontsize=8.5)
+        axes.set_xticks(range(len(order)), order, fontsize=8.5, rotation=0 if _width() == WIDE else 40)
         axes.set_yticks([])
         axes.margins(y=0.18)
         axes.spines["left"].set_visible(False)
@@ -267,14 +276,21 @@ def _measure(row: dict[str, float | None], column: str) -> float | None:
 
 
 def _figure(inches: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDE, inches), layout="constrained")
+    figure = Figure(figsize=(_width(), inches), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _svg(name: str, draw: Callable[[], Figure]) -> str:
+def _width() -> float:
+    width: float = rcParams["figure.figsize"][0]
+    return width
+
+
+def _svg(name: str, draw: Callable[[], Figure], width: float) -> str:
     """Return the SVG element without the XML header; its ids start with the chart's name."""
-    out = io.StringIO()
-    with rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+    out, title = io.StringIO(), name
+    name, extent = (name, "wide") if width == WIDE else (f"{name}-narrow", "narrow")
+    style = {**STYLE, "svg.hashsalt": name, "figure.figsize": (width, HEAD)}
+    with rc_context(style), warnings.catch_warnings():
         # the browser has the glyphs that matplotlib's font lacks
         warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
         draw().savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
@@ -283,7 +299,7 @@ def _svg(name: str, draw: Callable[[], Figure]) -> str:
     text = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"| (width|height)="[\d.]+pt"', "", text)
     text = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", text)
-    return text.replace("<svg", f'<svg class="chart" role="img" aria-labelledby="title-{name}"', 1).strip()
+    return text.replace("<svg", f'<svg class="chart {extent}" role="img" aria-labelledby="title-{title}"', 1).strip()
 
 
 def _over_time(axes: Axes, first_s: int, end_s: int) -> None:
@@ -307,7 +323,9 @@ def _rows_down(axes: Axes, rows: int) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, borderaxespad=0.2, handlelength=1.1)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=6 if _width() == WIDE else 3, borderaxespad=0.2, handlelength=1.1
+    )
 
 
 def _in_order(rows: Rows, column: str, first: Iterable[str]) -> list[str]:
@@ -318,7 +336,12 @@ def _in_order(rows: Rows, column: str, first: Iterable[str]) -> list[str]:
 def _names(rows: Rows, of: str) -> list[str]:
     """Return the labels of rows, with group and scope only where they differ."""
     columns = [name for name in (of, "group_id", "scope") if len({row[name] for row in rows}) > 1 or name == of]
-    return [" · ".join(dict.fromkeys(short(row[column]) for column in columns)) for row in rows]
+    return [_label(dict.fromkeys(short(row[column]) for column in columns)) for row in rows]
+
+
+def _label(names: Iterable[str]) -> str:
+    label = " · ".join(names)
+    return label if _width() == WIDE or len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
 
 
 def _key(row: dict[str, object]) -> tuple[object, ...]:
@@ -330,6 +353,6 @@ def _partitions(rows: Rows) -> dict[tuple[object, ...], tuple[int, str]]:
     partitions: dict[tuple[object, ...], tuple[int, str]] = {}
     columns = [name for name in ("group_id", "scope") if len({row[name] for row in rows}) > 1]
     for row in rows:
-        name = " · ".join([f"{row['topic']}-{row['partition']}", *(short(row[column]) for column in columns)])
+        name = _label([f"{row['topic']}-{row['partition']}", *(short(row[column]) for column in columns)])
         partitions.setdefault(_key(row), (len(partitions), name))
     return partitions

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .. import schema
-from . import queries
+from . import advice, queries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ BARS_MAX = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The results, each named after its query in `queries`.
+    """The results, each named after its query in `queries` or `advice`.
 
     `totals` merges the queries with a single row; `interval_s` is the interval of a bar over time.
     """
@@ -38,10 +38,12 @@ class Facts:
     join_times: Rows
     stopped_groups: Rows
     stopped_members: Rows
+    weeks: Rows
     stragglers: Rows
     state_times: Rows
     moves: Rows
     cohorts: Rows
+    gains: Rows
     commits: Rows
     wasted: Rows
     storms: Rows
@@ -74,6 +76,8 @@ def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[st
         queries.avoided(avoided),
     ):
         totals |= _rows(frame)[0]
+    times = [second for name in ("since_s", "until_s", "last_s") if (second := totals[name]) is not None]
+    totals |= {"since_s": min(times, default=0), "until_s": max(times, default=0)}
     interval_s = interval(totals["first_s"], totals["last_s"])
     frames = {
         "by_time": queries.by_time(rebalance, interval_s),
@@ -81,13 +85,15 @@ def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[st
         "join_times": queries.join_times(rebalance),
         "stopped_groups": queries.stopped_groups(downtime),
         "stopped_members": queries.stopped_members(downtime),
+        "weeks": advice.weeks(rebalance, totals["since_s"], totals["until_s"]),
         "stragglers": queries.stragglers(rebalance),
         "state_times": queries.state_times(state_time),
         "moves": queries.moves(gap, rebalance, interval_s),
         "cohorts": queries.cohorts(rebalance, downtime, gap, state_time, avoided),
+        "gains": advice.gains(rebalance, downtime),
         "commits": queries.commits(read(schema.COMMIT)),
         "wasted": queries.wasted(rebalance, gap),
-        "storms": queries.storms(rebalance, downtime),
+        "storms": advice.storms(rebalance, downtime),
         "longest": queries.longest(rebalance),
         "checks": queries.checks(verdict),
         "failures": queries.failures(verdict),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 import koordinator
 
-from . import charts, queries, texts
+from . import advice, charts, queries, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +27,7 @@ CONTENTS = (
     ("causes", "Rebalances by cause"),
     ("verdicts", "Verdicts"),
     ("stopped", "Stop-the-world time"),
+    ("weeks", "This week against the last"),
     ("joins", "Join times"),
     ("stragglers", "Stragglers"),
     ("states", "Group states"),
@@ -73,6 +76,9 @@ def page(facts: Facts, *, title: str, timelines: Mapping[str, str]) -> str:
         contents=CONTENTS,
         tiles=_tiles(facts),
         matrix=_matrix(facts.commits),
+        groups=_groups(facts),
+        starter=_starter(facts.storms),
+        week_s=advice.WEEK_S,
         failures_first=FAILURES_FIRST,
         failures_max=queries.FAILURES_MAX,
         judged=_judged(facts),
@@ -178,6 +184,19 @@ def _tiles(facts: Facts) -> list[dict[str, Any]]:
 
 def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, Any]:
     return {"name": name, "value": value, "more": more, "bad": bad}
+
+
+def _groups(facts: Facts) -> dict[tuple[str, str], int]:
+    """Return a number for each group of the tables, by scope and group id; those with the most rows come first."""
+    tables = (rows for field in fields(facts) if isinstance(rows := getattr(facts, field.name), list))
+    keys = Counter((row["scope"], row["group_id"]) for rows in tables for row in rows if "group_id" in row)
+    return {key: number for number, (key, _) in enumerate(keys.most_common(queries.ROWS_MAX))}
+
+
+def _starter(storms: Rows) -> dict[str, Any] | None:
+    """Return the member that began most storms; None if no storm has one."""
+    members = Counter(row["first_member"] for row in storms if row["first_member"]).most_common(1)
+    return next(({"member": member, "n": n} for member, n in members), None)
 
 
 def _matrix(rows: Rows) -> dict[str, Any]:

@@ -22,9 +22,9 @@ PARTITIONS_MAX = 36
 
 FAILURES_MAX = 200
 
-COHORTS = ("static", "dynamic", "cooperative", "mixed")
+COHORTS = ("static", "dynamic", "cooperative", "consumer", "mixed")
 """The membership of a generation: `mixed` has static and dynamic members. `cooperative` is any of these with a
-cooperative assignor (KIP-429); the others are eager."""
+cooperative assignor (KIP-429), `consumer` any in a consumer group (KIP-848); the others are eager."""
 
 GROUP_KEY, REBALANCE_KEY = ("trace_id", "group_id"), ("trace_id", "group_id", "rebalance_no")
 
@@ -41,11 +41,13 @@ UUID = "-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """The suffix that Kafka adds to the client id to form the member id of a dynamic member."""
 
 
-def _scope() -> Column:
+def scope() -> Column:
+    """Return the test, else the cluster, else the trace."""
     return F.coalesce("test_id", "cluster", "trace_id").alias("scope")
 
 
-def _name(member: str) -> Column:
+def member_name(member: str) -> Column:
+    """Return the name of a member without the suffix of its member id."""
     return F.regexp_replace(member, UUID, "").alias("member")
 
 
@@ -53,13 +55,14 @@ def _percentiles(column: str) -> list[Column]:
     return [F.percentile_approx(column, share).alias(name) for name, share in (("p50", 0.5), ("p95", 0.95))]
 
 
-def _count(when: Column) -> Column:
+def count_if(when: Column) -> Column:
+    """Return the number of rows for which a condition is true."""
     return F.count(F.when(when, 1))
 
 
 def _cohort() -> Column:
-    of_mode = F.when(F.col("mode") == "cooperative", "cooperative")
-    return F.coalesce(of_mode, F.col("membership"), F.lit("unknown")).alias("cohort")
+    protocol = F.when(F.col("type") == "consumer", "consumer").when(F.col("mode") == "cooperative", "cooperative")
+    return F.coalesce(protocol, F.col("membership"), F.lit("unknown")).alias("cohort")
 
 
 def span(rebalance: DataFrame) -> DataFrame:
@@ -69,9 +72,9 @@ def span(rebalance: DataFrame) -> DataFrame:
         F.min(began).alias("first_s"),
         F.max(began).alias("last_s"),
         F.count("*").alias("begun"),
-        _count(F.col("outcome") == "completed").alias("completed"),
-        _count(F.col("outcome") == "emptied").alias("emptied"),
-        _count(F.col("outcome") == "superseded").alias("superseded"),
+        count_if(F.col("outcome") == "completed").alias("completed"),
+        count_if(F.col("outcome") == "emptied").alias("emptied"),
+        count_if(F.col("outcome") == "superseded").alias("superseded"),
         *_percentiles("total_ms"),
         F.max("total_ms").alias("longest_ms"),
     )
@@ -89,9 +92,9 @@ def causes(rebalance: DataFrame) -> DataFrame:
         rebalance.groupBy("cause")
         .agg(
             F.count("*").alias("begun"),
-            _count(F.col("outcome") == "completed").alias("completed"),
+            count_if(F.col("outcome") == "completed").alias("completed"),
             F.sort_array(F.collect_set("sub_cause")).alias("sub_causes"),
-            _count(F.col("followup")).alias("followups"),
+            count_if(F.col("followup")).alias("followups"),
             *_percentiles("total_ms"),
             F.sum("total_ms").alias("sum_ms"),
         )
@@ -109,7 +112,7 @@ def join_times(rebalance: DataFrame) -> DataFrame:
 def stopped_groups(downtime: DataFrame) -> DataFrame:
     """Return the total time for which the members of each group were stopped."""
     return (
-        downtime.groupBy(_scope(), "group_id")
+        downtime.groupBy(scope(), "group_id")
         .agg(
             F.countDistinct("trace_id", "rebalance_no").alias("rebalances"),
             (F.sum("stopped_ms") / 1000).alias("stopped_s"),
@@ -124,7 +127,7 @@ def stopped_groups(downtime: DataFrame) -> DataFrame:
 def stopped_members(downtime: DataFrame) -> DataFrame:
     """Return the total time for which each member was stopped."""
     return (
-        downtime.groupBy(_scope(), "group_id", _name("member"))
+        downtime.groupBy(scope(), "group_id", member_name("member"))
         .agg(
             F.count("*").alias("rebalances"),
             F.max("client_software").alias("client_software"),
@@ -133,7 +136,7 @@ def stopped_members(downtime: DataFrame) -> DataFrame:
             F.avg("stopped_ms").alias("mean_ms"),
             F.max("stopped_ms").alias("longest_ms"),
             F.sum("revoked_n").alias("revoked"),
-            _count(~F.col("commit_before_revoke")).alias("uncommitted"),
+            count_if(~F.col("commit_before_revoke")).alias("uncommitted"),
         )
         .orderBy(F.desc_nulls_last("stopped_s"), "scope", "group_id", "member")
         .limit(ROWS_MAX)
@@ -144,13 +147,13 @@ def stragglers(rebalance: DataFrame) -> DataFrame:
     """Return the members that delayed join barriers, with the delays and their shares."""
     return (
         rebalance.where("straggler_member is not null")
-        .groupBy(_scope(), "group_id", _name("straggler_member"))
+        .groupBy(scope(), "group_id", member_name("straggler_member"))
         .agg(
             F.count("*").alias("times"),
             F.sum("straggler_wait_ms").alias("wait_ms"),
             F.max("straggler_wait_ms").alias("longest_ms"),
             F.avg("straggler_share").alias("share"),
-            _count(F.col("n_timed_out") > 0).alias("timed_out"),
+            count_if(F.col("n_timed_out") > 0).alias("timed_out"),
         )
         .orderBy(F.desc_nulls_last("wait_ms"), "scope", "group_id", "member")
         .limit(ROWS_MAX)
@@ -164,7 +167,7 @@ STATES = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty", "Dead"
 def state_times(state_time: DataFrame) -> DataFrame:
     """Return the time of each group in each state; groups with the longest rebalances come first."""
     return (
-        state_time.groupBy(_scope(), "group_id")
+        state_time.groupBy(scope(), "group_id")
         .agg(*(F.sum(F.when(F.col("state") == state, F.col("ms")).otherwise(0.0)).alias(state) for state in STATES))
         .orderBy(F.desc(F.col("PreparingRebalance") + F.col("CompletingRebalance")), "scope", "group_id")
         .limit(ROWS_MAX)
@@ -173,7 +176,7 @@ def state_times(state_time: DataFrame) -> DataFrame:
 
 def moves(gap: DataFrame, started: DataFrame, seconds: int) -> DataFrame:
     """Return the number of moves of each partition in each interval, for the partitions with the most moves."""
-    moved = gap.where("old_member is not null and new_member is not null").withColumn("scope", _scope())
+    moved = gap.where("old_member is not null and new_member is not null").withColumn("scope", scope())
     partition = ["scope", "group_id", "topic", "partition"]
     busiest = moved.groupBy(*partition).agg(F.count("*").alias("all")).orderBy(F.desc("all"), *partition)
     at = (F.floor(F.unix_seconds("started_at") / seconds) * seconds).alias("at_s")
@@ -189,7 +192,7 @@ def moves(gap: DataFrame, started: DataFrame, seconds: int) -> DataFrame:
 def cohorts(
     rebalance: DataFrame, downtime: DataFrame, gap: DataFrame, state_time: DataFrame, avoided: DataFrame
 ) -> DataFrame:
-    """Compare static, dynamic and cooperative: costs of rebalances, by the members of the generation they formed.
+    """Compare the cohorts: costs of rebalances, by the members of the generation they formed.
 
     `hours`, `per_hour` and `avoided` describe whole groups; a group belongs to the cohort of most of its generations.
     """
@@ -238,7 +241,7 @@ def commits(commit: DataFrame) -> DataFrame:
         commit.groupBy("error", "state_at")
         .agg(
             F.count("*").alias("n"),
-            _count(F.col("is_zombie")).alias("zombies"),
+            count_if(F.col("is_zombie")).alias("zombies"),
             F.max("gen_lag").alias("lag"),
         )
         .orderBy("error", "state_at")
@@ -247,11 +250,11 @@ def commits(commit: DataFrame) -> DataFrame:
 
 def wasted(rebalance: DataFrame, gap: DataFrame) -> DataFrame:
     """Return wasted work by group: redelivered records, time without an owner, and unnecessary moves."""
-    moved = rebalance.groupBy(_scope(), "group_id").agg(
+    moved = rebalance.groupBy(scope(), "group_id").agg(
         F.sum(F.col("partitions_moved") - F.col("moves_minimum")).alias("needless"),
         F.sum("partitions_moved").alias("moved"),
     )
-    lost = gap.groupBy(_scope(), "group_id").agg(
+    lost = gap.groupBy(scope(), "group_id").agg(
         F.sum("redelivered_records").alias("redelivered"), (F.sum("gap_ms") / 1000).alias("gap_s")
     )
     return (
@@ -261,31 +264,11 @@ def wasted(rebalance: DataFrame, gap: DataFrame) -> DataFrame:
     )
 
 
-def storms(rebalance: DataFrame, downtime: DataFrame) -> DataFrame:
-    """Return the storms: rebalances in quick succession, such as those of a deployment, with their costs."""
-    stopped = downtime.groupBy(*REBALANCE_KEY).agg(F.sum("stopped_ms").alias("stopped_ms"))
-    ended_us = F.max(F.col("t_start_us") + F.col("total_ms") * 1000)
-    return (
-        rebalance.where("storm_id is not null")
-        .join(stopped, [*REBALANCE_KEY], "left")
-        .groupBy("storm_id", "trace_id", _scope(), "group_id")
-        .agg(
-            F.count("*").alias("rebalances"),
-            F.min("start_seq").alias("start_seq"),
-            ((ended_us - F.min("t_start_us")) / 1000).alias("took_ms"),
-            (F.sum("stopped_ms") / 1000).alias("stopped_s"),
-            F.sort_array(F.collect_set("cause")).alias("causes"),
-        )
-        .orderBy(F.desc_nulls_last("stopped_s"), F.desc("rebalances"), "storm_id")
-        .limit(ROWS_MAX)
-    )
-
-
 def longest(rebalance: DataFrame) -> DataFrame:
     """Return the longest rebalances."""
     return (
         rebalance.where("total_ms is not null")
-        .select("trace_id", _scope(), "group_id", "rebalance_no", "start_seq", "cause", "reason", "total_ms", "outcome")
+        .select("trace_id", scope(), "group_id", "rebalance_no", "start_seq", "cause", "reason", "total_ms", "outcome")
         .orderBy(F.desc("total_ms"), "trace_id", "start_seq")
         .limit(ROWS_MAX)
     )
@@ -298,7 +281,7 @@ def checks(verdict: DataFrame) -> DataFrame:
         verdict.groupBy("check_id", "title")
         .agg(
             F.max("severity").alias("severity"),
-            *(_count(F.col("status") == status).alias(status) for status in statuses),
+            *(count_if(F.col("status") == status).alias(status) for status in statuses),
         )
         .orderBy(F.desc(F.substring("check_id", 1, 1)), "check_id")
     )
@@ -311,7 +294,7 @@ def failures(verdict: DataFrame) -> DataFrame:
         .select(
             *("trace_id", "group_id", "check_id", "severity", "subject", "title"),
             *("message", "n_evidence", "first_seq", "last_seq"),
-            _scope(),
+            scope(),
         )
         .orderBy("severity", "check_id", "scope", "group_id", "trace_id")
         .limit(FAILURES_MAX)
@@ -340,7 +323,7 @@ def clients(matrix: DataFrame) -> DataFrame:
             F.count("*").alias("scenarios"),
             F.sum("runs").alias("runs"),
             F.sum("failed").alias("failed"),
-            _count(F.col("status") == "fail").alias("broken"),
+            count_if(F.col("status") == "fail").alias("broken"),
             (F.sum(F.col("rebalances") * F.col("runs")) / F.sum("runs")).alias("rebalances"),
         )
         .orderBy("client_software", "client_version")
@@ -352,7 +335,7 @@ def heartbeats(heartbeat: DataFrame) -> DataFrame:
     return (
         heartbeat.where("max_ratio_to_session is not null")
         .select(
-            *(_scope(), "group_id", _name("member"), "n", "n_refused"),
+            *(scope(), "group_id", member_name("member"), "n", "n_refused"),
             *("p50_gap_ms", "p99_gap_ms", "max_gap_ms", "session_timeout_ms", "max_ratio_to_session"),
         )
         .orderBy(F.desc("max_ratio_to_session"), "scope", "group_id", "member")
@@ -369,7 +352,7 @@ def fencing(fencing_: DataFrame) -> DataFrame:
 
 def transactions(transaction: DataFrame) -> DataFrame:
     """Return the transactions of each test or cluster by outcome and cause: their number, duration, and size."""
-    by = (_scope(), "outcome", "cause")
+    by = (scope(), "outcome", "cause")
     return (
         transaction.groupBy(*by)
         .agg(
@@ -415,14 +398,16 @@ def quarantine(rows: DataFrame) -> DataFrame:
 
 
 def extent(trace: DataFrame) -> DataFrame:
-    """Return the size of the input."""
+    """Return the size of the input, and its time in seconds since the epoch."""
     return trace.agg(
         F.count("*").alias("traces"),
         F.countDistinct("run_id").alias("runs"),
         F.countDistinct("test_id").alias("tests"),
-        F.countDistinct(_scope()).alias("scopes"),
+        F.countDistinct(scope()).alias("scopes"),
         F.sum("n_events").alias("events"),
         F.sum("lost").alias("lost"),
+        F.floor(F.min("started_us") / 1_000_000).alias("since_s"),
+        F.floor(F.max(F.coalesce("watched_us", "started_us")) / 1_000_000).alias("until_s"),
     )
 
 

@@ -28,13 +28,14 @@ from .gold import (
     STATE_TIME,
     TRANSACTION,
 )
-from .marts import CLIENT_MATRIX, FLAKY, VERDICT
+from .marts import CLIENT_MATRIX, FLAKY, TEST_RUN, VERDICT
 from .silver import (
     ARRIVAL,
     ASSIGNMENT,
     CALL,
     EVENT,
     GROUP,
+    GROUP_STATE,
     HEADER,
     MEMBER,
     MEMBER_SPAN,
@@ -77,6 +78,7 @@ __all__ = [
     "FILE",
     "FLAKY",
     "GROUP",
+    "GROUP_STATE",
     "HEADER",
     "HEARTBEAT",
     "LONG",
@@ -97,6 +99,7 @@ __all__ = [
     "STRING",
     "TABLES",
     "TEST",
+    "TEST_RUN",
     "TRACE",
     "TRACE_HOME",
     "TRACE_SCHEMA_VERSIONS",

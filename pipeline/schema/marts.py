@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .tables import DOUBLE, INT, LONG, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS, table
+from pyspark.sql.types import ArrayType, StructField, StructType
+
+from .tables import BOOL, DOUBLE, INT, LONG, RUN_ID, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS, TRACE_ID, table
 
 VERDICT = table(
     "mart/verdict",
@@ -19,6 +21,22 @@ VERDICT = table(
     ("last_seq", LONG, "the last"),
     ("message", STRING, "the violation, or the reason why the check is inconclusive"),
     key="trace_id group_id check_id",
+)
+
+CLIENT_STATUS = StructType([StructField(name, STRING) for name in ("client_software", "client_version", "status")])
+
+TEST_RUN = table(
+    "mart/test_run",
+    "Every trace with the outcome of its test, its rebalances, and its clients with their worst verdicts.",
+    TRACE_ID,
+    RUN_ID,
+    TEST_ID,
+    ("rerun", INT, "number of the repetition, from 0"),
+    ("started_us", LONG, "start of the trace"),
+    ("failed", BOOL, "whether the test failed; null if it was skipped, or its outcome is unknown"),
+    ("n_rebalances", LONG, "rebalances of all groups"),
+    ("clients", ArrayType(CLIENT_STATUS), "the client libraries of its members, each with its worst verdict"),
+    key="trace_id",
 )
 
 CLIENT_MATRIX = table(

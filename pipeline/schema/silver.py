@@ -288,6 +288,18 @@ GROUP = table(
     key="trace_id group_id",
 )
 
+GROUP_STATE = table(
+    "silver/group_state",
+    "The state of each group of a broker's log, with which the next load goes on.",
+    TRACE_ID,
+    GROUP_ID,
+    ("cut_seq", LONG, "the event that began the last settled rebalance; rows before it do not change any more"),
+    ("last_seq", LONG, "the last event of the group; if an earlier one arrives, its log is folded as a whole"),
+    ("strangers", STRINGS, "member ids without a known group.instance.id; a line that names one changes earlier rows"),
+    ("state", STRING, "JSON: sums of the events before cut_seq, the members at that time, and the lines since then"),
+    key="trace_id group_id",
+)
+
 ROUND = table(
     "silver/round",
     "Every rebalance, derived from state changes; the basis of gold/rebalance.",

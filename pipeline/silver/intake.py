@@ -211,7 +211,8 @@ def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
     """Keep one of the events with the same key."""
     keys = rows.where(F.col("disposition") == "event").select(*_KEY)
     if known is not None:
-        known = known.join(F.broadcast(keys.select("trace_id").distinct()), "trace_id", "left_semi")
+        firsts = keys.groupBy("trace_id").agg(F.min("seq").alias("first"))
+        known = known.join(F.broadcast(firsts), "trace_id").where("seq >= first").drop("first")
         keys = keys.unionByName(known.select(*_KEY))
     suspects = _traces_with_gaps(keys)
     if suspects.isEmpty():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from koordinator.lab.explore import Failure
+from koordinator.lab.explore import ALL, FailedSeed
 from koordinator.pipeline.jobs import explore
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ def test_schedules_hold_the_invariants(spark: SparkSession) -> None:
 
 
 def test_a_batch_yields_a_row_for_each_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails_for_some(seed: int) -> Failure | None:
-        return Failure(seed, (("start", "a"),), ("it fails",)) if seed % 4 == 3 else None
+    def fails_for_some(seed: int, _: object) -> FailedSeed | None:
+        return FailedSeed(seed, (("start", "a"),), ("it fails",)) if seed % 4 == 3 else None
 
     monkeypatch.setattr(explore, "explore_seed", fails_for_some)
-    (rows,) = explore._failures([pa.RecordBatch.from_pydict({"id": list(range(8))})])
+    (rows,) = explore._failures(ALL, [pa.RecordBatch.from_pydict({"id": list(range(8))})])
     assert [(row["seed"], row["violations"]) for row in rows.to_pylist()] == [(3, "it fails"), (7, "it fails")]
     assert "def test_seed_3()" in rows.to_pylist()[0]["test"]

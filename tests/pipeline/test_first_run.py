@@ -1,19 +1,19 @@
-"""A test suite leaves its files behind, and `run`, `verify` and `report` work on that folder as it is."""
+"""The page on traces in CI: its commands run as they stand, on the files that a test suite leaves behind."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from scenes.documentation import BASH, blocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT_S = 280
-
-MAIN = "from koordinator.pipeline.cli import main; main()"
 
 SUITE = """
 import pytest
@@ -28,29 +28,50 @@ def test_two_members_meet(koordinator):
 """
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+COMMANDS = [block.text for block in blocks("bash") if block.page.stem == "pipeline-ci"]
+
+SHELL = """
+pytest() { "$PYTHON" -m pytest -q -p no:cacheprovider "$@"; }
+koordinator-pipeline() { "$PYTHON" -c "from koordinator.pipeline.cli import main; main()" "$@"; }
+set -eu
+"""
+
+
+def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        [BASH, "-c", SHELL + script],
+        cwd=folder,
+        env={**os.environ, "PYTHON": sys.executable, "MASTER": "local[2]"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
     )
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the `test-results` of a suite that failed, and a store of them."""
+    """Return a folder with the `test-results` of a suite that failed, and a store and a report of them."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "test_suite.py").write_text(SUITE)
-    suite = run("-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder / "test_suite.py"), cwd=folder)
+    suite = run(COMMANDS[0], folder)
     assert suite.returncode == 1, suite.stdout
     assert len(list((folder / "test-results").rglob("*.json"))) == 1, "the plugin writes a Perfetto file"
+    loaded = run(COMMANDS[1], folder)
+    assert loaded.returncode == 0, loaded.stderr
+    assert " 1 test, 1 ignored, 0 duplicate, 0 quarantined" in loaded.stdout
     return folder
 
 
 def test_a_failed_suite_becomes_a_report(folder: Path) -> None:
-    loaded = run("-c", MAIN, "run", "--input", "test-results/", "--output", "store", "--master", "local[2]", cwd=folder)
-    assert loaded.returncode == 0, loaded.stderr
-    assert " 1 test, 1 ignored, 0 duplicate, 0 quarantined" in loaded.stdout
-    report = run("-c", MAIN, "report", "--store", "store", cwd=folder)
-    assert report.returncode == 0, report.stderr
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "test_two_members_meet" in page
     assert "The store is" not in page
+
+
+@pytest.mark.needs("engines")
+@pytest.mark.parametrize("number", [number for number, text in enumerate(COMMANDS) if " sql " in text])
+def test_a_query_of_the_page_has_rows(folder: Path, number: int) -> None:
+    done = run(COMMANDS[number], folder)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 4, done.stdout

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from scenes.trace_tales import STABLE, Tale
 from spark.event_frames import events, trace_rows
+from spark.literal_frames import literal
 from spark.loads import TRACES
 
 from koordinator.pipeline.fold import frames
 from koordinator.pipeline.fold.heartbeats import shortened
 from koordinator.pipeline.generate import generate_trace
+from koordinator.pipeline.schema import GROUP_STATE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +67,7 @@ def event(spark: SparkSession) -> DataFrame:
 
 
 def rows(spark: SparkSession, event: DataFrame) -> dict[str, Counter[str]]:
-    folded = frames.folded(event, trace_rows(spark)).persist()
+    folded = frames.folded(event, trace_rows(spark), literal(spark, GROUP_STATE)).persist()
     return {table.path: Counter(map(str, frames.unfolded(table, folded).collect())) for table in frames.FOLDED}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koordinator.pipeline.loading import LoadResult
     from koordinator.pipeline.schema import Table
 
-BUILT = {"silver/trace", "silver/fold", "silver/round", "gold/state_time"}
+BUILT = {"silver/trace", "silver/fold", "silver/round", "gold/state_time", "silver/group_state"}
 
 STABILIZED = "Stabilized group {} generation {} (__consumer_offsets-3) with 2 members"
 ASSIGNED = (

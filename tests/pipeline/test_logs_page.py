@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from scenes.documentation import BASH, blocks
+from spark.loads import read_table
 from spark.log_rows import LOGS
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from koordinator.pipeline.schema import CLIENT_JOIN, TABLES
 
 pytestmark = pytest.mark.needs("engines")
 
 COMMANDS = [block.text for block in blocks("bash") if block.page.stem == "pipeline-logs"]
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "pipeline-logs.md"
 LIMIT_S = 500
 
 SHELL = """
@@ -43,7 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which the first commands of the page ran."""
     folder = tmp_path_factory.mktemp("logs_page")
     (folder / "logs").mkdir()
-    shutil.copy(LOGS / "4.3" / "server.log", folder / "logs")
+    for log in (LOGS / "4.3").glob("*.log"):
+        shutil.copy(log, folder / "logs")
     done = run(COMMANDS[0], folder)
     assert done.returncode == 0, done.stderr
     return folder
@@ -59,6 +65,29 @@ def test_the_objective_names_the_groups_that_miss_it(folder: Path) -> None:
     assert done.returncode == int(not done.stdout.startswith("0 of "))
     lax = run(COMMANDS[1].replace("--max-share 1", "--max-share 100 --json shares.json"), folder)
     assert (lax.returncode, (folder / "shares.json").read_text().count('"share"') > 0) == (0, True), lax.stderr
+
+
+def test_the_figures_of_the_laboratory_are_those_of_its_runs() -> None:
+    cells = json.loads((DOCS / "lab.json").read_text())["cells"]
+    rebalances = {cell["scheme"]: cell["figures"][0]["rebalances"] for cell in cells if cell["situation"] == "rolling"}
+    assert "of three members costs 6\nrebalances, with static members none" in PAGE.read_text()
+    assert (rebalances["eager"], rebalances["static"]) == (6, 0)
+
+
+def test_logs_fill_the_columns_that_the_page_names_and_no_others(folder: Path) -> None:
+    rows = re.findall(r"^\| (`[^|]*) \|([^|]*)\|([^|]*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    named = [(path, *map(names_in, cells)) for first, *cells in rows for path in names_in(first)]
+    for path, filled, null in named:
+        rows_of = read_table(folder / "store", TABLES.get(path, CLIENT_JOIN))
+        if path not in TABLES:
+            rows_of = rows_of.filter(pc.field("source") == path)
+        assert bool(rows_of.num_rows) == bool(filled), path
+        assert {name for name in (*filled, *null) if rows_of[name].null_count < rows_of.num_rows} == {*filled}, path
+    assert len(named) == 13
+
+
+def names_in(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
 
 
 @pytest.mark.parametrize("number", range(2, len(COMMANDS)))

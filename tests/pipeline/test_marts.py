@@ -11,6 +11,7 @@ from koordinator.pipeline import schema
 from koordinator.pipeline.marts.client_matrix import client_matrix
 from koordinator.pipeline.marts.cohort import compare_cohorts, metric_values
 from koordinator.pipeline.marts.flaky import flaky
+from koordinator.pipeline.marts.test_run import test_run as run_of_test
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +30,13 @@ def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: Sp
     ran.append(("t5", "r1", "passed"))
     rows = [{"trace_id": trace, "run_id": run, "outcome": outcome} for trace, run, outcome in ran]
     test = literal(spark, schema.TEST, *rows, test_id="x", rerun=0)
-    (row,) = flaky(test, rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9)).collect()
+    # a trace outside of tests is no run of one
+    traces = [{"trace_id": trace, "run_id": run} for trace, run, _ in (*ran, ("t6", "t6", None))]
+    trace = literal(spark, schema.TRACE, *traces)
+    none = (literal(spark, schema.MEMBER), literal(spark, schema.VERDICT))
+    runs = run_of_test(trace, test, none[0], rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9, t6=1), none[1])
+    assert runs.count() == 6
+    (row,) = flaky(runs).collect()
     assert (row.runs, row.failed) == (3, 2)
     assert row.flake_rate == pytest.approx(1 / 3)
     assert (row.rebalances_passed, row.rebalances_failed) == (3, 5)
@@ -37,8 +44,8 @@ def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: Sp
 
 def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
     trace = literal(spark, schema.TRACE, {"trace_id": "t1", "started_us": 1_000_000}, test_id="x")
-    test = literal(spark, schema.TEST, {"trace_id": "t1", "outcome": "failed"})
-    clients = [("a", "1"), ("b", "2")]
+    test = literal(spark, schema.TEST, {"trace_id": "t1", "test_id": "x", "outcome": "failed"})
+    clients = [("a", "1"), ("b", "2"), ("unjudged", "3")]
     member = literal(
         spark,
         schema.MEMBER,
@@ -59,9 +66,13 @@ def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
         trace_id="t1",
         group_id="g",
     )
-    rows = client_matrix(verdict, trace, test, member, rebalances(spark, t1=3)).collect()
+    rows = client_matrix(run_of_test(trace, test, member, rebalances(spark, t1=3), verdict)).collect()
     found = {row.client_software: (row.scenario, row.status, row.runs, row.failed, row.rebalances) for row in rows}
-    assert found == {"a": ("x", "fail", 1, 1, 3), "b": ("x", "inconclusive", 1, 1, 3)}
+    assert found == {
+        "a": ("x", "fail", 1, 1, 3),
+        "b": ("x", "inconclusive", 1, 1, 3),
+        "unjudged": ("x", "inconclusive", 1, 1, 3),
+    }
 
 
 def test_differences_have_an_interval_and_the_baseline_has_none(spark: SparkSession) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scenes.documentation import blocks
+from click.testing import CliRunner
+from scenes.documentation import Block, blocks
 from spark.gold_frames import Gold
 from spark.report_store import write_store
 
 from koordinator import Simulation
 from koordinator.pipeline import schema
+from koordinator.pipeline.cli import jobs
 from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ if TYPE_CHECKING:
 BENCH = Path(__file__).parents[2] / "bench" / "pipeline"
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "pipeline.ipynb"
+
+QUERIES = [block for block in blocks("bash") if block.page.stem in ("pipeline-sql", "pipeline-tables")]
 
 pytestmark = pytest.mark.needs("engines")
 
@@ -40,7 +46,7 @@ def engines() -> Iterator[Any]:
     sys.path.insert(0, str(BENCH))
     yield import_module("engines.duck"), import_module("engines.polar")
     sys.path.remove(str(BENCH))
-    for name in [name for name in sys.modules if name.split(".")[0] == "engines"]:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("engines", "engine_jobs")]:
         del sys.modules[name]
 
 
@@ -98,6 +104,12 @@ def test_polars_computes_the_same_table(engines: Any, store: Path, name: str) ->
     assert not found
 
 
+@pytest.mark.usefixtures("engines")
+def test_the_benchmark_finds_no_difference(store: Path) -> None:
+    jobs = import_module("engine_jobs")
+    assert {name: job(store)[1] for name, job in jobs.ENGINES.items()} == {"duckdb": [], "polars": []}
+
+
 def test_differences_are_reported(engines: Any, store: Path) -> None:
     duck, _ = engines
     with duck.connected(store) as connection:
@@ -115,10 +127,20 @@ def beside(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("beside")
-def test_the_queries_on_the_page_of_the_tables_run() -> None:
-    for block in blocks("python"):
-        if block.page.stem == "pipeline-tables":
-            exec(block.text, {})  # noqa: S102 - our own page
+def test_the_programs_on_the_page_of_sql_run() -> None:
+    programs = [block.text for block in blocks("python") if block.page.stem == "pipeline-sql"]
+    assert len(programs) == 2
+    for program in programs:
+        exec(program, {})  # noqa: S102 - our own page
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("block", QUERIES, ids=lambda block: block.name)
+def test_a_query_on_the_pages_of_sql_and_tables_has_rows(block: Block) -> None:
+    arguments = shlex.split(block.text.removeprefix("koordinator-pipeline "))
+    result = CliRunner().invoke(jobs, arguments, standalone_mode=False)
+    assert (result.exception, result.return_value) == (None, 0), result.stderr
+    assert not re.search(r"\b0 rows", result.output), result.output
 
 
 @pytest.mark.usefixtures("beside")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,7 +41,7 @@ def test_every_section_is_visible_and_reachable(shown: Page) -> None:
 
 def test_every_chart_fills_its_section_and_has_text(shown: Page) -> None:
     open_details(shown)
-    for chart in shown.locator("svg.chart").all():
+    for chart in shown.locator("svg.wide").all():
         box = chart.bounding_box()
         assert box is not None
         assert box["width"] > 900
@@ -66,11 +67,50 @@ def test_nothing_exceeds_the_page_width(shown: Page, width: int) -> None:
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_tables_show_one_group_if_it_is_selected(shown: Page) -> None:
+    open_details(shown)
+    every = shown.locator("tr.group:visible").count()
+    shown.get_by_label("d", exact=True).check()
+    longest = shown.locator("#wasted table").last.locator("tbody tr")
+    of_d = longest.filter(has=shown.locator("td:first-child", has_text=re.compile("^d$")))
+    assert longest.locator("visible=true").count() == of_d.count() == 5
+    assert longest.count() == 8
+    shown.get_by_label("all groups").check()
+    assert shown.locator("tr.group:visible").count() == every
+
+
+def test_only_tables_scroll_sideways_on_a_phone(shown: Page) -> None:
+    shown.set_viewport_size({"width": 420, "height": 800})
+    open_details(shown)
+    wide = "[...document.querySelectorAll('body *')].filter((each) => each.scrollWidth > each.clientWidth"
+    scrolling = f"{wide} && ['auto', 'scroll'].includes(getComputedStyle(each).overflowX))"
+    assert shown.evaluate(f"{scrolling}.every((each) => each.firstElementChild.matches('table:only-child'))")
+    assert shown.evaluate(f"{scrolling}.length") > 0
+
+
+def test_every_chart_fits_a_phone_and_is_legible(shown: Page) -> None:
+    shown.set_viewport_size({"width": 420, "height": 800})
+    open_details(shown)
+    charts = [chart for chart in shown.locator("svg.chart").all() if chart.is_visible()]
+    assert len(charts) == shown.locator("figure").count() == 7
+    for chart in charts:
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 420
+        inside = """(svg) => [...svg.querySelectorAll('text')].map((text) => text.getBoundingClientRect())
+            .filter((text) => text.width).map((text) => [text.left, text.right, text.height])"""
+        texts = chart.evaluate(inside)
+        assert min(left for left, _, _ in texts) >= 0
+        assert max(right for _, right, _ in texts) <= 420
+        assert min(height for _, _, height in texts) >= 9
+
+
 def test_nothing_is_cut_off_in_print(shown: Page) -> None:
     shown.set_viewport_size({"width": 1040, "height": 720})  # A4 landscape without margins
     open_details(shown, are_open=False)
     shown.emulate_media(media="print")
-    assert all(chart.is_visible() for chart in shown.locator("svg.chart").all())
+    assert all(chart.is_visible() for chart in shown.locator("svg.wide").all())
     cut = shown.evaluate("[...document.querySelectorAll('.scroll')].map((each) => each.scrollWidth - each.clientWidth)")
     shown.emulate_media(media="screen")
     assert max(cut) <= 1

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from spark.literal_frames import literal
 from spark.report_store import EVIL, reader, store_facts
 
+from koordinator.pipeline.report import advice, queries
 from koordinator.pipeline.report.facts import Facts, interval, read_facts
+from koordinator.pipeline.schema import MEMBER_DOWNTIME, REBALANCE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+END, DAY_S = datetime(2026, 11, 21, tzinfo=UTC), 86_400
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +122,12 @@ def test_cohorts_are_compared_by_the_costs_of_rebalances(facts: Facts) -> None:
     assert of(facts.cohorts, "per_hour") == [(pytest.approx(1.0, rel=1e-3),), (6.0,), (4.0,)]
 
 
+def test_consumer_groups_are_a_cohort_of_their_own(spark: SparkSession) -> None:
+    kinds = ({"type": kind, "mode": "cooperative", "membership": "dynamic"} for kind in ("classic", "consumer"))
+    frame = literal(spark, REBALANCE, *kinds, join_ms=1.0)
+    assert [row.cohort for row in queries.join_times(frame).collect()] == ["consumer", "cooperative"]
+
+
 def test_commits_are_counted_by_error_and_state(facts: Facts) -> None:
     assert of(facts.commits, "error", "state_at", "n", "zombies", "lag") == [
         (None, None, 1, 0, None),
@@ -128,6 +145,56 @@ def test_wasted_work_and_storms_name_their_group(facts: Facts) -> None:
     assert of(facts.storms, "storm_id", "rebalances", "took_ms", "stopped_s", "start_seq") == [
         ("d-2", 2, pytest.approx(1200), pytest.approx(0.64), 20)
     ]
+
+
+def test_a_storm_names_the_member_that_began_it(facts: Facts) -> None:
+    assert of(facts.storms, "first_member", "first_cause", "causes") == [
+        ("blue-1", "member_leave", ["member_join", "member_leave"])
+    ]
+
+
+def test_a_dynamic_member_that_left_and_returned_cost_two_rebalances(facts: Facts) -> None:
+    mean_ms = (50 + 400 + 200 + 10) / 4
+    assert of(facts.gains, "group_id", "rebalances", "static_n", "static_ms") == [
+        ("d", 5, 2, pytest.approx(2 * mean_ms))
+    ]
+
+
+def test_a_cooperative_assignor_saves_the_stops_of_members_that_keep_partitions(facts: Facts) -> None:
+    assert of(facts.gains, "cooperative_least_ms", "cooperative_most_ms") == [(80.0, 460.0)]
+
+
+def test_the_gains_are_those_of_the_laboratory() -> None:
+    claims = json.loads((DOCS / "lab.json").read_text(encoding="utf-8"))["claims"]
+    assert claims["a-static-rolling-restart-is-quiet"]["verdict"] == "holds"
+    assert claims["a-deployment-costs-two-rebalances"]["figures"] == "2 rebalances"
+    assert claims["cooperative-stops-none"]["figures"].endswith("0 cooperative")
+
+
+def test_logs_have_no_gain_from_a_cooperative_assignor(spark: SparkSession) -> None:
+    causes = ({"rebalance_no": number, "cause": f"member_{cause}"} for number, cause in enumerate(("join", "leave")))
+    of_log = literal(spark, REBALANCE, *causes, group_id="g", membership="dynamic", total_ms=5.0)
+    rows = [row.asDict() for row in advice.gains(of_log, literal(spark, MEMBER_DOWNTIME)).collect()]
+    assert of(rows, "static_n", "static_ms", "cooperative_most_ms") == [(2, 10.0, None)]
+
+
+def rebalances_at(spark: SparkSession, *days: float) -> DataFrame:
+    """Return rebalances that began these days before the end."""
+    times = ({"rebalance_no": number, "started_at": END - timedelta(days=day)} for number, day in enumerate(days))
+    return literal(spark, REBALANCE, *times, group_id="g", sync_ms=2.0, total_ms=5.0)
+
+
+def test_a_week_is_compared_with_the_week_before(spark: SparkSession) -> None:
+    eager, until_s = rebalances_at(spark, 0, 6.9, 7, 13.9, 14), int(END.timestamp())
+    columns = ("rebalances_now", "rebalances_before", "least_ms_now", "most_ms_now", "least_ms_before")
+    for frame, least_ms in ((eager, 4.0), (eager.withColumn("mode", F.lit("cooperative")), 0.0)):
+        found = advice.weeks(frame, until_s - 14 * DAY_S, until_s).collect()
+        assert of([row.asDict() for row in found], *columns) == [(2, 2, least_ms, 10.0, least_ms)]
+
+
+def test_an_input_of_a_week_has_no_week_before(spark: SparkSession) -> None:
+    until_s = int(END.timestamp())
+    assert advice.weeks(rebalances_at(spark, 0, 7), until_s - 7 * DAY_S, until_s).isEmpty()
 
 
 def test_verdicts_are_counted_and_failures_keep_their_events(facts: Facts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,8 @@ def test_every_topic_has_a_section_and_a_chart(text: str) -> None:
     sections = [attributes["id"] for tag, attributes in elements.found if tag == "section"]
     assert sections == ["tiles", *(name for name, _ in CONTENTS)]
     charts = [attributes["aria-labelledby"] for tag, attributes in elements.found if tag == "svg"]
-    assert charts == [
+    assert charts[::2] == charts[1::2]  # wide and narrow
+    assert charts[::2] == [
         "title-by_time",
         "title-stopped_groups",
         "title-stopped_members",
@@ -99,6 +101,19 @@ def test_the_tiles_show_the_totals(text: str) -> None:
     tiles = Elements(text).texts["tiles"]
     for headline in ("6 rebalances", "3 avoided", "760 ms members stopped", "1 checks failed", "2 commits refused"):
         assert headline in re.sub(r"\s+", " ", tiles)
+
+
+def test_sentences_name_the_origin_of_storms_and_the_greatest_gain(facts: Facts) -> None:
+    rows = {"group_id": "g", "scope": "s", "rebalances_before": 1, "rebalances_now": 3, "least_ms_before": 1.0}
+    rows |= {"least_ms_now": 2.0, "most_ms_before": 4.0, "most_ms_now": 9.0}
+    totals = facts.totals | {"since_s": 0, "until_s": 8 * 86_400}
+    texts = Elements(page(replace(facts, weeks=[rows], totals=totals), title="", timelines={})).texts
+    shown = {section: re.sub(r"\s+", " ", text) for section, text in texts.items()}
+    assert "1 of 1 storm began with blue-1 ." in shown["wasted"]
+    assert "d would gain most: with static members up to 2 of its 5 rebalances (330 ms)" in shown["membership"]
+    assert "with a cooperative assignor up to 460 ms of stopped members." in shown["membership"]
+    assert "that of g: 1 rebalance last week, 3 this week; it stood still for at most 4 ms and 9 ms." in shown["weeks"]
+    assert "Of the last week the input has only 1 d." in shown["weeks"]
 
 
 def test_the_same_facts_give_the_same_page(facts: Facts, text: str) -> None:

@@ -12,7 +12,7 @@ from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.fold.frames import folded, unfolded
-from koordinator.pipeline.schema import ASSIGNMENT, EVENT, HEADER, MEMBER_SPAN, OUTCOME, TRACE
+from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, TRACE
 from koordinator.pipeline.silver import intake
 from koordinator.pipeline.silver.run import run
 from koordinator.pipeline.silver.test import test as ended
@@ -41,7 +41,7 @@ def events_of(spark: SparkSession, name: str) -> DataFrame:
 
 
 def fold_of(spark: SparkSession, event: DataFrame, table: Table) -> DataFrame:
-    return unfolded(table, folded(event, rows(spark, TRACE)))
+    return unfolded(table, folded(event, rows(spark, TRACE), rows(spark, GROUP_STATE)))
 
 
 def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:

@@ -14,7 +14,7 @@ from koordinator.emulator.storage.files import File, Files
 from koordinator.pipeline import snapshots
 from koordinator.pipeline.cli import jobs
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
-from koordinator.pipeline.snapshots import Folder, LocalSnapshotFiles, Snapshot
+from koordinator.pipeline.snapshots import Folder, LocalSnapshotFiles, StoreSnapshot
 from koordinator.pipeline.store import SparkSnapshotFiles
 
 if TYPE_CHECKING:
@@ -78,13 +78,13 @@ class DyingFiles(Files):
         super().sync_dir(path)
 
 
-def snapshot(number: int, **tables: list[str]) -> Snapshot:
+def snapshot(number: int, **tables: list[str]) -> StoreSnapshot:
     """Return a snapshot that was written `number` hours after BEGAN."""
     folders = {name.replace("_", "/", 1): tuple(map(Folder, each)) for name, each in tables.items()}
-    return Snapshot(number, (BEGAN + timedelta(hours=number)).isoformat(), tables=folders)
+    return StoreSnapshot(number, (BEGAN + timedelta(hours=number)).isoformat(), tables=folders)
 
 
-def put(root: Path, *each: Snapshot) -> None:
+def put(root: Path, *each: StoreSnapshot) -> None:
     """Write snapshots with their folders."""
     for one in each:
         for path in one.paths():
@@ -123,12 +123,12 @@ def test_of_two_writers_the_second_fails_and_changes_nothing(tmp_path: Path) -> 
 WRITER = """
 import sys
 from pathlib import Path
-from koordinator.pipeline.snapshots import LocalSnapshotFiles, Snapshot
+from koordinator.pipeline.snapshots import LocalSnapshotFiles, StoreSnapshot
 files = LocalSnapshotFiles(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(1, 51):
     try:
-        files.write(number, Snapshot(number, sys.argv[2]).to_json())
+        files.write(number, StoreSnapshot(number, sys.argv[2]).to_json())
         print(number, flush=True)
     except FileExistsError:
         pass
@@ -145,7 +145,7 @@ def test_two_processes_never_write_the_same_snapshot(tmp_path: Path) -> None:
     files = LocalSnapshotFiles(tmp_path)
     assert sorted(written["a"] + written["b"]) == files.numbers() == [*range(1, 51)]
     for name, numbers in written.items():
-        assert {Snapshot.from_json(files.read(number)).written_at for number in numbers} <= {name}
+        assert {StoreSnapshot.from_json(files.read(number)).written_at for number in numbers} <= {name}
 
 
 def test_spark_writes_the_snapshots_that_other_file_systems_have(spark: SparkSession, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_spark_writes_the_snapshots_that_other_file_systems_have(spark: SparkSes
     for number in (1, 2):
         snapshots.commit(files, snapshot(number, silver_event=["text-1-a"]), str(tmp_path))
     assert files.numbers() == LocalSnapshotFiles(tmp_path).numbers() == [1, 2]
-    assert {Snapshot.from_json(each.read(2)) == snapshot(2, silver_event=["text-1-a"])
+    assert {StoreSnapshot.from_json(each.read(2)) == snapshot(2, silver_event=["text-1-a"])
             for each in (files, LocalSnapshotFiles(tmp_path))} == {True}  # fmt: skip
     with pytest.raises(JobFailed, match="another load has written snapshot 2 meanwhile"):
         snapshots.commit(files, snapshot(2), str(tmp_path))

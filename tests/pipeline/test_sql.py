@@ -14,7 +14,7 @@ from scenes.documentation import blocks
 from koordinator.pipeline import schema
 from koordinator.pipeline.cli import jobs
 from koordinator.pipeline.job_errors import JobRefused
-from koordinator.pipeline.snapshots import Folder, LocalSnapshotFiles, Snapshot, commit
+from koordinator.pipeline.snapshots import Folder, LocalSnapshotFiles, StoreSnapshot, commit
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Path:
     put(folder / "2-b", group_id=["h"], cause=["member_leave"], home=["text-2"], join_ms=[1.5])
     put(folder / "3-c", group_id=["cut off"], cause=["member_leave"], home=["text-3"])
     files = LocalSnapshotFiles(root)
-    snapshot = Snapshot(1, "2026-11-21T12:00:00+00:00", tables={"gold/rebalance": (Folder("1-a"),)})
+    snapshot = StoreSnapshot(1, "2026-11-21T12:00:00+00:00", tables={"gold/rebalance": (Folder("1-a"),)})
     commit(files, snapshot, str(root))
     two = snapshot.with_folders("gold/rebalance", (Folder("1-a"), Folder("2-b")))
     commit(files, replace(two, number=2), str(root))

@@ -65,15 +65,6 @@ def connect_server(folder: Path) -> Iterator[str]:
         yield f"sc://{LOOPBACK}:{started[1]}"
 
 
-def submit(folder: Path, master: str, packages: Path, *arguments: str, timeout_s: float) -> str:
-    """Run a job with spark-submit and return its output."""
-    import koordinator.pipeline.__main__ as program  # noqa: PLC0415 - only for its file name
-
-    command = [str(BIN / "spark-submit"), "--master", master, "--py-files", str(packages)]
-    command += ["--conf", f"spark.driver.host={LOOPBACK}", str(program.__file__), *arguments]
-    return run_program(command, environ(folder), timeout_s)
-
-
 def run_program(command: list[str], environ: dict[str, str], timeout_s: float) -> str:
     """Run a program that must succeed, and return its output."""
     finished = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environ)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from koordinator.pipeline.fold.frames import folded, unfolded
-from koordinator.pipeline.schema import EVENT, TRACE, VERDICT
+from koordinator.pipeline.schema import EVENT, GROUP_STATE, TRACE, VERDICT
 from spark.gold_frames import RENAMED
 from spark.literal_frames import literal
 
@@ -33,7 +33,7 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
 
 def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
     """Return mart/verdict of these lines."""
-    return unfolded(VERDICT, folded(events(spark, traces), trace_rows(spark, *traces)))
+    return unfolded(VERDICT, folded(events(spark, traces), trace_rows(spark, *traces), literal(spark, GROUP_STATE)))
 
 
 def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:

@@ -57,6 +57,8 @@ class Gold:
         self._made = {
             schema.EVENT.path: self._frame(schema.EVENT, events),
             schema.HEADER.path: self._frame(schema.HEADER, headers),
+            # nothing was loaded before
+            schema.GROUP_STATE.path: self._frame(schema.GROUP_STATE, []),
         }
 
     def rows(self, table: schema.Table) -> list[Row]:

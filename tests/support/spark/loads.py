@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from koordinator.pipeline.input_files import LogOptions
     from koordinator.pipeline.schema import Table
-    from koordinator.pipeline.snapshots import Snapshot
+    from koordinator.pipeline.snapshots import StoreSnapshot
 
 TRACES = Path(__file__).parents[2] / "pages" / "traces"
 
@@ -92,14 +92,14 @@ def differing(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> di
     return {path: [*(one - other), *(other - one)] for path, (one, other) in both.items() if path not in same}
 
 
-def read_table(store: Path, table: Table, snapshot: Snapshot | None = None) -> pa.Table:
+def read_table(store: Path, table: Table, snapshot: StoreSnapshot | None = None) -> pa.Table:
     """Return a table of a store as of a snapshot, by default the current one."""
     schema = to_arrow_schema(StructType(table.fields), timezone="UTC")
     files = parquet_files(store, table.path, snapshot)
     return pa.concat_tables([schema.empty_table(), *map(parquet.read_table, files)], promote_options="permissive")
 
 
-def tables(store: Path, snapshot: Snapshot | None = None) -> dict[str, list[Any]]:
+def tables(store: Path, snapshot: StoreSnapshot | None = None) -> dict[str, list[Any]]:
     """Return the sorted rows of all non-empty tables from silver on, without the columns READ_COLUMNS."""
     found = {}
     for path, table in TABLES.items():

@@ -65,12 +65,15 @@ def stopped(group: str, number: int, member: str, ms: float, **more: Any) -> Row
     return {"group_id": group, "rebalance_no": number, "member": member, "stopped_ms": ms, **more}
 
 
+EAGER = {"mode": "eager"}
 STATIC = {"membership": "static"}
 ZOMBIE = {"is_zombie": True, "gen_lag": 2}
 COOPERATIVE = {"mode": "cooperative", "protocol": "cooperative-sticky"}
 
 ROWS: dict[str, list[Row]] = {
-    schema.TRACE.path: [{"source": "koordinator", "n_events": 500, "lost": 0}],
+    schema.TRACE.path: [
+        {"source": "koordinator", "n_events": 500, "lost": 0, "started_us": int(at(-600_000).timestamp() * 1e6)}
+    ],
     schema.REBALANCE.path: [
         rebalance("s", 1, 0, 100, **STATIC, partitions_total=4, partitions_moved=0, moves_minimum=0),
         rebalance("d", 1, 0, 50, partitions_total=4, partitions_moved=0, moves_minimum=0),
@@ -78,6 +81,7 @@ ROWS: dict[str, list[Row]] = {
             *("d", 2, 20, 400),
             cause="member_leave",
             sub_cause="consumer_closed",
+            trigger_member=f"blue-1{UUIDS[0]}",
             straggler_member=f"slow-1{UUIDS[0]}",
             straggler_wait_ms=300.0,
             straggler_share=0.75,
@@ -104,8 +108,8 @@ ROWS: dict[str, list[Row]] = {
     schema.MEMBER_DOWNTIME.path: [
         stopped("s", 1, "a", 80.0, **STATIC),
         stopped("d", 1, f"worker{UUIDS[0]}", 40.0),
-        stopped("d", 2, f"worker{UUIDS[0]}", 380.0, revoked_n=2, commit_before_revoke=False),
-        stopped("d", 2, f"other{UUIDS[1]}", 80.0),
+        stopped("d", 2, f"worker{UUIDS[0]}", 380.0, **EAGER, revoked_n=2, kept_n=1, commit_before_revoke=False),
+        stopped("d", 2, f"other{UUIDS[1]}", 80.0, **EAGER, revoked_n=0, kept_n=1),
         stopped("d", 3, f"worker{UUIDS[1]}", 180.0),
         stopped("c", 1, "calm", 0.0, mode="cooperative"),
         stopped("c", 2, "calm", 0.0, mode="cooperative"),
