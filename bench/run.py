@@ -13,13 +13,30 @@ import sys
 from pathlib import Path
 
 import click
-from measuring import codecs, controlled, crowds, groups, heartbeats, memory, neighbours, rows, starting, transactions
+from measuring import (
+    clusters,
+    codecs,
+    consumer_groups,
+    consuming,
+    controlled,
+    crowds,
+    groups,
+    heartbeats,
+    memory,
+    neighbours,
+    rows,
+    starting,
+    transactions,
+)
 from rich.console import Console
 
 import koordinator
 
 PARTS = {
+    "clusters": clusters.rows,
     "codec": codecs.rows,
+    "consume": consuming.rows,
+    "consumers": consumer_groups.rows,
     "control": controlled.rows,
     "heartbeats": heartbeats.rows,
     "groups": groups.rows,
@@ -42,7 +59,12 @@ PARTS = {
     show_default=True,
     help="Where all figures go.",
 )
-def main(only: tuple[str, ...], target: Path, *, quick: bool) -> None:
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Put the table into this Markdown page, between the lines around its old one.",
+)
+def main(only: tuple[str, ...], target: Path, page: Path | None, *, quick: bool) -> None:
     """Measure, and compare with the targets."""
     if not sys.platform.startswith("linux"):
         raise click.UsageError("the load needs epoll and /proc, which only Linux has")
@@ -57,6 +79,8 @@ def main(only: tuple[str, ...], target: Path, *, quick: bool) -> None:
     found = {"machine": machine(), "quick": quick, "rows": [row.as_json() for row in measured]}
     target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     console.print(f"all figures: {target}")
+    if page is not None:
+        rows.write_page(page, measured)
 
 
 def machine() -> dict[str, object]:

@@ -13,9 +13,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from measuring.consumer_members import VERSION, ConsumerMembers
 from measuring.members import Members
 from measuring.peers import HELLO, LIMIT_S, Peers, answer, request
 
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
@@ -90,6 +92,18 @@ class Load:
         for number, connection in enumerate(opened):
             self._form([connection], f"bench-{number}", in_flight, first_alone=True)
         return {}
+
+    def consume(self, port: int, connections: int) -> Answer:
+        """Open connections, each a member of one consumer group; they can send heartbeats once all have a partition."""
+        opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
+        consumers = ConsumerMembers(self._peers, opened, "bench")
+        seconds = consumers.settle()
+        for member in consumers.members.values():
+            response = ConsumerGroupHeartbeatResponse(
+                member_id=member.id, member_epoch=member.epoch, heartbeat_interval_ms=member.interval_ms
+            )
+            self._beat_on(member.connection, consumers.heartbeats(member, 1), answer(response, VERSION, 0), 1)
+        return {"seconds": seconds}
 
     def _form(self, opened: list[Connection], group: str, in_flight: int, *, first_alone: bool) -> float:
         members = Members(self._peers, opened, group)
@@ -198,6 +212,7 @@ def main() -> None:
         "idle": load.idle,
         "form": load.form,
         "form_each": load.form_each,
+        "consume": load.consume,
         "echo": load.echo,
         "beat": load.beat,
         "pace": load.pace,

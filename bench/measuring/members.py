@@ -55,6 +55,8 @@ class Member:
     id: bytes = b""
     generation: int = -1
     leads: bool = False
+    listed: int = 0
+    """The number of members in the response, which only the leader sees."""
 
 
 class Members:
@@ -80,7 +82,8 @@ class Members:
         """Form one generation of all; return the seconds from the first JoinGroup to the last SyncGroup response.
 
         The first member forms a generation alone. Then all others receive their ids (KIP-394), join with them, and the
-        first rejoins. A group waits for all issued ids, so this is one generation whatever the timing.
+        first rejoins. A group waits for all issued ids, so this is one generation whatever the timing; kfake waits
+        only for its members, so its early ones rejoin.
         `first_alone=False`: all join at once, for a server with an initial delay.
         """
         everybody = list(self.members.values())
@@ -90,15 +93,33 @@ class Members:
             self.join(everybody[:1])
             self.sync(everybody[:1])
             self.join(everybody[1:])
-        self.join(everybody)
+        self._join_one_generation(everybody)
         self.sync(everybody)
         return time.perf_counter() - begun
 
     def join(self, members: Sequence[Member]) -> None:
         """Send JoinGroups; a member without an id receives one, or joins at once."""
+        self._send(members)
+        self._peers.answers([member.connection for member in members], self._joined)
+
+    def _join_one_generation(self, members: Sequence[Member]) -> None:
+        """Join until one generation has all of them; the members of a smaller one rejoin."""
+        waiting = {member.connection.fd for member in members}
+        answered: list[Member] = []
+        self._send(members)
+        while waiting:
+            for connection, frame in self._peers.some_answers(len(waiting)):
+                self._joined(connection, frame)
+                waiting.remove(connection.fd)
+                answered.append(self.members[connection.fd])
+            if waiting and any(member.listed == len(answered) for member in answered):
+                self._send(answered)
+                waiting.update(member.connection.fd for member in answered)
+                answered = []
+
+    def _send(self, members: Sequence[Member]) -> None:
         for member in members:
             member.connection.send(self._join.of(member.id))
-        self._peers.answers([member.connection for member in members], self._joined)
 
     def _joined(self, connection: Connection, frame: bytes) -> None:
         error, generation = _JOINED.unpack_from(frame)
@@ -107,7 +128,8 @@ class Members:
         _, at = _text(frame, _JOINED.size)
         leader, at = _text(frame, at)
         member = self.members[connection.fd]
-        member.id, _ = _text(frame, at)
+        member.id, at = _text(frame, at)
+        (member.listed,) = INT32.unpack_from(frame, at)
         member.generation = generation
         member.leads = leader == member.id
 

@@ -14,7 +14,7 @@ from koordinator.wire.codec import encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from koordinator.wire.schema import Message
 
@@ -93,17 +93,22 @@ class Peers:
         waiting = {connection.fd for connection in asked}
         until = time.monotonic() + LIMIT_S
         while waiting:
-            ready = self.poll.poll(max(0.0, until - time.monotonic()))
-            if not ready:
-                raise TimeoutError(f"{len(waiting)} connections have not been answered")
-            for fd, _ in ready:
-                connection = self.by_fd[fd]
-                connection.got += connection.receive()
-                frame = connection.frame()
-                if frame is not None:
-                    waiting.remove(fd)
-                    if look is not None:
-                        look(connection, frame)
+            for connection, frame in self.some_answers(len(waiting), until):
+                waiting.remove(connection.fd)
+                if look is not None:
+                    look(connection, frame)
+
+    def some_answers(self, waiting: int, until: float | None = None) -> Iterator[tuple[Connection, bytes]]:
+        """Wait for bytes, and yield the responses that they complete. TimeoutError after `until`, or LIMIT_S."""
+        ready = self.poll.poll(LIMIT_S if until is None else max(0.0, until - time.monotonic()))
+        if not ready:
+            raise TimeoutError(f"{waiting} connections have not been answered")
+        for fd, _ in ready:
+            connection = self.by_fd[fd]
+            connection.got += connection.receive()
+            frame = connection.frame()
+            if frame is not None:
+                yield connection, frame
 
     def close(self) -> None:
         """Close all connections."""

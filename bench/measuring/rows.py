@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,26 @@ def table(rows: Sequence[Row]) -> Table:
             part = row.part
         shown.add_row(row.work, row.measured, row.beside, row.result, row.target, VERDICTS[row.met])
     return shown
+
+
+BEGIN, END = "<!-- make bench -->", "<!-- end -->"
+"""The lines of a page around its table."""
+
+
+def write_page(page: Path, rows: Sequence[Row]) -> None:
+    """Replace the table of a Markdown page. Raises ValueError without the lines around it."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page}: no lines {BEGIN} and {END}")
+    page.write_text("\n".join((before + begin, "", *_markdown(rows), "", end + after)), encoding="utf-8")
+
+
+def _markdown(rows: Sequence[Row]) -> Iterator[str]:
+    yield "| work | koordinator | beside | result | target | |"
+    yield "|---|---|---|---|---|---|"
+    for part, group in groupby(rows, lambda row: row.part):
+        yield f"| **{part}** | | | | | |"
+        for row in group:
+            verdict = {True: "met", False: "**missed**", None: ""}[row.met]
+            yield f"| {row.work} | {row.measured} | {row.beside} | {row.result} | {row.target} | {verdict} |"

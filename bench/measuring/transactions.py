@@ -1,9 +1,13 @@
-"""Transactions: commits per second of one producer, beside librdkafka's mock; growth with open transactions."""
+"""Transactions: commits per second of one producer, beside other brokers; growth with open transactions."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PART = "transactions"
+SUPPORT = Path(__file__).parents[2] / "tests" / "support"
 LIMIT_S = 60
 COMMITS = 200
 OPEN = (10, 1_000)
@@ -39,6 +44,7 @@ def rows(*, quick: bool) -> list[Row]:
     """Return a row for commits of librdkafka's producer, and one for the growth with open transactions."""
     rounds, commits = (1, 5) if quick else (3, COMMITS)
     ours = theirs = 0.0
+    kafka = None if quick else _commits_of_kafka_per_s(commits)
     for _ in range(rounds):
         with processes.emulator("--topic", "t:1") as server:
             ours = max(ours, _commits_per_s(server.port, commits))
@@ -52,11 +58,11 @@ def rows(*, quick: bool) -> list[Row]:
             part=PART,
             work="begin, one record, commit (confluent-kafka)",
             measured=f"{ours:,.0f} a second",
-            beside=f"librdkafka's mock {theirs:,.0f}",
+            beside=f"librdkafka's mock {theirs:,.0f}" + (f", Apache Kafka {kafka:,.0f}" if kafka else ""),
             result=f"{ours / theirs:.2f} times",
             target=f"at least {RATIO_TARGET} times",
             met=ours >= RATIO_TARGET * theirs,
-            figures={"commits_per_s": ours, "mock_commits_per_s": theirs},
+            figures={"commits_per_s": ours, "mock_commits_per_s": theirs, "kafka_commits_per_s": kafka},
         ),
         Row(
             part=PART,
@@ -69,6 +75,18 @@ def rows(*, quick: bool) -> list[Row]:
             figures={"seconds": {str(count): each for count, each in seconds.items()}, "growth": growth},
         ),
     ]
+
+
+def _commits_of_kafka_per_s(count: int) -> float | None:
+    """Return the commits of the newest Apache Kafka; None without Java and Maven, which fetches it."""
+    if not (shutil.which("java") and shutil.which("mvn")):
+        return None
+    sys.path.insert(0, str(SUPPORT))
+    from brokers.real_kafka import RealKafka  # noqa: PLC0415 - only where there is Java
+
+    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder)) as broker:
+        broker.create_topic("t")
+        return _commits_per_s(broker.address.port, count)
 
 
 def _commits_per_s(port: int, count: int) -> float:

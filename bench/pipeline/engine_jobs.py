@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from brokers.docker_cli import duck, polar
+from engines import duck, polar
 
 
 def by_duckdb(store: Path) -> tuple[float, list[str]]:

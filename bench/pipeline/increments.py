@@ -6,6 +6,7 @@ other ids are what further loads would have left. `python increments.py hours [4
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from dataclasses import replace
@@ -88,7 +89,7 @@ def after_hours(root: Path, hours: int) -> tuple[float, float]:
 
 PREPARING = (
     "Preparing to rebalance group g{} in state PreparingRebalance with old generation {} (__consumer_offsets-3)"
-    " (reason: Adding new member c-{} with group instance id None)"
+    " (reason: leader c-1 re-joining group during Stable; client reason: not provided)"
 )
 STABILIZED = "Stabilized group g{} generation {} (__consumer_offsets-3) with 2 members"
 MEMBERS = " The group has 2 members, 0 of which are static."
@@ -103,7 +104,7 @@ def hour(number: int) -> str:
         for round_ in range(6):
             start, old = round_ * 600 + group * 7, (number - 1) * 6 + round_
             texts = (
-                PREPARING.format(group, old, old),
+                PREPARING.format(group, old),
                 STABILIZED.format(group, old + 1),
                 ASSIGNED.format(group, old + 1),
             )
@@ -114,13 +115,13 @@ def hour(number: int) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print one line of JSON."""
     what, *number = sys.argv[1:]
     measure, usual = {"loads": (after_loads, 300), "hours": (after_hours, 48)}[what]
     count = int(number[0]) if number else usual
     with tempfile.TemporaryDirectory() as folder:
         alone, more = measure(Path(folder), count)
-    print(f"{count} {what}: {alone:.1f} s alone, {more:.1f} s after them, {more / alone:.2f} times")
+    print(json.dumps({what: count, "alone_s": alone, "after_s": more, "times": round(more / alone, 2)}))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 POLL_S = 0.2
+LIMIT_S = 4 * 3600
+"""The longest time of a process."""
+
 MIB = 1 << 20
 
 
@@ -45,7 +48,9 @@ def ran(*command: str) -> Spent:
                 out, err = process.communicate(timeout=POLL_S)
                 break
             except subprocess.TimeoutExpired:
-                continue
+                if time.monotonic() - began > LIMIT_S:
+                    process.kill()
+                    raise NotDone(f"{' '.join(command)}: not done after {LIMIT_S} s") from None
     if process.returncode:
         raise NotDone(f"{' '.join(command)}: {err.strip() or out.strip()}")
     last = out.strip().splitlines()[-1]

@@ -35,32 +35,47 @@ def test_an_invalid_number_of_events_is_refused(bench: Any, text: str) -> None:
         bench.tiers(text)
 
 
+@pytest.fixture
+def measured(bench: Any, tmp_path: Path) -> Any:
+    """Return a benchmark with a distinct copy of 1 MiB."""
+    measured = bench.Bench(tmp_path)
+    measured.per_copy = 1 << 20
+    return measured
+
+
 def test_a_tier_for_which_the_disk_has_no_room_is_left_out(
-    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Any, measured: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "free", lambda _folder: 5 << 20)
     monkeypatch.setattr(bench, "ran", lambda *command: pytest.fail(f"{command} was run"))
-    measured = bench.Bench(tmp_path)
-    measured.per_copy = 1 << 20
-    assert measured.replicate([bench.Tier("2M", 2_000_000)]) == []
+    measured.tier(bench.Tier("2M", 2_000_000), smallest=True)
     (row,) = measured.rows
     assert "left out: 60 MiB needed, 5 free" in row.figure
 
 
-def test_the_inputs_of_all_tiers_and_the_increment_are_made_at_once(
-    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_tier_goes_on_after_an_engine_that_fails_and_leaves_no_file(
+    bench: Any, measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = []
-    monkeypatch.setattr(bench, "free", lambda _folder: 1_000 << 20)
-    monkeypatch.setattr(bench, "ran", lambda *command: commands.append(command))
-    measured = bench.Bench(tmp_path)
-    measured.per_copy = 1 << 20
-    tiers = bench.tiers("2M,20M,200M")
-    assert measured.replicate(tiers) == tiers[:2]
-    assert [row.what for row in measured.rows] == ["200M"]
-    (command,) = commands
-    inputs = (f"{tmp_path}/input-2M", "0", "10", f"{tmp_path}/input-20M", "0", "100", f"{tmp_path}/later", "10", "1")
-    assert command == ("spark_jobs.py", "replicate", f"{tmp_path}/distinct", *inputs)
+
+    def ran(*command: str) -> Any:
+        commands.append(command[:3])
+        if "duckdb" in command:
+            raise bench.NotDone("no room")
+        told = {"events": 10, "load_s": 1.0, "tables_s": 1.0, "seconds": 1.0, "differences": []}
+        if command[1] == "load":
+            Path(command[3]).mkdir(exist_ok=True)
+        return bench.Spent(told, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(bench, "ran", ran)
+    measured.tier(bench.Tier("2M", 2_000_000), smallest=True)
+    assert [row.what for row in measured.rows if row.verdict == "failed"] == ["2M: duckdb"]
+    assert [command[0] for command in commands] == [
+        *("spark_jobs.py", "spark_jobs.py", "engine_jobs.py", "engine_jobs.py", "spark_jobs.py", "spark_jobs.py")
+    ]
+    assert commands[0][1:] == ("replicate", f"{tmp_path}/distinct")
+    assert commands[-2][1:] == ("load", "local[1]")
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.usefixtures("bench")

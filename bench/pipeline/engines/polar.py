@@ -8,28 +8,20 @@ from typing import TYPE_CHECKING
 import polars as pl
 from polars import col, lit, when
 
-from koordinator.emulator.trace.vocabulary import SUB_CAUSES
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.snapshots import parquet_files
+
+from .polar_rebalances import GROUP, beside, facts
+from .polar_transactions import transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from polars import DataFrame, Expr, LazyFrame
+    from polars import DataFrame, LazyFrame
 
 TAKEN = ("event", "call", "member_span", "round", "arrival", "move")
-GROUP = ("trace_id", "group_id")
 ROUND = (*GROUP, "rebalance_no")
 NEVER = 2**62
-
-OUTCOMES = {
-    "Ongoing": "open",
-    "PrepareCommit": "committing",
-    "PrepareAbort": "aborting",
-    "CompleteCommit": "committed",
-    "CompleteAbort": "aborted",
-}
-"""The outcome of a transaction, by the last state of its transactional id."""
 
 
 class Made:
@@ -138,7 +130,7 @@ class Made:
         found = self.round
         for more in (self._came(), self._counted(), self._moved(), self._first_fetch()):
             found = found.join(more, on=ROUND, how="left")
-        return _facts(_beside(found)).collect()
+        return facts(beside(found)).collect()
 
     def _came(self) -> LazyFrame:
         newest_first = ["last_joined_seq", "last_joined_us", "member"]
@@ -292,94 +284,7 @@ class Made:
 
     def transaction(self) -> LazyFrame:
         """Return every transaction, from its first partition to its last marker."""
-        changes, whole = self._changes(), ("trace_id", "transactional_id", "no")
-        ends, decides = col("state_to").str.starts_with("Complete"), col("state_to").str.starts_with("Prepare")
-        at_end, at_decision = col("wall_us").filter(ends).last(), col("wall_us").filter(decides).last()
-        found = changes.group_by(whole).agg(
-            start_seq=col("seq").first(),
-            end_seq=col("seq").filter(ends).last(),
-            t_start_us=col("wall_us").first(),
-            first_body=col("body").first(),
-            last_body=col("body").filter(~ends).last(),
-            client_id=col("client_id").first(),
-            decided_us=at_decision,
-            ended_us=at_end,
-            cause=col("cause").filter(decides).last(),
-            outcome=col("state_to").last().replace_strict(OUTCOMES),
-        )
-        t_start, decided = col("t_start_us"), pl.coalesce("decided_us", "t_start_us")
-        body = col("first_body").str
-        return (
-            found.join(self._partitions(found, whole), on=whole, how="left")
-            .join(self._accepted(found, whole), on=whole, how="left")
-            .with_columns(
-                started_at="t_start_us",
-                producer_id=body.json_path_match("$.producer_id").cast(pl.Int64),
-                producer_epoch=body.json_path_match("$.producer_epoch").cast(pl.Int32),
-                partitions=col("partitions").fill_null([]),
-                n_partitions=col("n_partitions").fill_null(0),
-                groups=col("groups").fill_null([]),
-                n_offsets=col("n_offsets").fill_null(0),
-                decided_ms=(col("decided_us") - t_start) / 1000,
-                markers_ms=(col("ended_us") - decided) / 1000,
-                total_ms=(col("ended_us") - t_start) / 1000,
-            )
-        )
-
-    def _changes(self) -> LazyFrame:
-        """Return the changes of transactional ids in a transaction, numbered."""
-        of_id = {"partition_by": ("trace_id", "transactional_id"), "order_by": "seq"}
-        of_one = {"partition_by": ("trace_id", "transactional_id", "no"), "order_by": "seq"}
-        ends = col("state_to").str.starts_with("Complete")
-        begins = (col("state_to") == "Ongoing") & ends.shift(1).over(**of_id).fill_null(value=True)
-        return (
-            self.event.filter((col("kind") == "transaction") & col("state_to").is_in(list(OUTCOMES)))
-            .sort("seq")
-            .with_columns(transactional_id=col("body").str.json_path_match("$.transactional_id"))
-            .with_columns(no=begins.cast(pl.Int32).cum_sum().over(**of_id))
-            .with_columns(ended=(ends.cast(pl.Int32).cum_sum() - ends.cast(pl.Int32)).over(**of_one))
-            .filter((col("no") > 0) & (col("ended") == 0))
-        )
-
-    @staticmethod
-    def _partitions(found: LazyFrame, whole: tuple[str, ...]) -> LazyFrame:
-        kind = pl.Struct({"partitions": pl.List(pl.List(pl.String))})
-        rows = found.select(*whole, row=col("last_body").str.json_decode(kind).struct.field("partitions"))
-        return (
-            rows.explode("row")
-            .select(*whole, key=col("row").list.get(0), number=col("row").list.get(1).cast(pl.Int32))
-            .filter(~col("key").str.starts_with("__"))
-            .group_by(*whole, "key")
-            .agg(value=col("number").sort())
-            .sort("key")
-            .group_by(whole)
-            .agg(partitions=pl.struct("key", "value"), n_partitions=col("value").list.len().sum())
-        )
-
-    def _accepted(self, found: LazyFrame, whole: tuple[str, ...]) -> LazyFrame:
-        """Return the groups and the number of offsets of each transaction, without those that were refused."""
-        rows, call = pl.List(pl.List(pl.String)), ("trace_id", "node", "conn_id", "correlation_id")
-        commits = self.event.filter(col("api") == "TxnOffsetCommit")
-        asked = commits.filter(col("kind") == "request").select(
-            *call,
-            "group_id",
-            transactional_id=col("body").str.json_path_match("$.transactional_id"),
-            row=col("body").str.json_decode(pl.Struct({"offsets": rows})).struct.field("offsets"),
-        )
-        refused = col("body").str.json_decode(pl.Struct({"refused": rows})).struct.field("refused")
-        place = pl.concat_str(col("row").list.get(0), col("row").list.get(1), separator="-")
-        return (
-            commits.filter(col("kind") == "response")
-            .select(*call, "seq", refused=refused.list.eval(pl.element().list.head(2).list.join("-")))
-            .join(asked, on=call)
-            .explode("row")
-            .with_columns(place=place)
-            .filter(~col("place").is_in(col("refused").fill_null([])))
-            .join(found.select(*whole, "start_seq", "end_seq"), on=("trace_id", "transactional_id"))
-            .filter((col("seq") > col("start_seq")) & (col("seq") < col("end_seq").fill_null(NEVER)))
-            .group_by(whole)
-            .agg(groups=col("group_id").unique().sort(), n_offsets=pl.struct("group_id", "place").n_unique())
-        )
+        return transaction(self.event)
 
     def _committed(self) -> LazyFrame:
         commits = self.call.filter((col("api") == "OffsetCommit") & (col("error") == "NONE"))
@@ -438,91 +343,3 @@ class Made:
 def as_of(frame: LazyFrame, marks: LazyFrame, by: tuple[str, ...] = GROUP) -> LazyFrame:
     """Return the frame with each row's latest earlier mark, by seq."""
     return frame.sort("seq").join_asof(marks.sort("seq"), on="seq", by=by, strategy="backward", check_sortedness=False)
-
-
-def _beside(found: LazyFrame) -> LazyFrame:
-    members = when(col("outcome") == "emptied").then(0).otherwise(pl.coalesce("n_members", "told_members"))
-    protocol = col("protocol").str.to_lowercase()
-    keeps = protocol.str.contains("cooperative") | protocol.is_in(["compatible", "sessioned", "stream"])
-    mode = when(keeps | col("somebody_owns")).then(lit("cooperative")).otherwise(lit("eager"))
-    sub_cause: Expr = when(col("client_reason").fill_null("") == "").then(lit(None, pl.String))
-    for name, pattern in SUB_CAUSES:
-        sub_cause = sub_cause.when(col("client_reason").str.contains(f"(?i){pattern}")).then(lit(name))
-    in_order = {"partition_by": GROUP, "order_by": "rebalance_no"}
-    made = when(col("members_after").is_not_null())
-    storm = (*GROUP, "storm_no")
-    apart = (col("start_us") - col("end_us").shift(1) > 1_000_000).fill_null(value=True)
-    return (
-        found.with_columns(
-            members_after=members,
-            mode=when(col("protocol").is_not_null()).then(mode),
-            sub_cause=sub_cause.otherwise(lit("other")),
-        )
-        .with_columns(
-            base_no=made.then("rebalance_no").forward_fill().shift(1).over(**in_order),
-            base_members=made.then("members_after").forward_fill().shift(1).over(**in_order),
-            # an unknown number is carried on, too
-            base_known=made.then(col("n_members").fill_null(-1)).forward_fill().shift(1).over(**in_order),
-            mode_before=col("mode").shift(1).over(**in_order),
-            losers_before=col("losers").shift(1).over(**in_order),
-            storm_no=apart.cum_sum().over(**in_order),
-        )
-        .with_columns(
-            storm_id=when(pl.len().over(storm) > 1).then(
-                pl.concat_str(*GROUP, col("rebalance_no").min().over(storm).cast(pl.String), separator="/")
-            )
-        )
-    )
-
-
-def _facts(found: LazyFrame) -> LazyFrame:
-    joined, made = col("join_seq").is_not_null(), col("gen_after").is_not_null()
-    completed, emptied = col("outcome") == "completed", col("outcome") == "emptied"
-    before = pl.coalesce("base_members", when(col("gen_before") == 0).then(0))
-    stayed = (col("seen_in") - col("base_no")).list.count_matches(0).fill_null(0)
-    known = (col("base_known") >= 0) | (col("members_before") == 0)
-    late, has_two = col("late_member"), col("came_us").list.len() == 2
-    newest_us = col("came_us").list.first()
-    wait_us = (
-        when(late.is_not_null())
-        .then(col("over_us") - newest_us)
-        .when(has_two)
-        .then(newest_us - col("came_us").list.last())
-    )
-    statics, members = col("n_static"), col("members_after")
-    fetched = pl.coalesce("fetch_group_us", col("end_us") + col("fetch_wall_us") - col("end_wall_us"))
-    asked_to = (col("mode_before") == "cooperative") & col("cause").is_in(
-        ["member_rejoin", "leader_rejoin", "metadata_change"]
-    )
-    revoked = asked_to & col("losers_before").list.contains(col("trigger_member"))
-    moved = col("partitions_moved")
-    return (
-        found.with_columns(members_before=before, n_static=when(joined).then(pl.coalesce("n_static", "told_static")))
-        .with_columns(
-            started_at="start_wall_us",
-            t_start_us="start_us",
-            t_join_done_us="over_us",
-            t_sync_done_us=when(completed).then("end_us"),
-            t_first_fetch_us=fetched,
-            join_ms=(col("over_us") - col("start_us")) / 1000,
-            sync_ms=when(joined & completed).then((col("end_us") - col("over_us")) / 1000),
-            total_ms=(col("end_us") - col("start_us")) / 1000,
-            resume_ms=(fetched - col("start_us")) / 1000,
-            n_joined=when(emptied).then(0).when(known).then(col("n_members") - stayed),
-            membership=when((statics == 0) & (members > 0))
-            .then(lit("dynamic"))
-            .when(statics == members)
-            .then(lit("static"))
-            .when(statics > 0)
-            .then(lit("mixed")),
-            straggler_member=when(made).then(pl.coalesce(late, when(has_two).then("newest"))),
-            straggler_wait_ms=when(made).then(wait_us / 1000),
-            n_timed_out=col("n_timed_out").fill_null(0),
-            stickiness=when(moved == 0).then(1.0).otherwise(col("moves_minimum") / moved),
-            followup=(col("sub_cause") == "revoke_and_rejoin").fill_null(value=False) | revoked.fill_null(value=False),
-        )
-        .with_columns(
-            n_left=col("members_before") - members + col("n_joined"),
-            straggler_share=when(col("join_ms") > 0).then(col("straggler_wait_ms") / col("join_ms")),
-        )
-    )
