@@ -39,7 +39,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         scenario = scenario_of(metafunc.function)
         missing = {ABSENT, NOT_EMULATED}
         targets = [name for name, release in CORES.items() if left_out(release).get(scenario.number) not in missing]
-        if scenario.number != OTHER_SETTINGS:
+        if scenario.number != OTHER_SETTINGS and left_out(NEWEST).get(scenario.number) not in missing:
             targets.append(EMULATOR)
         if scenario.waiting:
             # skipped, and counted once

@@ -109,7 +109,8 @@ def test_e014_the_coordinator_leads_the_partition_that_the_group_id_hashes_to(pl
     leaders = {row.partition_index: row.leader_id for row in found.partitions}
     assert len(set(leaders.values())) == 2, "both brokers lead some"
     for group, partition in {"group": 47, "my-group": 12, "test-group": 12, "grp": 29}.items():
-        play.ask(FindCoordinatorRequest(key=group), 1).expect(node_id=leaders[partition])
+        # brokers draw the leader of the first partition
+        assert play.ask(FindCoordinatorRequest(key=group), 1).unrecorded().node_id == leaders[partition]
 
 
 @scenario(kip="base", nodes=2)

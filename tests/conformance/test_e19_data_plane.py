@@ -66,15 +66,13 @@ def _requested(topic: str | UUID | MetadataRequestTopic | None) -> MetadataReque
     return MetadataRequestTopic(name=topic)
 
 
-def wait_created(play: Player, name: str) -> None:
-    """Wait until the broker knows a topic that is being created."""
+def wait_created(play: Player, name: str, *, is_there: bool = True) -> None:
+    """Wait until the broker knows a topic that is being created, or has forgotten one that is being deleted."""
     request = MetadataRequest(topics=(_requested(name),), allow_auto_topic_creation=False)
-    for _ in range(60):
-        play.wait(0.5)
-        (row,) = play.ask(request, 4).unrecorded().topics
-        if not row.error_code:
-            return
-    raise AssertionError(f"{name} was not created within 30 s: error {row.error_code}")
+    play.wait_until(
+        f"{name} is {'created' if is_there else 'deleted'}",
+        lambda: (not play.ask(request, 4).unrecorded().topics[0].error_code) == is_there,
+    )
 
 
 def codes(rows: Iterable[Any]) -> list[int]:
@@ -153,11 +151,9 @@ def test_e705_a_topic_that_is_given_twice_is_not_deleted(play: Player) -> None:
 
 def deleted(play: Player, *topics: DeleteTopicState) -> list[Any]:
     """Delete topics; return the rows sorted by name."""
-    asked = play.ask(DeleteTopicsRequest(topics=topics, timeout_ms=5000), 6)
-    play.target.pass_time(lambda: asked.is_over, play.target.seconds + 20)
-    rows = sorted(asked.unrecorded().responses, key=lambda row: row.name or "")
+    answer = play.slowly(DeleteTopicsRequest(topics=topics, timeout_ms=5000), 6)
+    rows = sorted(answer.responses, key=lambda row: row.name or "")
     play.transcript.add("DeleteTopics", 6, DeleteTopicsResponse(responses=tuple(rows)))
-    play.wait(0.5)
     return rows
 
 

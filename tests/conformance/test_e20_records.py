@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import crc32c
+from builders import damaged_batches
+from builders.damaged_batches import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    COUNT,
+    HEADER_ENDS,
+    LAST_DELTA,
+    LENGTH,
+    MAGIC,
+    MAX_TIMESTAMP,
+    PRODUCER_ID,
+    patched,
+)
 from conformance.scenarios import scenario
 
 from koordinator.wire.apis import ApiKey
@@ -35,26 +47,7 @@ RECORDS = [Record(timestamp=1000, key=b"k", value=b"v"), Record(timestamp=1000, 
 
 BATCH = write_batch(RECORDS)
 
-BASE_OFFSET, LENGTH, MAGIC, ATTRIBUTES, LAST_DELTA, BASE_TIMESTAMP = 0, 8, 16, 21, 23, 27
-MAX_TIMESTAMP, PRODUCER_ID, SEQUENCE, COUNT, HEADER_ENDS = 35, 43, 53, 57, 61
-
-
-def patched(batch: bytes, at: int, form: str, number: int) -> bytes:
-    """Return a batch with another number at a position, and the right checksum."""
-    data = bytearray(batch)
-    struct.pack_into(form, data, at, number)
-    return summed(bytes(data))
-
-
-def summed(batch: bytes) -> bytes:
-    """Return a batch with the right checksum."""
-    return batch[:17] + struct.pack(">I", crc32c.crc32c(batch[ATTRIBUTES:])) + batch[ATTRIBUTES:]
-
-
-def with_body(body: bytes, batch: bytes = BATCH) -> bytes:
-    """Return a batch with other bytes as its records."""
-    length = struct.pack(">i", HEADER_ENDS - 12 + len(body))
-    return summed(batch[:LENGTH] + length + batch[12:HEADER_ENDS] + body)
+with_body = partial(damaged_batches.with_body, batch=BATCH)
 
 
 def compressed(codec: int, body: bytes) -> bytes:
@@ -364,6 +357,20 @@ def test_e813_old_fetches_get_old_messages(play: Player) -> None:
                 for header, data in complete(row.records or b"")
             ]
             play.transcript.add("Fetch", version, f"{row.error_code} {row.high_watermark} {messages}")
+
+
+@scenario(kip="KIP-98")
+def test_e814_a_partition_without_a_complete_batch(play: Player) -> None:
+    topic = play.new_topic(2)
+    no_batch = (b"", BATCH[:30], patched(BATCH, LENGTH, ">i", 5), BATCH[:MAGIC] + b"\x03" + BATCH[17:])
+    for batch in no_batch:
+        if play.since("2.5.0"):
+            produced(play, (topic, [(0, batch), (1, BATCH)]), version=8)
+        else:
+            play.expect_closed(ask(play, (topic, [(0, batch), (1, BATCH)]), version=8).pending)
+    assert codes(produced(play, (topic, [(0, BATCH + BATCH), (1, BATCH)]), version=8)) == [87, 0]
+    zstd = compressed(Codec.ZSTD, compress(Codec.ZSTD, BATCH[HEADER_ENDS:]))
+    assert codes(produced(play, (topic, [(0, zstd), (1, BATCH)]), version=6)) == [76, 0]
 
 
 def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:

@@ -15,23 +15,23 @@ consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
 short_sessions = partial(consumer_scenario, consumer_session=1)
 
 UNKNOWN = 25
-ABOUT_A_SECOND = (0.9, 2.5)
+ABOUT_A_SECOND = (0.9, 5)
 """A second and the slack of a broker's timers."""
 
 
 @short_sessions()
 def test_g047_a_silent_member_is_removed_after_its_session(play: Player) -> None:
     x = ConsumerMembers(play)
-    x.pair()
     play.zero()
+    x.pair()
     x.beats_until((4, ALL), "A", 3, ABOUT_A_SECOND)
 
 
 @short_sessions()
 def test_g048_a_rejected_heartbeat_does_not_prolong_the_session(play: Player) -> None:
     x = ConsumerMembers(play)
-    x.one()
     play.zero()
+    x.one()
     assert x.beat("A", 9) == 110
     x.beats_until(UNKNOWN, "A", 9, ABOUT_A_SECOND, every=0.4)
 
@@ -41,8 +41,8 @@ def test_g050_heartbeats_do_not_stop_the_revocation_timeout(play: Player) -> Non
     x = ConsumerMembers(play)
     assert x.join("A", timeout=1) == (2, ALL)
     assert x.join("B") == (3, {})
-    assert x.beat("A", 2) == (2, HALF)
     play.zero()
+    assert x.beat("A", 2) == (2, HALF)
     x.beats_until(UNKNOWN, "A", 2, ABOUT_A_SECOND, every=0.2, owned=ALL)
     assert x.beat("B", 3) == (4, ALL)
 
@@ -61,9 +61,9 @@ def test_g053_a_newer_target_does_not_restart_the_revocation_timeout(play: Playe
     x = ConsumerMembers(play)
     assert x.join("A", timeout=2) == (2, ALL)
     assert x.join("B") == (3, {})
-    assert x.beat("A", 2) == (2, HALF)
     play.zero()
-    play.wait(1.2)
+    assert x.beat("A", 2) == (2, HALF)
+    play.at(1.2)
     assert x.join("C") == (4, {})
     assert x.beat("A", 2, owned=ALL) == (2, None)
     x.beats_until(UNKNOWN, "A", 2, (1.8, 3), every=0.2, owned=ALL)

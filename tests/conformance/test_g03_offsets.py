@@ -214,7 +214,6 @@ def test_g117_an_empty_consumer_group_becomes_a_new_classic_group(play: Player) 
     joining = play.join(member_id, version=7, protocols=owning())
     play.pass_initial_delay(joining)
     joining.expect(generation_id=1, leader=member_id, members=[member_id])
-    # ListGroups shows the state that is in the log
-    play.wait(4)
+    x.await_type("classic")
     assert x.listed()[0] == "classic"
     assert x.fetch(None, -1) == (0, 42)

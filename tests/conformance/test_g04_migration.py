@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
 
-UNKNOWN, ILLEGAL, INCONSISTENT, REBALANCE, MISSING = 25, 22, 23, 27, 69
+UNKNOWN, ILLEGAL, INCONSISTENT, REBALANCE, MISSING, FENCED = 25, 22, 23, 27, 69, 82
 
 
 def upgraded(x: MixedMembers) -> tuple[str, list[int]]:
@@ -84,10 +84,10 @@ def test_g125_a_classic_member_has_its_own_session(play: Player) -> None:
 def test_g126_a_classic_join_is_followed_by_a_sync_in_time(play: Player) -> None:
     x = MixedMembers(play)
     play.session = 30
-    m = x.joined_by_classic(rebalance=1)
     play.zero()
+    m = x.joined_by_classic(rebalance=1)
     raw = x.raw(3)
-    play.heartbeats_until(UNKNOWN, (raw, m), (0.8, 2.5), every=0.3)
+    play.heartbeats_until(UNKNOWN, (raw, m), (0.9, 5), every=0.3)
 
 
 @consumer_scenario()
@@ -241,3 +241,194 @@ def test_g162_a_group_without_a_generation_is_not_upgraded(play: Player) -> None
     assert x.refused_join("A") == (-1, None)
     parked.expect(REBALANCE, member_id=m)
     assert x.listed() == ("classic", "PreparingRebalance")
+
+
+@consumer_scenario(migration="downgrade")
+def test_g166_downgrades_alone_are_allowed(play: Player) -> None:
+    x = MixedMembers(play)
+    m = x.shared_with_classic()
+    other = f"{play.g}.other"
+    n = play.new_id(version=7, protocols=owning(), group=other)
+    joining = play.join(n, version=7, protocols=owning(), group=other)
+    play.pass_initial_delay(joining)
+    joining.expect(generation_id=1, leader=n, members=[n])
+    play.sync(1, n, {n: assigned(ALL)}, version=5, group=other).expect(assignment=assigned(ALL))
+    text = f"Cannot upgrade classic group {other} to consumer group because online upgrade is disabled."
+    assert x.refused_join("A", group=other) == (MISSING, text)
+    assert x.beat("A", -1) == (-1, None)
+    assert x.described().error_code == MISSING
+    assert x.classic_beat(3, m) == REBALANCE
+    play.join(m, version=7, protocols=owning()).expect(generation_id=x.raw(4), leader=m, members=[m])
+
+
+@consumer_scenario(migration="upgrade")
+def test_g167_without_downgrades_a_static_joiner_stays_in_a_consumer_group(play: Player) -> None:
+    x = MixedMembers(play)
+    x.static_one()
+    asked = play.join("", "i1", version=7, protocols=owning())
+    member_id = asked.unrecorded().member_id
+    play.transcript.name(member_id, "#classic")
+    asked.expect(generation_id=x.raw(2), member_id=member_id)
+    assert x.listed() == ("consumer", "Stable")
+    assert x.sync(2, member_id, instance_id="i1") == ALL
+    assert x.beat("P", 2, inst="i1") == FENCED
+
+
+@consumer_scenario(migration="disabled")
+def test_g168_empty_groups_change_their_type_under_every_policy(play: Player) -> None:
+    x = MixedMembers(play)
+    x.one()
+    assert x.beat("A", -1) == (-1, None)
+    m = play.new_id(version=7, protocols=owning())
+    joining = play.join(m, version=7, protocols=owning())
+    play.pass_initial_delay(joining)
+    joining.expect(generation_id=1, leader=m, members=[m])
+    play.sync(1, m, {m: assigned(ALL)}, version=5).expect(assignment=assigned(ALL))
+    play.leave(m, version=5).expect(0)
+    assert x.join("B") == (2, ALL)
+
+
+@consumer_scenario(max_size=1)
+def test_g169_a_group_that_is_too_large_is_not_downgraded(play: Player) -> None:
+    x = MixedMembers(play)
+    m = x.shared_with_classic()
+    n = x.classic_id()
+    assert x.rejoin(n) == (4, "range")
+    assert x.beat("A", -1) == (-1, None)
+    assert x.listed() == ("consumer", "Assigning")
+    play.leave(n, version=5).expect(0)
+    assert x.listed() == ("classic", "PreparingRebalance")
+    assert x.classic_beat(3, m) == ILLEGAL
+
+
+def stable_classic(play: Player, instance_id: str | None = None, names: tuple[str, ...] = ("range",)) -> str:
+    """Form a Stable classic group of one member, with all of t at generation 1; return its id."""
+    protocols = owning(names=names)
+    if instance_id is None:
+        joining = play.join(play.new_id(version=7, protocols=protocols), version=7, protocols=protocols)
+    else:
+        joining = play.join("", instance_id, version=7, protocols=protocols)
+    play.pass_initial_delay(joining)
+    member_id = joining.unrecorded().member_id
+    play.transcript.name(member_id, "#classic")
+    joining.expect(generation_id=1, leader=member_id, members=[member_id])
+    play.sync(1, member_id, {member_id: assigned(ALL)}, version=5, instance_id=instance_id).expect(
+        assignment=assigned(ALL)
+    )
+    return member_id
+
+
+@consumer_scenario()
+def test_g170_the_last_static_member_turns_classic_and_its_group_with_it(play: Player) -> None:
+    x = MixedMembers(play)
+    x.static_one()
+    play.join("P", "i1", version=7, protocols=owning(*ALL["t"])).expect(generation_id=x.raw(2), member_id="P")
+    assert x.listed() == ("classic", "Stable")
+    assert x.sync(2, "P", instance_id="i1") == ALL
+
+
+@consumer_scenario()
+def test_g171_a_static_joiner_to_an_outdated_target_starts_a_rebalance(play: Player) -> None:
+    x = MixedMembers(play)
+    x.static_one()
+    assert x.join("B") == (3, {})
+    assert x.beat("B", -1) == (-1, None)
+    asked = play.join("", "i1", version=7, protocols=owning())
+    member_id = asked.unrecorded().member_id
+    play.transcript.name(member_id, "#classic")
+    asked.expect(generation_id=0, member_id=member_id)
+    assert x.listed() == ("classic", "PreparingRebalance")
+    again = play.join(member_id, "i1", version=7, protocols=owning())
+    again.expect(generation_id=x.raw(5), leader=member_id, members=[member_id])
+
+
+@consumer_scenario()
+def test_g172_an_upgrade_knows_the_topics_of_its_members(play: Player) -> None:
+    stable_classic(play, "i1")
+    x = MixedMembers(play, same_epochs=True)
+    # before, the first heartbeat found the topics changed
+    assert x.join("A", inst="i1") == (1 if play.since("4.1.0") else 2, ALL)
+
+
+@consumer_scenario()
+def test_g173_a_joining_member_without_the_protocol_of_the_group_hinders_the_upgrade(play: Player) -> None:
+    stable_classic(play, names=("range", "roundrobin"))
+    x = MixedMembers(play, same_epochs=True)
+    protocols = owning(names=["roundrobin"])
+    n = play.new_id(version=7, protocols=protocols)
+    parked = play.join(n, version=7, protocols=protocols)
+    play.expect_parked(parked)
+    assert x.refused_join("A") == (-1, None)
+    parked.expect(REBALANCE, member_id=n)
+
+
+@consumer_scenario()
+def test_g174_a_dynamic_member_that_rejoins_with_an_instance_has_no_target_yet(play: Player) -> None:
+    x = MixedMembers(play)
+    x.one()
+    assert x.join("B") == (3, {})
+    assert x.join("A", inst="i1") == (3, {})
+    assert x.members()["A"] == (3, {}, HALF)
+
+
+@consumer_scenario()
+def test_g175_a_refused_classic_join_makes_an_empty_consumer_group_forgotten(play: Player) -> None:
+    x = MixedMembers(play)
+    x.one()
+    assert x.beat("A", -1) == (-1, None)
+    play.join("nobody", version=7, protocols=owning()).expect(UNKNOWN, member_id="nobody")
+    x.await_no_group()
+    assert x.described().error_code == MISSING
+    assert x.join("A") == (2, ALL)
+
+
+@consumer_scenario()
+def test_g176_an_upgrade_puts_the_members_into_a_new_table(play: Player) -> None:
+    """The first member in the order of the table leads after a downgrade; P and H share a slot."""
+    x = MixedMembers(play)
+    x.one()
+    assert [x.rejoin("P"), x.rejoin("H")] == [(3, "range"), (4, "range")]
+    assert x.beat("A", -1) == (-1, None)
+    rejoin_all(play, "H", x.raw(5))
+    play.sync(x.raw(5), "H", {"P": assigned(ALL), "H": assigned({})}, version=5).expect(assignment=assigned({}))
+    assert x.join("B") == (6, {})
+    assert x.beat("B", -1) == (-1, None)
+    rejoin_all(play, "P", x.raw(7))
+
+
+def rejoin_all(play: Player, leader: str, generation: int) -> None:
+    """Let the classic members P and H rejoin; expect that one leads."""
+    joins = [play.join(member_id, version=7, protocols=owning()) for member_id in "PH"]
+    for each in joins:
+        members = "HP" if each.request.member_id == leader else ""
+        each.expect(generation_id=generation, leader=leader, members=members)
+
+
+def forgotten(play: Player) -> MixedMembers:
+    """Let a broker forget an empty consumer group with an offset, by a classic join that it refuses."""
+    x = MixedMembers(play)
+    x.one()
+    assert x.commit("A", 2) == [0]
+    assert x.beat("A", -1) == (-1, None)
+    play.join("nobody", version=7, protocols=owning()).expect(UNKNOWN, member_id="nobody")
+    x.await_no_group()
+    return x
+
+
+@consumer_scenario()
+def test_g177_a_forgotten_group_has_no_offsets(play: Player) -> None:
+    x = forgotten(play)
+    if x.version:
+        row = play.describe(version=6).expect("Dead", [], error=MISSING)
+        assert row.error_message == f"Group {play.g} not found."
+    assert x.fetch(None, -1) == (0, -1)
+
+
+@consumer_scenario()
+def test_g178_the_offsets_of_a_forgotten_group_return_with_its_next_member(play: Player) -> None:
+    x = forgotten(play)
+    assert x.commit("A", 2) == [MISSING]
+    assert x.beat("A", 2) == MISSING
+    assert x.fetch(None, -1) == (0, -1)
+    x.join("B")
+    assert x.fetch("B", 2) == (0, 5)

@@ -107,7 +107,7 @@ def test_t029_a_batch_adds_and_verifies_each_transaction_by_itself(play: Player)
         y.wanted(q, 0, 0, 1, verify=False),
         unknown.wanted(p, 0, 0, verify=True),
     )
-    answer = play.ask(AddPartitionsToTxnRequest(transactions=rows), 5).unrecorded()
+    answer = play.ask(AddPartitionsToTxnRequest(transactions=rows), 5).answer()
     errors = {
         row.transactional_id: [
             each.partition_error_code for topic in row.topic_results for each in topic.results_by_partition

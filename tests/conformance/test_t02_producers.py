@@ -8,6 +8,7 @@ from conformance.scenarios import scenario
 from conformance.transaction_requests import a_batch
 from conformance.transactional import TransactionalProducer
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def test_t006_an_empty_transactional_id_is_refused(play: Player) -> None:
 def test_t012_an_unknown_transactional_id_gets_a_new_producer_id(play: Player) -> None:
     x, y = TransactionalProducer(play), TransactionalProducer(play, "y")
     x.initialized()
-    while (answer := y.init(424_242, 7))[0] in {14, 15, 16}:
-        play.wait(0.1)
+    with y.waiting():
+        while (answer := y.init(424_242, 7))[0] in {14, 15, 16}:
+            play.wait(0.1)
     assert (answer[0], answer[2]) == (0, 0)
     assert answer[1] != 424_242
     assert y.init(424_242, 7)[0] == 90
@@ -55,7 +57,7 @@ def test_t030_verification_compares_partitions_and_epoch(play: Player) -> None:
     x, y = TransactionalProducer(play), TransactionalProducer(play, "y")
     p, q = x.initialized(), y.begun()
     rows = (x.wanted(p, 1, 0, verify=True), y.wanted(q, 0, 0, 1, verify=True))
-    answer = play.ask(AddPartitionsToTxnRequest(transactions=rows), 5).unrecorded()
+    answer = play.ask(AddPartitionsToTxnRequest(transactions=rows), 5).answer()
     assert batch_errors(answer) == {x.id: {(x.topic, 0): 90}, y.id: {(y.topic, 0): 0, (y.topic, 1): 120}}
 
 
@@ -152,8 +154,9 @@ def test_t072_the_next_transaction_waits_for_the_markers_of_the_last(play: Playe
     p = x.initialized()
     assert x.produce(0, p, 0, 0, version=12)[0] == 0
     assert x.end5(p, 0, commit=True) == (0, p, 1)
-    while (error := x.produce(0, p, 1, 0, version=12)[0]) == 51:
-        play.wait(0.1)
+    with x.waiting():
+        while (error := x.produce(0, p, 1, 0, version=12)[0]) == 51:
+            play.wait(0.1)
     assert error == 0
 
 
@@ -223,6 +226,57 @@ def test_t087_a_marker_refused_for_good_leaves_the_transaction_prepared(play: Pl
     assert x.add(p + 1_000, 0, 0)[0] == (51 if play.since("4.0.0") else 49)
 
 
+@scenario(kip="KIP-890", restarted=True)
+def test_t137_a_leader_that_restarts_forgets_the_sequences_it_refused(play: Player) -> None:
+    play.needs(ApiKey.ADD_PARTITIONS_TO_TXN, 4)
+    x = TransactionalProducer(play)
+    p = x.begun()
+    assert x.produce(1, p, 0, 0)[0] == 48
+    assert x.add(p, 0, 1) == {1: 0}
+    assert x.produce(1, p, 0, 5)[0] == 45
+    play.crash()
+    x.wait_loaded()
+    assert x.produce(1, p, 0, 5) == (0, 0)
+
+
+@scenario(kip="KIP-890")
+def test_t145_the_end_of_a_transaction_keeps_the_first_sequence_of_the_next(play: Player) -> None:
+    """A marker of version 2 has the epoch of the next transaction, here of one that was refused."""
+    x = TransactionalProducer(play)
+    p = x.initialized()
+    assert x.produce(0, p, 0, 0, version=12)[0] == 0
+    assert x.produce(0, p, 1, 0, version=12)[0] == 47
+    assert x.end5(p, 0, commit=True) == (0, p, 1)
+    x.settle()
+    assert x.produce(0, p, 1, 0, transactional=False, version=12)[0] == 0
+    assert x.produce(0, p, 1, 1, version=12)[0] == 45
+
+
+@scenario(kip="KIP-98", restarted=True)
+def test_t142_a_leader_without_a_follower_remembers_the_last_batch_over_a_restart(play: Player) -> None:
+    x = TransactionalProducer(play)
+    p = x.written()
+    assert x.produce(0, p, 0, 1) == (0, 1)
+    assert x.produce(0, p, 0, 0) == (0, 0)
+    play.restart()
+    x.wait_loaded()
+    assert x.produce(0, p, 0, 1) == (0, 1)
+    assert x.produce(0, p, 0, 0)[0] == 45
+
+
+@scenario(kip="KIP-98", restarted=True)
+def test_t143_a_restart_raises_the_coordinator_epoch_except_with_zookeeper(play: Player) -> None:
+    x = TransactionalProducer(play)
+    p = x.initialized()
+    play.restart()
+    x.wait_loaded()
+    assert x.add(p, 0, 0) == {0: 0}
+    assert x.produce(0, p, 0, 0)[0] == 0
+    assert x.end(p, 0, commit=True) == 0
+    x.settle()
+    assert x.write_markers(p, 0, 0, coordinator_epoch=0) == [52 if play.since("3.0.0") else 0]
+
+
 @scenario(kip="KIP-98")
 def test_t129_one_request_has_the_batches_of_one_producer(play: Player) -> None:
     x = TransactionalProducer(play)
@@ -230,6 +284,7 @@ def test_t129_one_request_has_the_batches_of_one_producer(play: Player) -> None:
     two = {0: a_batch(p, 0, 0), 1: a_batch(p + 1_000, 0, 0)}
     if play.since("3.6.0"):
         assert x.produce_bytes(two) == {0: (49, -1), 1: (49, -1)}
-        assert x.produce_for("", p) == 42
+        error = x.produce_for("", p)
+        assert error == 42, f"error {error}"
     else:
         assert x.produce_bytes(two) == {0: (0, 0), 1: (0, 0)}

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from conformance.player import Player
 
 
+ERASED = {0: (0, -1), 1: (0, -1)}
+"""The offsets of two partitions without any."""
+
+
 def begun(play: Player) -> tuple[TransactionalProducer, int]:
     """Return a producer with the play's group in its transaction, and its id."""
     x = TransactionalProducer(play)
@@ -157,6 +161,50 @@ def test_t103_deleted_offsets_do_not_come_back(play: Player) -> None:
     assert x.stable_offsets(0, 1) == {0: (0, -1), 1: (0, 9)}
 
 
+@scenario(kip="KIP-496")
+def test_t144_a_group_stays_while_the_transaction_of_its_deleted_offset_is_open(play: Player) -> None:
+    x, p = begun(play)
+    assert x.commit_offsets(p, 0, 9) == 0
+    play.delete_offsets((x.topic, 0)).expect({(x.topic, 0): 0})
+    play.describe().expect("Empty", [])
+    commit(x, p)
+    assert x.stable_offsets(0) == {0: (0, -1)}
+    if play.new:
+        # the old coordinator forgets such groups whenever a topic is deleted
+        play.describe().expect("Empty", [])
+
+
+@scenario(kip="KIP-496", restarted=True)
+def test_t138_a_restart_after_offsets_were_deleted(play: Player) -> None:
+    x, p = begun(play)
+    play.commit(-1, "", {(x.topic, 0): 5}).expect(0)
+    assert x.commit_rows(p, 0, {0: 9, 1: 9}) == {0: 0, 1: 0}
+    play.delete_offsets((x.topic, 0), (x.topic, 1)).expect({(x.topic, 0): 0, (x.topic, 1): 0})
+    assert x.offsets(0, 1) == {0: (0, -1), 1: (0, -1)}
+    play.reload()
+    x.wait_loaded()
+    before = x.offsets(0, 1)
+    commit(x, p)
+    after = x.stable_offsets(0, 1)
+    # the old coordinator loads pending offsets whatever became of them
+    assert (before, after) == (ERASED, ERASED) if play.new else ({0: (88, -1), 1: (88, -1)}, {0: (0, 9), 1: (0, 9)})
+
+
+@scenario(kip="KIP-229", restarted=True)
+def test_t139_a_restart_after_the_group_was_deleted(play: Player) -> None:
+    x, p = begun(play)
+    play.commit(-1, "", {(x.topic, 0): 5}).expect(0)
+    assert x.commit_rows(p, 0, {0: 9, 1: 9}) == {0: 0, 1: 0}
+    play.delete().expect({play.g: 0})
+    play.reload()
+    x.wait_loaded()
+    before = x.offsets(0, 1)
+    commit(x, p)
+    after = x.stable_offsets(0, 1)
+    # the old coordinator loads pending offsets whatever became of them
+    assert (before, after) == (ERASED, ERASED) if play.new else ({0: (88, -1), 1: (88, -1)}, {0: (0, 9), 1: (0, 9)})
+
+
 @scenario(kip="KIP-98")
 def test_t105_an_abort_leaves_an_empty_group(play: Player) -> None:
     x, p = begun(play)
@@ -215,3 +263,14 @@ def test_t132_members_of_an_unknown_and_of_a_stable_group(play: Player) -> None:
     assert x.commit_offsets(p, 0, 9, 1, "ghost") == 25
     assert x.commit_offsets(p, 0, 9, 1, a) == 0
     assert x.commit_offsets(p, 0, 9) == 0
+
+
+@scenario(kip="KIP-447")
+def test_t141_generations_without_a_member(play: Player) -> None:
+    x, p = begun(play)
+    modern = play.since("3.7.0")
+    assert x.commit_offsets(p, 0, 9, 1, "") == (25 if modern and play.old else 22)
+    assert x.commit_offsets(p, 0, 9, 0, "") == (0 if not modern else 25 if play.old else 22)
+    play.stable_one()
+    assert x.commit_offsets(p, 0, 9, 2, "") == (25 if modern else 22)
+    assert x.commit_offsets(p, 0, 9, 1, "") == (25 if modern else 0)

@@ -31,6 +31,16 @@ def there(request: pytest.FixtureRequest, release: Callable[[str], RealKafka]) -
         yield asked
 
 
+REFUSED: dict[ApiKey, set[int]] = {
+    ApiKey.SASL_HANDSHAKE: {Error.ILLEGAL_SASL_STATE},
+    ApiKey.SASL_AUTHENTICATE: {Error.ILLEGAL_SASL_STATE},
+    ApiKey.ELECT_LEADERS: {Error.ELECTION_NOT_NEEDED},
+    ApiKey.ALTER_REPLICA_LOG_DIRS: {Error.LOG_DIR_NOT_FOUND},
+    ApiKey.UNREGISTER_BROKER: {Error.BROKER_ID_NOT_REGISTERED},
+}
+"""The errors that every version of an API is answered with."""
+
+
 def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
     """Return the error codes expected in the response, besides NONE."""
     match key, version:
@@ -44,8 +54,6 @@ def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
             return {Error.UNKNOWN_TOPIC_OR_PARTITION}
         case ApiKey.OFFSET_COMMIT, 0 if there.release.has_kraft:
             return {Error.UNSUPPORTED_VERSION}
-        case ((ApiKey.SASL_HANDSHAKE | ApiKey.SASL_AUTHENTICATE), _):
-            return {Error.ILLEGAL_SASL_STATE}
         # transaction.version is unknown before 4.0
         case ApiKey.UPDATE_FEATURES, _ if there.release.name == "2.8":
             return {Error.INVALID_REQUEST}
@@ -56,12 +64,8 @@ def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
             return {Error.UNSUPPORTED_VERSION}
         case ApiKey.CONSUMER_GROUP_DESCRIBE, _:
             return {Error.GROUP_ID_NOT_FOUND}
-        case ApiKey.ELECT_LEADERS, _:
-            return {Error.ELECTION_NOT_NEEDED}
-        case ApiKey.ALTER_REPLICA_LOG_DIRS, _:
-            return {Error.LOG_DIR_NOT_FOUND}
         case _:
-            return set()
+            return REFUSED.get(key, set())
 
 
 @pytest.mark.parametrize("key", REQUESTS, ids=lambda key: APIS[key].name)

@@ -11,7 +11,8 @@ from clients.frame_clients import START, Peer, Wire
 
 from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.core.cluster import PLAINTEXT, ClusterState
+from koordinator.emulator.core.cluster import ClusterState
+from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest

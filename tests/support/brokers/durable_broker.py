@@ -12,7 +12,7 @@ from brokers.crashing_files import CrashingFiles
 from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.core.cluster import PLAINTEXT
+from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error

@@ -1,4 +1,4 @@
-"""Running brokers of one release: one for each requested set of settings."""
+"""Running brokers of one release: one or two for each requested set of settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clients.strict_connection import within
 from brokers.real_kafka import RealKafka
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from brokers.kafka_releases import Release
 
@@ -31,7 +31,7 @@ class Pool:
     def __init__(self, release: Release) -> None:
         self.release = release
         self._folder = TemporaryDirectory(prefix=f"kafka-{release.name}-", ignore_cleanup_errors=True)
-        self._brokers: dict[tuple[frozenset[tuple[str, str]], bool], Future[RealKafka]] = {}
+        self._brokers: dict[tuple[frozenset[tuple[str, str]], bool, int], Future[list[RealKafka]]] = {}
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(AT_ONCE)
 
@@ -39,42 +39,54 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        brokers = self._brokers.values()
-        wait(brokers)
-        list(self._threads.map(RealKafka.stop, [each.result() for each in brokers if each.exception() is None]))
+        clusters = self._brokers.values()
+        wait(clusters)
+        list(self._threads.map(_stop, [each.result() for each in clusters if each.exception() is None]))
         self._threads.shutdown()
         self._folder.cleanup()
 
     @property
     def commit_id(self) -> str:
         """Return the build commit that a broker reports."""
-        return next(iter(self._brokers.values())).result().commit_id
+        return next(iter(self._brokers.values())).result()[0].commit_id
 
-    def want(self, settings: Mapping[str, object], *, restarted: bool = False) -> Future[RealKafka]:
-        """Return the broker with these settings, starting one if needed.
+    def want(
+        self, settings: Mapping[str, object], *, restarted: bool = False, nodes: int = 1
+    ) -> Future[list[RealKafka]]:
+        """Return the brokers of a cluster with these settings, starting one if needed.
 
-        `restarted`: not a broker shared with scenarios that would notice a restart.
+        `restarted`: not a cluster shared with scenarios that would notice a restart.
         """
         texts = {name: str(value) for name, value in settings.items()}
-        key = (frozenset(texts.items()), restarted)
+        key = (frozenset(texts.items()), restarted, nodes)
         with self._lock:
             if key not in self._brokers:
                 folder = Path(self._folder.name, str(len(self._brokers)))
-                self._brokers[key] = self._threads.submit(self._started, folder, texts)
+                self._brokers[key] = self._threads.submit(self._started, folder, texts, nodes)
             return self._brokers[key]
 
-    def _started(self, folder: Path, settings: Mapping[str, str]) -> RealKafka:
-        folder.mkdir()
-        kafka = RealKafka(folder, self.release, settings)
+    def _started(self, folder: Path, settings: Mapping[str, str], nodes: int) -> list[RealKafka]:
+        started: list[RealKafka] = []
         try:
-            kafka.start()
+            for number in range(nodes):
+                own = folder / str(number)
+                own.mkdir(parents=True)
+                started.append(RealKafka(own, self.release, settings, *started))
+                # the last one creates the topic of the groups, so that all lead some of its partitions
+                started[-1].start(alone=number == nodes - 1)
             for topic, partitions in TOPICS.items():
-                kafka.create_topic(topic, partitions)
-            _warm(kafka)
+                started[0].create_topic(topic, partitions)
+            if nodes == 1:
+                _warm(*started)
         except BaseException:
-            kafka.stop()
+            _stop(started)
             raise
-        return kafka
+        return started
+
+
+def _stop(started: Sequence[RealKafka]) -> None:
+    for each in reversed(started):
+        each.stop()
 
 
 def _warm(kafka: RealKafka) -> None:

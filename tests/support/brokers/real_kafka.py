@@ -1,4 +1,4 @@
-"""A running Apache Kafka: one node on loopback, with its ZooKeeper where needed, stopped by its own pid."""
+"""A running Apache Kafka: nodes on loopback, with their ZooKeeper where needed, stopped by their own pid."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ SETTINGS = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""One node. All other settings are Kafka's defaults."""
+"""One replica. All other settings are Kafka's defaults."""
 
-STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=1\] started")
+STARTED = re.compile(r"Kafka Server started|\[KafkaServer id=\d\] started")
 """Logged once the port is bound; before, another broker may have taken it."""
 
 COMMIT_ID = re.compile(r"Kafka commitId: (\S+)")
@@ -82,13 +82,25 @@ class RealKafka:
         folder: for its configuration, data and log; must exist and be empty.
         release: of Apache Kafka.
         settings: of the broker; they override those of the release and SETTINGS.
+        joined: the node 1 of its cluster, for a node 2; its controller and ZooKeeper are those of node 1.
     """
 
-    def __init__(self, folder: Path, release: Release = NEWEST, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        release: Release = NEWEST,
+        settings: Mapping[str, str] | None = None,
+        joined: RealKafka | None = None,
+    ) -> None:
         self.release = release
+        self.node_id = 2 if joined else 1
         self.log = folder / "broker.log"
         self.address = Address("127.0.0.1", 0)
         self._folder = folder
+        self._joined = joined
+        self._cluster_id = (
+            joined._cluster_id if joined else base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        )
         self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
         self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
         self._properties: dict[str, str] = {}
@@ -117,11 +129,11 @@ class RealKafka:
         assert said, f"Kafka {self.release.version} does not say its commit; its log begins with:\n{self.tail(0)}"
         return said[1]
 
-    def start(self) -> None:
-        """Start the broker from scratch and wait until it coordinates groups."""
+    def start(self, *, alone: bool = True) -> None:
+        """Start the broker from scratch and wait until it coordinates groups, unless it is not `alone`."""
         for _ in range(TRIES):
             self._launch()
-            if self._is_ready():
+            if self._is_ready(with_groups=alone):
                 return
             if "Address already in use" not in self.log.read_text(errors="replace"):
                 break
@@ -134,23 +146,27 @@ class RealKafka:
 
         `crash`: with SIGKILL. ZooKeeper then takes it for alive and rejects it until its session expires.
         """
-        self._end(crash=crash)
+        self.end(crash=crash)
+        self.start_again(settings, crashed=crash)
+
+    def start_again(self, settings: Mapping[str, str] | None = None, *, crashed: bool = False) -> None:
+        """Start the broker after `end`, on its old port and data."""
         properties = self._written("server", self._properties | (settings or {}))
         self._spawn("broker", "kafka.Kafka", properties)
         deadline = Deadline(READY_S)
         while not self._is_ready():
-            not_yet = crash and deadline.left() and "NodeExists" in self.log.read_text(errors="replace")
+            not_yet = crashed and deadline.left() and "NodeExists" in self.log.read_text(errors="replace")
             assert not_yet, f"Kafka {self.release.version} does not come back; its log ends with:\n{self.tail(0)}"
-            self._end()
+            self.end()
             self._spawn("broker", "kafka.Kafka", properties)
 
     def stop(self) -> None:
         """Stop the broker, then its ZooKeeper: with SIGTERM, and after a time limit with SIGKILL."""
         while self._processes:
-            self._end()
+            self.end()
 
-    def _end(self, *, crash: bool = False) -> None:
-        """Stop the process started last."""
+    def end(self, *, crash: bool = False) -> None:
+        """Stop the process started last: of a running node the broker."""
         process = self._processes.pop()
         if not crash:
             process.terminate()
@@ -185,20 +201,22 @@ class RealKafka:
         return "\n".join(lines[-TAIL:])
 
     def _launch(self) -> None:
-        port, other = _free_ports()
+        port, other = free_ports()
         self.address = Address("127.0.0.1", port)
+        # the port of the controller, or of ZooKeeper
+        self._port = self._joined._port if self._joined else other
         if self.release.has_kraft:
-            self._properties = self._settings | _kraft(port, other)
+            self._properties = self._settings | self._kraft()
             properties = self._written("server", self._properties)
-            cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
             # with = between them, because an id may begin with -
-            arguments = ("format", "--config", str(properties), f"--cluster-id={cluster_id}")
+            arguments = ("format", "--config", str(properties), f"--cluster-id={self._cluster_id}")
             run(*self._java, "kafka.tools.StorageTool", *arguments, timeout_s=FORMAT_S)
         else:
-            self._properties = self._settings | _with_zookeeper(port, other)
+            self._properties = self._settings | self._with_zookeeper()
             properties = self._written("server", self._properties)
-            keeper = self._written("zookeeper", _zookeeper(other, self._folder))
-            self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
+            if self._joined is None:
+                keeper = self._written("zookeeper", _zookeeper(other, self._folder))
+                self._spawn("zookeeper", "org.apache.zookeeper.server.ZooKeeperServerMain", keeper)
         self._spawn("broker", "kafka.Kafka", properties)
 
     def _written(self, name: str, properties: Mapping[str, str]) -> Path:
@@ -219,10 +237,10 @@ class RealKafka:
             )
         self._processes.append(process)
 
-    def _is_ready(self) -> bool:
+    def _is_ready(self, *, with_groups: bool = True) -> bool:
         deadline = Deadline(READY_S)
         while deadline.left():
-            if STARTED.search(self.log.read_text(errors="replace")) and self._has_groups():
+            if STARTED.search(self.log.read_text(errors="replace")) and (not with_groups or self._has_groups()):
                 return True
             try:
                 self._processes[-1].wait(LOOK_S)
@@ -240,26 +258,27 @@ class RealKafka:
                 return False
         return isinstance(found, Failure) and found.code == Error.GROUP_ID_NOT_FOUND
 
+    def _kraft(self) -> dict[str, str]:
+        """Return the settings of a combined broker and controller, or of a broker."""
+        listeners = {"broker": f"PLAINTEXT://{self.address}"}
+        if self._joined is None:
+            listeners["controller"] = f"CONTROLLER://127.0.0.1:{self._port}"
+        return {
+            "process.roles": ",".join(listeners),
+            "node.id": f"{self.node_id}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": ",".join(listeners.values()),
+            "controller.quorum.voters": f"1@127.0.0.1:{self._port}",
+        }
 
-def _kraft(port: int, controller: int) -> dict[str, str]:
-    """Return the settings of a combined broker and controller."""
-    return {
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-    }
-
-
-def _with_zookeeper(port: int, zookeeper: int) -> dict[str, str]:
-    return {
-        "broker.id": "1",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "zookeeper.connect": f"127.0.0.1:{zookeeper}",
-        # a busy machine is slow, not wrong
-        "zookeeper.connection.timeout.ms": f"{READY_S * 1000}",
-    }
+    def _with_zookeeper(self) -> dict[str, str]:
+        return {
+            "broker.id": f"{self.node_id}",
+            "listeners": f"PLAINTEXT://{self.address}",
+            "zookeeper.connect": f"127.0.0.1:{self._port}",
+            # a busy machine is slow, not wrong
+            "zookeeper.connection.timeout.ms": f"{READY_S * 1000}",
+        }
 
 
 def _zookeeper(port: int, folder: Path) -> dict[str, str]:
@@ -276,7 +295,7 @@ def _has_leaders(topics: Sequence[MetadataResponseTopic], partitions: int) -> bo
     return len(rows) == partitions and all(row.error_code == Error.NONE for row in rows)
 
 
-def _free_ports() -> tuple[int, int]:
+def free_ports() -> tuple[int, int]:
     with ExitStack() as stack:
         held = [stack.enter_context(closing(socket.create_server(("127.0.0.1", 0)))) for _ in range(2)]
         one, two = (each.getsockname()[1] for each in held)

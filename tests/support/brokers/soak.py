@@ -2,7 +2,8 @@
 
 Every member is a thread with one connection. It commits, produces, sends heartbeats, and remembers each
 acknowledgement. After a kill it waits for the next server and continues as the same member: any error then is a
-disturbance, and any acknowledged data that is missing is lost. Transactional producers run beside them.
+disturbance, and any acknowledged data that is missing is lost. Transactional producers and a read_committed reader run
+beside them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from brokers import transactional_soak
-from brokers.soak_client import ANSWER_S, SoakClient
+from brokers.committed_reader import CommittedReader
+from brokers.soak_client import ANSWER_S, PAUSE_S, SoakClient
 from brokers.transactional_soak import TransactionalProducer
-from koordinator.client.connection import Address
+from koordinator.client.connection import Address, Deadline
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.errors import Error
@@ -50,6 +52,8 @@ class Figures:
     commits: int = 0
     records: int = 0
     transactions: int = 0
+    aborted: int = 0
+    read: int = 0
     lost: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
     cut_off: int = 0
@@ -59,7 +63,7 @@ class Figures:
         times = sorted(self.first_heartbeat_s)
         return (
             f"kills {self.kills}, commits acknowledged {self.commits}, records acknowledged {self.records}, "
-            f"transactions committed {self.transactions}, "
+            f"transactions committed {self.transactions}, aborted {self.aborted}, committed records read {self.read}, "
             f"lost {len(self.lost)}, members disturbed {len(self.disturbed)}, torn writes cut off {self.cut_off}, "
             f"restart to first heartbeat answered {times[len(times) // 2]:.2f} s (median), {times[-1]:.2f} s (most)"
         )
@@ -244,6 +248,14 @@ class Lives:
                 self._figures.first_heartbeat_s.append(time.monotonic() - self.since)
 
 
+def _wait_committed(figures: Figures) -> None:
+    """Wait for the next transaction: a busy machine has its first one late."""
+    before, deadline = figures.transactions, Deadline(READY_S)
+    while figures.transactions == before:
+        assert deadline.left(), f"no transaction was committed in {READY_S} s"
+        time.sleep(PAUSE_S)
+
+
 def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
     """Kill the server `kills` times at random moments, while members of two groups commit and transactions run."""
     chance, figures = random.Random(seed), Figures()
@@ -255,13 +267,15 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
     producers = [
         TransactionalProducer(number, random.Random(f"{seed} {number}"), figures, lives) for number in range(PRODUCERS)
     ]
+    reader = CommittedReader(transactional_soak.TOPIC, PRODUCERS, figures, lives)
     try:
-        for thread in (*clients, *producers):
+        for thread in (*clients, *producers, reader):
             thread.start()
         for client in clients:
             assert lives.settled.acquire(timeout=READY_S), f"{client.name} has not joined: {client.died}"
         for _ in range(kills):
             assert lives.beaten.wait(READY_S), f"no heartbeat was answered in life {lives.number}"
+            _wait_committed(figures)
             time.sleep(chance.uniform(0, 0.5))
             figures.cut_off += server.end().count("cut off")
             figures.kills += 1
@@ -269,9 +283,13 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
             server = Server(directory, server.address.port)
         assert lives.beaten.wait(READY_S), "no heartbeat was answered in the last life"
         time.sleep(0.2)
+        lives.over.set()
+        for thread in (*producers, reader):
+            thread.join(ANSWER_S)
+        reader.read_rest()
     finally:
         lives.over.set()
-        for thread in (*clients, *producers):
+        for thread in (*clients, *producers, reader):
             thread.join(ANSWER_S)
         said = server.end(signal.SIGTERM)
     assert not said, said
@@ -286,4 +304,8 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
     for producer in producers:
         assert producer.died is None, producer.died
         figures.lost += producer.judge(directory)
+        figures.aborted += len(producer.aborted)
+    assert reader.died is None, reader.died
+    figures.lost += reader.judge(producers)
+    figures.read = len(reader.seen)
     return figures

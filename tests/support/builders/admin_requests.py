@@ -16,6 +16,7 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopic,
 )
 from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from koordinator.wire.messages.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
 from koordinator.wire.messages.list_partition_reassignments import (
@@ -24,6 +25,7 @@ from koordinator.wire.messages.list_partition_reassignments import (
 )
 from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
+from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 if TYPE_CHECKING:
     from builders.full_requests import Asked
@@ -71,3 +73,12 @@ def describe_log_dirs(there: Asked, _: int) -> DescribeLogDirsRequest:
 def alter_replica_log_dirs(there: Asked, _: int) -> AlterReplicaLogDirsRequest:
     moved = AlterReplicaLogDirTopic(name=there.t, partitions=(0,))
     return AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path="/no/such", topics=(moved,)),))
+
+
+def describe_quorum(_: Asked, __: int) -> DescribeQuorumRequest:
+    metadata_log = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
+    return DescribeQuorumRequest(topics=(metadata_log,))
+
+
+def unregister_broker(_: Asked, __: int) -> UnregisterBrokerRequest:
+    return UnregisterBrokerRequest(broker_id=99)

@@ -355,11 +355,9 @@ def describe_cluster(_: Asked, __: int) -> DescribeClusterRequest:
 
 
 def describe_topic_partitions(there: Asked, _: int) -> DescribeTopicPartitionsRequest:
-    return DescribeTopicPartitionsRequest(
-        topics=(TopicRequest(name=there.t),),
-        response_partition_limit=1,
-        cursor=Cursor(topic_name=there.t, partition_index=0),
-    )
+    cursor = Cursor(topic_name=there.t, partition_index=0)
+    topics = (TopicRequest(name=there.t),)
+    return DescribeTopicPartitionsRequest(topics=topics, response_partition_limit=1, cursor=cursor)
 
 
 def _join(group_id: str) -> JoinGroupRequest:
@@ -444,6 +442,8 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         admin_requests.list_partition_reassignments,
         admin_requests.describe_log_dirs,
         admin_requests.alter_replica_log_dirs,
+        admin_requests.describe_quorum,
+        admin_requests.unregister_broker,
     )
 }
 """Builders of a request for each API and version."""

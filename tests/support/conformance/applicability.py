@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 PATH = Path(__file__).parents[2] / "conformance" / "applicability.toml"
 
 ABSENT = "API absent in release"
-ONE_BROKER = "needs two brokers"
 NOT_EMULATED = "not emulated in release"
 REASONS = (
-    ONE_BROKER,
     "state not reachable from outside",
     "setting not expressible",
     ABSENT,

@@ -17,7 +17,7 @@ from brokers.kafka_pool import Pool
 from conformance import goldens
 from conformance.applicability import left_out
 from conformance.goldens import Origin
-from conformance.kafka_target import KafkaTarget
+from conformance.kafka_target import kafka_target
 from conformance.player import Absent
 from conformance.scenarios import load, perform
 from conformance.targets import CoreTarget
@@ -88,7 +88,9 @@ def outcome(scenario: Scenario, reason: str | None, *, slow: bool) -> str:
         return WAITING
     if reason is not None:
         return NOT_APPLICABLE
-    return SLOW if scenario.slow and not slow else PLAYED
+    # two brokers take minutes to start, and to miss each other
+    is_slow = scenario.slow or scenario.configuration.nodes > 1
+    return SLOW if is_slow and not slow else PLAYED
 
 
 def conform(
@@ -131,15 +133,16 @@ def on_core(scenario: Scenario, release: Release) -> Answers:
 def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Answers]:
     """Play scenarios to brokers concurrently, the slow ones first."""
 
-    def wanted(scenario: Scenario, scale: float) -> Future[RealKafka]:
-        return pool.want(scenario.configuration.settings(scale), restarted=scenario.restarted)
+    def wanted(scenario: Scenario, scale: float) -> Future[list[RealKafka]]:
+        configuration = scenario.configuration
+        return pool.want(configuration.settings(scale), restarted=scenario.restarted, nodes=configuration.nodes)
 
     def target(scenario: Scenario, scale: float) -> Target:
-        return KafkaTarget(wanted(scenario, scale).result(), scale)
+        return kafka_target(wanted(scenario, scale).result(), scale)
 
     def scale(scenario: Scenario) -> float:
-        # a broker that has just started is slow
-        return 1 if scenario.slow or scenario.restarted else SCALE
+        # a broker that has just started is slow, and one of two is not warmed up
+        return 1 if scenario.slow or scenario.restarted or scenario.configuration.nodes > 1 else SCALE
 
     # a starting broker keeps the machine too busy for scenario timing
     wait([wanted(each, scale(each)) for each in scenarios])

@@ -13,6 +13,7 @@ import pytest
 
 from conformance.requests import Absent
 from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_describe, consumer_group_heartbeat, offset_commit, offset_fetch
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.incremental_alter_configs import (
@@ -20,6 +21,7 @@ from koordinator.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from koordinator.wire.messages.list_groups import ListGroupsRequest
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offsets_topic import read_key, read_value
 from koordinator.wire.primitives import ZERO_UUID
@@ -37,6 +39,9 @@ GROUP = 32
 
 TOPIC_IDS_SINCE = 10
 """The first version of Metadata with topic ids."""
+
+TYPES_SINCE = 5
+"""The first version of ListGroups with the types of groups."""
 
 BY_TOPIC_ID = 10
 """The first version of OffsetCommit and OffsetFetch with topic ids."""
@@ -286,6 +291,30 @@ class ConsumerMembers:
         (row,) = self._play.listed(version=5)
         return row.group_type, row.group_state
 
+    def await_type(self, wanted: str) -> None:
+        """Wait until ListGroups, which shows what is in the log, has the group with this type."""
+        request = ListGroupsRequest()
+        self._play.wait_until(
+            f"ListGroups has the {wanted} group",
+            lambda: (
+                (self._play.g, wanted)
+                in {(row.group_id, row.group_type) for row in self._play.ask(request, TYPES_SINCE).unrecorded().groups}
+            ),
+        )
+
+    def await_no_group(self) -> None:
+        """Wait until ConsumerGroupDescribe does not find a group that the broker has forgotten without a record.
+
+        It shows that after the next write to the same partition of `__consumer_offsets`; some other group is there.
+        """
+        others = (f"{self._play.g}.{number}" for number in count())
+
+        def is_missing() -> bool:
+            self._play.commit(-1, "", group=next(others)).unrecorded()
+            return bool(self.described(recorded=False).error_code == Error.GROUP_ID_NOT_FOUND)
+
+        self._play.wait_until("the group is forgotten", is_missing)
+
     def members(self, *, recorded: bool = True) -> dict[str, tuple[int, Given, Given]]:
         """Return the epoch, the assignment and the target of each member."""
         return {
@@ -302,16 +331,22 @@ class ConsumerMembers:
         return {member_id: target for member_id, (_, _, target) in self.members().items()}
 
     def configure(self, **configs: object) -> int:
-        """Set configs of the group, their names with _ for the dots; return the error."""
-        if not self._play.since("4.0.0"):
-            raise Absent("IncrementalAlterConfigs of GROUP", 1, self._play.target.release)
-        rows = tuple(
-            AlterableConfig(name=name.replace("_", "."), config_operation=0, value=str(value))
-            for name, value in configs.items()
-        )
-        resource = AlterConfigsResource(resource_type=GROUP, resource_name=self._play.g, configs=rows)
-        (row,) = self._play.ask(IncrementalAlterConfigsRequest(resources=(resource,)), 1).answer().responses
-        return int(row.error_code)
+        """Set configs of the group, their names with _ for the dots; return the error once the coordinator has them."""
+        play = self._play
+        if not play.since("4.0.0"):
+            raise Absent("IncrementalAlterConfigs of GROUP", 1, play.target.release)
+        values = {name.replace("_", "."): str(value) for name, value in configs.items()}
+        rows = tuple(AlterableConfig(name=name, config_operation=0, value=value) for name, value in values.items())
+        error = 0
+        # DescribeConfigs shows a change before the coordinator has it, and a second one after it has the first
+        for group in (play.g, f"{play.g}.later"):
+            resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=rows)
+            request, is_own = IncrementalAlterConfigsRequest(resources=(resource,)), group == play.g
+            answer = play.slowly(request, 1, recorded=is_own)
+            error = answer.responses[0].error_code if is_own else error
+            for name, value in values.items() if not error else ():
+                play.wait_config(GROUP, group, name, value)
+        return error
 
     def configs(self) -> dict[str, tuple[str | None, int]]:
         """Return value and source of each config of the group."""

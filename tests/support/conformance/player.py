@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.requests import CHANGED, RANGE, Absent, Requests, protocols, subscription
+from conformance.requests import CHANGED, LIMIT_S, RANGE, Absent, Requests, protocols, subscription
 from conformance.situations import Situations
 from conformance.targets import ANSWER_MAX, OTHER, Cluster, Durable
 from conformance.transactions import Transaction
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.join_group import JoinGroupRequest
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -20,7 +21,9 @@ from koordinator.wire.messages.offsets_topic import read_key
 from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
+    from uuid import UUID
 
     from conformance.answers import Partition, PendingJoin, PendingRequest
     from conformance.targets import Target
@@ -28,13 +31,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGED", "RANGE", "Absent", "Player", "protocols", "subscription"]
 
-LIMIT_S = 60
-"""Time limit for effects without a deadline of their own, such as a group becoming visible."""
+POLL_S = 0.125
+"""The interval of looks at a broker's state: a binary fraction, which leaves virtual time exact."""
 
 NO_OFFSET = -1
 """The offset of a partition without a commit."""
 
 OFFSETS_TOPIC = "__consumer_offsets"
+
+DEFAULT_BROKER_CONFIG = 3
+"""The source of configs that all brokers have."""
+
+NOT_OWN = {4, 5}
+"""The sources of configs in brokers' properties files, and of defaults."""
 
 
 class Player(Requests, Situations):
@@ -174,19 +183,50 @@ class Player(Requests, Situations):
         if self._silent:
             self.expect_parked(*self._silent)
 
+    def wait_until(self, what: str, is_so: Callable[[], bool]) -> None:
+        """Wait until the broker shows a state that it reaches by itself; AssertionError after LIMIT_S."""
+        limit = self.limit
+        while not is_so():
+            assert self.target.seconds < limit, f"waited {LIMIT_S} s in vain: {what} ({self.g})"
+            self.wait(POLL_S)
+
     def wait_visible(self, group: str | None = None) -> None:
         """Wait until DescribeGroups shows a new group. The NEW coordinator shows only written groups."""
-        limit = self.target.seconds + LIMIT_S
-        while self.describe(group).unrecorded().groups[0].group_state == "Dead":
-            assert self.target.seconds < limit, "the group stays invisible"
-            self.wait(0.1)
+        self.wait_until("the group is visible", lambda: self._row(group).group_state != "Dead")
+
+    def wait_described(self, state: str, members: Iterable[str]) -> None:
+        """Wait until the group has this state and these members, and compare what DescribeGroups returns."""
+        wanted = (state, sorted(members))
+        self.wait_until(
+            f"the group is {state}",
+            lambda: ((row := self._row()).group_state, sorted(each.member_id for each in row.members)) == wanted,
+        )
+        self.describe().expect(state, wanted[1])
+
+    def _row(self, group: str | None = None) -> Any:
+        return self.describe(group).unrecorded().groups[0]
 
     def wait_uncommitted(self, partition: Partition, group: str | None = None) -> None:
         """Wait until the partition has no committed offset."""
-        limit = self.target.seconds + LIMIT_S
-        while self.fetch(partition, group=group).unrecorded().topics[0].partitions[0].committed_offset != NO_OFFSET:
-            assert self.target.seconds < limit, f"{partition} is still committed"
-            self.wait(0.1)
+
+        def offset() -> int:
+            answer = self.fetch(partition, group=group).unrecorded()
+            return int(answer.topics[0].partitions[0].committed_offset)
+
+        self.wait_until(f"{partition} is not committed", lambda: offset() == NO_OFFSET)
+
+    def wait_config(self, kind: int, name: str, config: str, value: str | None) -> None:
+        """Wait until DescribeConfigs has this value of a resource's own, None for no value of its own."""
+        resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=(config,))
+
+        def own() -> str | None:
+            (result,) = self.slowly(DescribeConfigsRequest(resources=(resource,)), 1).results
+            inherited = NOT_OWN | ({DEFAULT_BROKER_CONFIG} if name else set())
+            # 3.9 returns all configs of client metrics
+            rows = (row for row in result.configs if row.name == config and row.config_source not in inherited)
+            return next((row.value for row in rows), None)
+
+        self.wait_until(f"{config} of {name} is {value}", lambda: own() == value)
 
     def wait_expiry_check(self) -> None:
         """Wait until the broker has just checked for expired offsets; the next check follows after `check_interval`."""
@@ -205,7 +245,11 @@ class Player(Requests, Situations):
 
     def crash(self) -> None:
         """Crash the group's coordinator: records that were not written are lost."""
-        self._durable.crash(self.g)
+        self._durable.restart(self.g, crash=True)
+
+    def restart(self) -> None:
+        """Shut the group's coordinator down and start it again."""
+        self._durable.restart(self.g, crash=False)
 
     def resign(self) -> None:
         """Move the group's coordinator away for good."""
@@ -214,6 +258,13 @@ class Player(Requests, Situations):
     def loading(self) -> AbstractContextManager[None]:
         """Return a context in which the group's partition is being loaded."""
         return self._cluster.loading(self.g)
+
+    def topic_id(self, topic: str) -> UUID:
+        """Return the id of a topic, which transcripts show by its name."""
+        (found,) = self.ask(MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 10).unrecorded().topics
+        self.transcript.name(str(found.topic_id), topic)
+        topic_id: UUID = found.topic_id
+        return topic_id
 
     def partitions(self, topic: str) -> list[int]:
         """Return the partitions of a topic."""
@@ -233,7 +284,7 @@ class Player(Requests, Situations):
             request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=ANSWER_MAX, topics=(wanted,))
             asked = self.ask(request, 4)
             # many partitions take a busy broker a while
-            self.target.pass_time(lambda asked=asked: asked.is_over, self.target.seconds + LIMIT_S)  # type: ignore[misc]
+            self.target.pass_time(lambda asked=asked: asked.is_over, self.limit)  # type: ignore[misc]
             (fetched,) = asked.unrecorded().responses
             for row in fetched.partitions:
                 assert row.error_code == 0, row

@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A", bound=PendingRequest[Any])
 
-TOPIC_S = 30
-"""Time limit for a broker to create or delete a topic."""
+LIMIT_S = 60
+"""Time limit in real seconds for effects without a deadline of their own, such as a group becoming visible."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 
@@ -109,6 +109,11 @@ class Requests:
         self.prefix = ""
         self._connections = count(1)
         self._topics = count(1)
+
+    @property
+    def limit(self) -> float:
+        """The time at which a wait that begins now has failed."""
+        return self.target.seconds + LIMIT_S / self.target.scale
 
     def serves(self, api: ApiKey, version: int) -> bool:
         """Whether the broker serves this API version."""
@@ -395,29 +400,29 @@ class Requests:
         name = f"{self.g}{suffix or f'.topic{next(self._topics)}'}"
         settings = tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items())
         row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=settings)
-        answer = self._slowly(CreateTopicsRequest(topics=(row,), timeout_ms=TOPIC_S * 1000), 4)
+        answer = self.slowly(CreateTopicsRequest(topics=(row,), timeout_ms=LIMIT_S * 1000), 4)
         assert [each.error_code for each in answer.topics] == [Error.NONE], answer
         # the node that answers may not know it yet
         look = MetadataRequest(topics=(MetadataRequestTopic(name=name),), allow_auto_topic_creation=False)
-        limit = self.target.seconds + TOPIC_S
-        while len((found := self._slowly(look, 4).topics[0]).partitions) < partitions:
+        limit = self.limit
+        while len((found := self.slowly(look, 4).topics[0]).partitions) < partitions:
             assert self.target.seconds < limit, f"nobody knows the topic {found}"
             self.target.wait(0.1)
         # the leader may not know that it leads
         places = tuple(ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions))
         lead = ListOffsetsRequest(topics=(ListOffsetsTopic(name=name, partitions=places),))
-        while any(row.error_code for row in self._slowly(lead, 4).topics[0].partitions):
+        while any(row.error_code for row in self.slowly(lead, 4).topics[0].partitions):
             assert self.target.seconds < limit, f"nobody leads the topic {name}"
             self.target.wait(0.1)
         return name
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic of this play."""
-        answer = self._slowly(DeleteTopicsRequest(topic_names=(name,), timeout_ms=TOPIC_S * 1000), 4)
+        answer = self.slowly(DeleteTopicsRequest(topic_names=(name,), timeout_ms=LIMIT_S * 1000), 4)
         assert [each.error_code for each in answer.responses] == [Error.NONE], answer
 
-    def _slowly(self, request: Message, version: int) -> Any:
-        """Send a request that Kafka answers only when done, which takes longer than group requests."""
+    def slowly(self, request: Message, version: int, *, recorded: bool = False) -> Any:
+        """Return the answer of a controller or a disk, which takes longer than that of a group."""
         asked = self.begin(PendingWithError[Any], request, version)
-        self.target.pass_time(lambda: asked.is_over, self.target.seconds + TOPIC_S)
-        return asked.unrecorded()
+        self.target.pass_time(lambda: asked.is_over, self.limit)
+        return asked.answer() if recorded else asked.unrecorded()

@@ -55,6 +55,8 @@ class Configuration:
     abort_interval: float | None = None
     id_expiration: float | None = None
     producer_expiration: float | None = None
+    cleaning: float | None = None
+    """The interval of retention checks and of the cleaner."""
     consumer: bool = False
     """Whether the consumer protocol is on in every release that has it, with a target at every change."""
     consumer_session: float | None = None
@@ -83,6 +85,8 @@ class Configuration:
             "transaction.remove.expired.transaction.cleanup.interval.ms": ms(expires),
             "producer.id.expiration.ms": ms(self.producer_expiration),
             "producer.id.expiration.check.interval.ms": ms(forgets),
+            "log.retention.check.interval.ms": ms(self.cleaning),
+            "log.cleaner.backoff.ms": ms(self.cleaning),
         }
         texts = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
         return {**{name: round(value) for name, value in values.items() if value is not None}, **texts}

@@ -231,8 +231,8 @@ class EmulatorTarget(SocketTarget, Cluster):
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
         self._cluster.move_coordinator(group, node, load_s)
 
-    def _kill(self, node: int) -> None:
-        self._nodes[node].kill()
+    def _end(self, node: int, *, crash: bool) -> None:
+        (self._nodes[node].kill if crash else self._nodes[node].stop)()
 
     def _start_again(self, node: int) -> None:
         self._nodes[node].start()

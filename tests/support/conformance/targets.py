@@ -210,8 +210,8 @@ class Durable(Target):
         """Resign and reload the group's coordinator; new settings restart the broker."""
 
     @abstractmethod
-    def crash(self, group: str) -> None:
-        """Crash and restart the group's coordinator."""
+    def restart(self, group: str, *, crash: bool) -> None:
+        """Shut the group's coordinator down, or crash it, and start it again."""
 
     def hung_up(self, limit_s: float, prefix: str = "") -> None:
         """Wait until every connection is closed, and forget them so that names can be reused."""
@@ -240,7 +240,7 @@ class Cluster(Durable):
         """Move the group's coordinator to a node, with a loading time in scenario seconds."""
 
     @abstractmethod
-    def _kill(self, node: int) -> None: ...
+    def _end(self, node: int, *, crash: bool) -> None: ...
 
     @abstractmethod
     def _start_again(self, node: int) -> None: ...
@@ -260,16 +260,16 @@ class Cluster(Durable):
         yield
         self._move(group, self.home)
 
-    def crash(self, group: str) -> None:
+    def restart(self, group: str, *, crash: bool) -> None:
         del group  # all groups move
-        self._kill(self.home)
+        self._end(self.home, crash=crash)
         self._start_again(self.home)
         self.hung_up(CLOSE_S)
 
     @contextmanager
     def without_other(self) -> Iterator[None]:
         """Return a context in which the other node is down."""
-        self._kill(self._other)
+        self._end(self._other, crash=True)
         self.hung_up(CLOSE_S, OTHER)
         yield
         self._start_again(self._other)
@@ -326,8 +326,8 @@ class CoreTarget(Cluster):
     def _move(self, group: str, node: int, load_s: float = 0) -> None:
         self.wire.do(self.wire.runtime.move_coordinator, group, node, round(load_s * 1000))
 
-    def _kill(self, node: int) -> None:
-        self.wire.do(self.wire.runtime.kill_node, node)
+    def _end(self, node: int, *, crash: bool) -> None:
+        self.wire.do(self.wire.runtime.kill_node if crash else self.wire.runtime.stop_node, node)
 
     def _start_again(self, node: int) -> None:
         self.wire.do(self.wire.runtime.start_node, node)

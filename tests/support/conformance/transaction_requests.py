@@ -1,10 +1,11 @@
 """Requests of transactional producers, by the shorthand of the reference: `x.init()`, `x.add(…)`, `x.end(…)`.
 
-Errors are numbers. Producer ids differ between brokers, so responses are compared by the scenarios and not recorded.
+Errors are numbers. All responses are recorded, except those of waits.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import ApiKey
@@ -41,7 +42,7 @@ from koordinator.wire.messages.write_txn_markers import (
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from conformance.player import Player
 
@@ -94,9 +95,19 @@ class TransactionRequests:
 
     def __init__(self, play: Player, name: str = TID) -> None:
         self._play = play
-        self.id = f"{play.g}.{name}.{play.target.seconds}"
+        self.id = f"{play.g}.{name}"
         self.topic = f"{play.g}.{name}.t".replace(" ", ".")
         self._ended: tuple[EndTxnRequest, int]
+        self._is_waiting = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Leave responses out of the transcript: their number depends on timing."""
+        was, self._is_waiting = self._is_waiting, True
+        try:
+            yield
+        finally:
+            self._is_waiting = was
 
     def init(
         self,
@@ -114,7 +125,12 @@ class TransactionRequests:
             producer_id=producer_id,
             producer_epoch=epoch,
         )
+        return self._identity(request, version)
+
+    def _identity(self, request: InitProducerIdRequest | EndTxnRequest, version: int) -> tuple[int, int, int]:
         answer = self._ask(request, version)
+        if not answer.error_code and answer.producer_id >= 0:
+            self._play.transcript.name_producer(answer.producer_id)
         return answer.error_code, answer.producer_id, answer.producer_epoch
 
     def add(
@@ -170,8 +186,7 @@ class TransactionRequests:
             transactional_id=self._tid(tid), producer_id=producer_id, producer_epoch=epoch, committed=commit
         )
         self._ended = request, version
-        answer = self._ask(request, version)
-        return answer.error_code, answer.producer_id, answer.producer_epoch
+        return self._identity(request, version)
 
     def produce(
         self,
@@ -196,9 +211,10 @@ class TransactionRequests:
         Until the coordinator of that id has loaded its partition, the leader answers NOT_ENOUGH_REPLICAS (KIP-890).
         """
         limit = self._play.target.seconds + LIMIT_S
-        while (error := self.produce(1, producer_id, 0, 0, tid=tid)[0]) == Error.NOT_ENOUGH_REPLICAS:
-            assert self._play.target.seconds < limit, f"{self.topic} is still not verified for {tid!r}"
-            self._play.wait(0.1)
+        with self.waiting():
+            while (error := self.produce(1, producer_id, 0, 0, tid=tid)[0]) == Error.NOT_ENOUGH_REPLICAS:
+                assert self._play.target.seconds < limit, f"{self.topic} is still not verified for {tid!r}"
+                self._play.wait(0.1)
         return error
 
     def ordinary(self, *, timestamp: int = V) -> tuple[int, int]:
@@ -286,9 +302,10 @@ class TransactionRequests:
     def stable_offsets(self, *partitions: int) -> dict[int, tuple[int, int]]:
         """Return the offsets once none is pending: OLD coordinators decide them a moment after the marker."""
         limit = self._play.target.seconds + LIMIT_S
-        while any(error == Error.UNSTABLE_OFFSET_COMMIT for error, _ in self.offsets(*partitions).values()):
-            assert self._play.target.seconds < limit, f"the offsets of {self.id} are still pending"
-            self._play.wait(0.1)
+        with self.waiting():
+            while any(error == Error.UNSTABLE_OFFSET_COMMIT for error, _ in self.offsets(*partitions).values()):
+                assert self._play.target.seconds < limit, f"the offsets of {self.id} are still pending"
+                self._play.wait(0.1)
         return self.offsets(*partitions)
 
     def describe(self) -> TransactionState:
@@ -380,4 +397,5 @@ class TransactionRequests:
         return self.id if tid == OWN else tid
 
     def _ask(self, request: Any, version: int) -> Any:
-        return self._play.ask(request, version).unrecorded()
+        asked = self._play.ask(request, version)
+        return asked.unrecorded() if self._is_waiting else asked.answer()

@@ -16,7 +16,12 @@ from conformance.transaction_requests import (
 )
 from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.messages.transactions_topic import (
@@ -36,30 +41,57 @@ if TYPE_CHECKING:
 class TransactionalProducer(TransactionRequests):
     """A producer that a scenario puts into a situation."""
 
-    def create_topic(self) -> None:
-        """Create the topic, unless it exists."""
-        wanted = CreatableTopic(name=self.topic, num_partitions=2, replication_factor=1)
+    def create_topic(self, *leaders: int) -> None:
+        """Create the topic of two partitions, unless it exists; `leaders` are their nodes."""
+        # records are older than markers: a segment of seven days would end between them
+        one_segment = CreatableTopicConfig(name="segment.ms", value=f"{2**63 - 1}")
+        placed = tuple(
+            CreatableReplicaAssignment(partition_index=at, broker_ids=(node,)) for at, node in enumerate(leaders)
+        )
+        wanted = CreatableTopic(
+            name=self.topic,
+            num_partitions=-1 if leaders else 2,
+            replication_factor=-1 if leaders else 1,
+            assignments=placed,
+            configs=(one_segment,),
+        )
         asked = self._play.ask(CreateTopicsRequest(topics=(wanted,), timeout_ms=30_000), 2)
         limit = self._play.target.seconds + LIMIT_S
         # a broker with a busy disk takes a while
         self._play.target.pass_time(lambda: asked.is_over, limit)
         asked.unrecorded()
-        while self.latest(0)[0]:
-            assert self._play.target.seconds < limit, f"{self.topic} has no leader"
-            self._play.wait(0.1)
+        for partition in (0,) if leaders else (0, 1):
+            self.wait_led(partition)
+
+    def wait_led(self, partition: int = 0) -> None:
+        """Wait until this broker leads a partition of the topic."""
+        limit = self._play.target.seconds + LIMIT_S
+        with self.waiting():
+            while self.latest(0, partition=partition)[0]:
+                assert self._play.target.seconds < limit, f"{self.topic}-{partition} has no leader"
+                self._play.wait(0.1)
+
+    def wait_decided(self, partition: int) -> None:
+        """Wait until no transaction is open in a partition."""
+        limit = self._play.target.seconds + LIMIT_S
+        with self.waiting():
+            while self.latest(0, partition=partition) != self.latest(1, partition=partition):
+                assert self._play.target.seconds < limit, f"{self.topic}-{partition} has an open transaction"
+                self._play.wait(0.1)
 
     def initialized(self, **init: Any) -> int:
         """X0: look the coordinator up, and initialize; return the producer id."""
         self.create_topic()
         limit = self._play.target.seconds + LIMIT_S
-        while True:
-            self._ask(FindCoordinatorRequest(key=self.id, key_type=TRANSACTION), 2)
-            error, producer_id, epoch = self.init(**init)
-            if error not in UNAVAILABLE:
-                assert (error, epoch) == (0, 0)
-                return producer_id
-            assert self._play.target.seconds < limit, f"InitProducerId still answers {error}"
-            self._play.wait(0.1)
+        with self.waiting():
+            while True:
+                self._ask(FindCoordinatorRequest(key=self.id, key_type=TRANSACTION), 2)
+                error, producer_id, epoch = self.init(**init)
+                if error not in UNAVAILABLE:
+                    assert (error, epoch) == (0, 0)
+                    return producer_id
+                assert self._play.target.seconds < limit, f"InitProducerId still answers {error}"
+                self._play.wait(0.1)
 
     def begun(self, **init: Any) -> int:
         """X1: initialized, with partition 0 added; return the producer id."""
@@ -103,9 +135,10 @@ class TransactionalProducer(TransactionRequests):
     def settle(self) -> None:
         """Wait until the transaction is complete. Releases without DescribeTransactions get its EndTxn again."""
         limit = self._play.target.seconds + LIMIT_S
-        while self._is_busy():
-            assert self._play.target.seconds < limit, f"{self.id} is still being completed"
-            self._play.wait(0.1)
+        with self.waiting():
+            while self._is_busy():
+                assert self._play.target.seconds < limit, f"{self.id} is still being completed"
+                self._play.wait(0.1)
 
     def _is_busy(self) -> bool:
         if self._is_described:
@@ -115,24 +148,29 @@ class TransactionalProducer(TransactionRequests):
     def settle_abort(self) -> None:
         """Wait until an abort by the coordinator is complete: its marker is in partition 0."""
         limit = self._play.target.seconds + LIMIT_S
-        while self.latest(0) != self.latest(1) or (self._is_described and self._is_busy()):
-            assert self._play.target.seconds < limit, f"{self.id} is still being aborted"
-            self._play.wait(0.1)
+        with self.waiting():
+            while self.latest(0) != self.latest(1) or (self._is_described and self._is_busy()):
+                assert self._play.target.seconds < limit, f"{self.id} is still being aborted"
+                self._play.wait(0.1)
 
     def wait_loaded(self) -> None:
         """Wait until the coordinator has loaded the transactional id after a restart."""
         limit = self._play.target.seconds + LIMIT_S
-        while self.end(-2, 0, commit=True) in UNAVAILABLE:
-            assert self._play.target.seconds < limit, f"{self.id} is still being loaded"
-            self._play.wait(0.1)
+        with self.waiting():
+            while self.end(-2, 0, commit=True) in UNAVAILABLE:
+                assert self._play.target.seconds < limit, f"{self.id} is still being loaded"
+                self._play.wait(0.1)
 
     def described(self) -> TransactionState | None:
         """The row of DescribeTransactions, or None where there is none."""
         return self.describe() if self._is_described else None
 
-    def init_until_served(self, *identity: int) -> tuple[int, int, int]:
-        """InitProducerId until it is answered neither with 51 nor, without a block of producer ids, with 14."""
-        return self._until_served(lambda: self.init(*identity), "InitProducerId")
+    def init_until_served(self, *identity: int, version: int = 4) -> tuple[int, int, int]:
+        """InitProducerId until it is answered neither with 51 nor, while the coordinator begins, with 14 to 16.
+
+        A coordinator without a block of producer ids answers 14, too.
+        """
+        return self._until_served(lambda: self.init(*identity, version=version), "InitProducerId")
 
     def end5_until_served(self, producer_id: int, epoch: int) -> tuple[int, int, int]:
         """EndTxn v5 to commit, in the same way."""
@@ -140,7 +178,8 @@ class TransactionalProducer(TransactionRequests):
 
     def _until_served(self, ask: Callable[[], tuple[int, int, int]], api: str) -> tuple[int, int, int]:
         limit = self._play.target.seconds + LIMIT_S
-        while (answer := ask())[0] in {Error.CONCURRENT_TRANSACTIONS, Error.COORDINATOR_LOAD_IN_PROGRESS}:
-            assert self._play.target.seconds < limit, f"{api} still answers {answer[0]}"
-            self._play.wait(0.1)
+        with self.waiting():
+            while (answer := ask())[0] in {Error.CONCURRENT_TRANSACTIONS, *UNAVAILABLE}:
+                assert self._play.target.seconds < limit, f"{api} still answers {answer[0]}"
+                self._play.wait(0.1)
         return answer

@@ -1,7 +1,7 @@
 """Transcripts of a broker's answers, comparable between brokers and between runs.
 
-Random ids are named in order of appearance, hosts and ports are masked, and rows without a defined order are sorted. A
-transcript consists of JSON values.
+Random ids and producer ids are named in order of appearance, hosts, ports and times of transactions are masked, and
+rows without a defined order are sorted. A transcript consists of JSON values.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.records import read_batches
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from koordinator.wire.records import BatchHeader
 
 ID = re.compile(r"[0-9A-Za-z_-]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -19,6 +23,14 @@ _ASSIGNED = "groups.members.assignment.topic_partitions"
 _TARGETED = "groups.members.target_assignment.topic_partitions"
 
 UNORDERED = {
+    "AddPartitionsToTxnResponse": (
+        ("results_by_transaction", "transactional_id"),
+        ("results_by_transaction.topic_results", "name"),
+        ("results_by_transaction.topic_results.results_by_partition", "partition_index"),
+        ("results_by_topic_v3_and_below", "name"),
+        ("results_by_topic_v3_and_below.results_by_partition", "partition_index"),
+    ),
+    "ProduceResponse": (("responses.partition_responses", "index"),),
     "ConsumerGroupHeartbeatResponse": (
         ("assignment.topic_partitions", "topic_id"),
         ("assignment.topic_partitions.partitions", ""),
@@ -35,6 +47,8 @@ UNORDERED = {
     "ListGroupsResponse": (("groups", "group_id"),),
     "OffsetCommitResponse": (("topics", "name"), ("topics.partitions", "partition_index")),
     "OffsetDeleteResponse": (("topics", "name"), ("topics.partitions", "partition_index")),
+    "DescribeTransactionsResponse": (("transaction_states.topics", "topic"),),
+    "TxnOffsetCommitResponse": (("topics", "name"), ("topics.partitions", "partition_index")),
     "OffsetFetchResponse": (
         ("topics", "name"),
         ("topics.partitions", "partition_index"),
@@ -44,8 +58,17 @@ UNORDERED = {
 }
 """Rows without a defined order (hash tables, refused entries), and the field to sort them by; "" for plain values."""
 
-MASKED = {"host": "HOST", "port": 0}
-"""Machine-dependent fields; -1 and "" stay, because they mean that there is no broker."""
+MASKED = {
+    "host": "HOST",
+    "port": 0,
+    "transaction_start_time_ms": "TIME",
+    "transaction_timeout_ms": "TIME",
+    "last_timestamp": "TIME",
+}
+"""Fields that depend on machine and time; -1 and "" stay, because they mean that there is none."""
+
+OFFSETS_TOPIC = "__consumer_offsets"
+"""Its partitions are masked where a row has some: that of a group depends on its id."""
 
 
 class Transcript:
@@ -56,6 +79,7 @@ class Transcript:
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self._names = dict(names or {})
+        self._producers: dict[int, str] = {}
         self._said: list[tuple[str, Any]] = []
 
     def add(self, request: str, version: int, answer: object) -> None:
@@ -66,10 +90,14 @@ class Transcript:
         """Write a text that differs between plays, such as a topic id, as its placeholder."""
         self._names[text] = placeholder
 
+    def name_producer(self, producer_id: int) -> None:
+        """Write a producer id as its number in order of appearance."""
+        self._producers.setdefault(producer_id, f"P{len(self._producers)}")
+
     @property
     def entries(self) -> list[dict[str, Any]]:
         """Return all entries."""
-        writing = _Writing(self._names)
+        writing = _Writing(self._names, self._producers)
         # name the ids of the response's subject first: other rows may be in any order
         for _, answer in self._said:
             for each in () if isinstance(answer, str) else asdict(answer).values():
@@ -81,8 +109,9 @@ class Transcript:
 class _Writing:
     """One way to name the ids."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], producers: Mapping[int, str]) -> None:
         self._names = names
+        self._producers = producers
         self._ids: dict[str, str] = {}
 
     def answer(self, answer: Any) -> Any:
@@ -96,9 +125,9 @@ class _Writing:
 
     def named(self, text: str) -> str:
         text = ID.sub(lambda each: self._names.get(each[0]) or self._numbered(each[0]), text)
-        # last: a short name may also be a part of an id
-        for found, name in self._names.items():
-            text = text.replace(found, name)
+        # last, and the longest first: a short name may also be a part of an id
+        for found in sorted(self._names, key=len, reverse=True):
+            text = text.replace(found, self._names[found])
         return text
 
     def _numbered(self, text: str) -> str:
@@ -112,13 +141,27 @@ class _Writing:
         for row in (fields[name],) if isinstance(fields[name], dict) else fields[name] or ():
             self._sort(row, rest, by)
 
+    def _field(self, row: dict[str, Any], name: str) -> Any:
+        value = row[name]
+        if name in MASKED and value not in {-1, ""}:
+            return MASKED[name]
+        if name == "producer_id" and not row.get("error_code"):
+            return self._producers.get(value, value)
+        if name == "partitions" and value and OFFSETS_TOPIC in {row.get("topic"), row.get("name")}:
+            return "GROUPS"
+        if name == "records" and any(header.producer_id in self._producers for header, _ in read_batches(value or b"")):
+            return [self._batch(header) for header, _ in read_batches(value)]
+        return self._value(value)
+
+    def _batch(self, header: BatchHeader) -> list[Any]:
+        """Return base offset, attributes, producer, epoch and sequence of a batch."""
+        producer = self._producers.get(header.producer_id, header.producer_id)
+        return [header.base_offset, header.attributes, producer, header.producer_epoch, header.base_sequence]
+
     def _value(self, value: Any) -> Any:
         match value:
             case dict():
-                return {
-                    name: MASKED[name] if name in MASKED and each not in {-1, ""} else self._value(each)
-                    for name, each in value.items()
-                }
+                return {name: self._field(value, name) for name in value}
             case list() | tuple():
                 return [self._value(each) for each in value]
             case bytes():
