@@ -3,7 +3,9 @@
 Every seed gives one sequence per release: one third for a default broker, one third for a broker with an initial
 rebalance delay, one third for one with a small `group.max.size`. Differences are shrunk and written to build/explore as
 scenarios with both answers. Exit status 1: an unexplained difference, too many undecided sequences, or less coverage
-than committed in `exploring/coverage.py`. `--of transactions` plays those of transactional producers instead.
+than committed in `exploring/coverage.py`. Others are chosen with `--of`: `transactions` of producers, `data` for
+topics and records, `assignments` of consumer groups by their coordinator, `migrations` between classic and consumer
+groups.
 """
 
 from __future__ import annotations
@@ -22,17 +24,29 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import click
 from brokers.real_kafka import RealKafka
 from exploring.brokers import BrokerTable
+from exploring.consumers.rounds import explore_assignments, explore_migrations
 from exploring.coverage import figure, table
 from exploring.releases import RELEASES, Release
 from exploring.rendering import render_scenario
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
-from exploring.transactions.sides import explore_release
+from exploring.transactions.sides import DATA, TRANSACTIONS, explore_release
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 
 USUAL = ("3.9-old", "3.9-new", "4.3")
 """Both coordinators of the last release that has both, and the newest release."""
+
+LIVE = {"transactions": TRANSACTIONS, "data": DATA}
+"""Sequences without times, played over sockets to both sides."""
+
+CONSUMERS = {"assignments": ("3.9-new", "4.3"), "migrations": ("4.3",)}
+"""What is explored of consumer groups, and its usual brokers. 3.9 migrates groups by an internal setting, otherwise."""
+
+BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.3")}
+"""The usual brokers of a kind, unless they are USUAL. 3.9 has one data plane."""
+
+KINDS = ("groups", *LIVE, *CONSUMERS)
 
 UNDECIDED_MAX = 0.02
 """The tolerated share of sequences that stay undecided on a slow machine."""
@@ -87,10 +101,10 @@ def report(release: Release, found: Findings, seconds: float) -> bool:
     return undecided and not found.differences and len(found.seen) >= least
 
 
-def explore_transactions(release: Release, seeds: list[int]) -> bool:
-    """Explore the transactions of one release; return whether all is well."""
+def explore_live(release: Release, seeds: list[int], kind: str) -> bool:
+    """Explore transactions or the data plane of one release; return whether all is well."""
     started = time.monotonic()
-    found = explore_release(release, seeds, partial(_say, f"{release.name} transactions"))
+    found = explore_release(release, seeds, partial(_say, f"{release.name} {kind}"), LIVE[kind])
     rows = {
         "sequences compared": f"{found.compared:,}",
         "requests compared": f"{found.requests:,}",
@@ -104,22 +118,44 @@ def explore_transactions(release: Release, seeds: list[int]) -> bool:
     return not found.differences
 
 
+def explore_consumers(release: Release, seeds: list[int], kind: str) -> bool:
+    """Explore groups of the consumer protocol; return whether all is well."""
+    started = time.monotonic()
+    explored = explore_assignments if kind == "assignments" else explore_migrations
+    found = explored(release, seeds, partial(_say, f"{release.name} {kind}"))
+    rows = {
+        "groups compared": f"{found.groups:,}",
+        "requests compared": f"{found.requests:,}",
+        **{f"targets: {name}": f"{count:,}" for name, count in sorted(found.targets.items())},
+        "differences": f"{len(found.differences)}",
+        "seconds": f"{time.monotonic() - started:.0f}",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name:48} {value}")
+    return not found.differences
+
+
 def main() -> int:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=200, help="how many sequences for each release")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--broker", action="append", choices=RELEASES, help=f"only these; unless said {USUAL}")
-    parser.add_argument("--of", choices=("groups", "transactions"), default="groups", help="what to explore")
+    parser.add_argument(
+        "--broker", action="append", choices=RELEASES, help=f"only these; unless said {USUAL} as far as they serve it"
+    )
+    parser.add_argument("--of", choices=KINDS, default="groups", help="what to explore")
     parser.add_argument("--at-once", type=int, default=60, help="how many sequences are played at the same time")
     options = parser.parse_args()
     # stop the brokers on SIGTERM as well
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     seeds = list(range(options.first, options.first + options.seeds))
     well = True
-    for name in options.broker or USUAL:
-        if options.of == "transactions":
-            well &= explore_transactions(RELEASES[name], seeds)
+    for name in options.broker or BROKERS.get(options.of, USUAL):
+        if options.of in LIVE:
+            well &= explore_live(RELEASES[name], seeds, options.of)
+            continue
+        if options.of in CONSUMERS:
+            well &= explore_consumers(RELEASES[name], seeds, options.of)
             continue
         started = time.monotonic()
         found = explore(RELEASES[name], seeds, options.at_once)

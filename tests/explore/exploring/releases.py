@@ -6,6 +6,7 @@ from brokers.kafka_releases import NEWEST, RELEASES, Release
 
 from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.wire.apis import APIS
+from koordinator.wire.versions import Versions
 
 __all__ = ["NEWEST", "RELEASES", "Release", "settings_here", "versions_of"]
 
@@ -13,8 +14,8 @@ _KEYS = {api.name: key for key, api in APIS.items()}
 
 
 def versions_of(release: Release, api: str) -> tuple[int, int]:
-    """Return the first and last version of an API in a release."""
-    versions = ACCEPTED[release.line][_KEYS[api]]
+    """Return the first and last version of an API in a release; 0 and -1 if it has none."""
+    versions = ACCEPTED[release.line].get(_KEYS[api], Versions("none"))
     return versions.min, versions.max
 
 

@@ -27,9 +27,9 @@ def assigned(partitions: Sequence[int], user_data: bytes | None = None) -> bytes
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=rows, user_data=user_data), 1)
 
 
-def owning(*partitions: int, name: str = "range") -> tuple[tuple[str, bytes], ...]:
+def owning(*partitions: int, name: str = "range", topic: str = "t") -> tuple[tuple[str, bytes], ...]:
     rows = (TopicPartition(topic="t", partitions=partitions),) if partitions else ()
-    return ((name, write_subscription(ConsumerProtocolSubscription(topics=("t",), owned_partitions=rows), 1)),)
+    return ((name, write_subscription(ConsumerProtocolSubscription(topics=(topic,), owned_partitions=rows), 1)),)
 
 
 class MigrationPlay(ConsumerPlay):

@@ -45,18 +45,14 @@ class Play(CoordinatorRequests):
 
     def __init__(self, **settings: object) -> None:
         self.now = START
-        ids = random.Random(7)
-
-        def new_uuid() -> UUID:
-            return UUID(int=ids.getrandbits(128), version=4)
-
+        self._random = random.Random(7)
         named = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings, _ = Settings.of("fast", named)
-        self.cluster = ClusterState("play", self.settings, new_uuid)
+        self.cluster = ClusterState("play", self.settings, self.new_uuid)
         self.cluster.register(1, "127.0.0.1", 9092)
         self.cluster.create_topic("t", 4)
         self.cluster.create_topic("u", 2)
-        self.coordinator = Coordinator(self.now, self.cluster, self.settings, new_uuid)
+        self.coordinator = Coordinator(self.now, self.cluster, self.settings, self.new_uuid)
         self.writes: Error | None = Error.NONE
         """The result of writes; None keeps them in flight until `complete_writes`."""
         self.in_flight: list[Append] = []
@@ -67,6 +63,10 @@ class Play(CoordinatorRequests):
         self.facts: list[Effect] = []
         self._exchanges: dict[Call, Exchange[Any]] = {}
         self._correlation = 0
+
+    def new_uuid(self) -> UUID:
+        """Return the next id of a topic or a member."""
+        return UUID(int=self._random.getrandbits(128), version=4)
 
     def wait(self, ms: int) -> None:
         """Advance the time."""

@@ -29,12 +29,15 @@ TOPICS = {
 }
 """Topics of many sizes, with names in several orders of their hashes."""
 
-KINDS = ("equal", "equal", "mixed", "mixed", "static", "range", "handshake", "handshake")
+KINDS = ("equal", "equal", "mixed", "mixed", "mixed", "static", "static", "static", "range", "handshake")
 """Equal or mixed subscriptions, static members that are replaced, the assignor range, any step of the handshake."""
 
 WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet")
 
 UNKNOWN_MEMBER_ID = 25
+
+GROWTH = 0.12
+"""The share of steps that add partitions to a topic, in groups of the kind `growing`."""
 
 
 @dataclass
@@ -51,10 +54,13 @@ class Client:
 class RandomHistory:
     """One group; `play` returns its requests with the answers."""
 
-    def __init__(self, rng: random.Random, ask: Ask, topics: Sequence[str] = tuple(TOPICS)) -> None:
-        self.kind = rng.choice(KINDS)
+    def __init__(
+        self, rng: random.Random, ask: Ask, topics: Sequence[str] = tuple(TOPICS), kind: str | None = None
+    ) -> None:
+        self.kind = rng.choice(KINDS) if kind is None else kind
         self._rng, self._ask = rng, ask
-        self._pool = rng.sample(list(topics), rng.randint(1, 5))
+        fewest = 2 if "mixed" in self.kind else 1
+        self._pool = rng.sample(list(topics), rng.randint(fewest, min(5, len(topics))))
         if self._chance(0.15):
             self._pool.append("missing")
         self._assignor = rng.choice([None, "range"]) if self.kind == "range" else None
@@ -85,7 +91,9 @@ class RandomHistory:
         away = [member_id for member_id, member in members.items() if member.has_left]
         static = [member_id for member_id in live if members[member_id].instance_id]
         chance = rng.random()
-        if not live or (chance < (0.15 if is_handshake else 0.45) and len(members) < 30):
+        if self.kind.startswith("growing") and self._chance(GROWTH):
+            self._ask({"grow": rng.choice([name for name in self._pool if name != "missing"])})
+        elif not live or (chance < (0.15 if is_handshake else 0.45) and len(members) < 30):
             self._join(self._new_id(), self._new_instance_id())
         elif chance < (0.25 if is_handshake else 0.62):
             self._leave(rng.choice(live))
@@ -99,7 +107,7 @@ class RandomHistory:
             self._heartbeat(rng.choice(live))
 
     def _subscription(self) -> list[str]:
-        keeps = {"equal": 1.0, "static": 0.7, "handshake": 0.4}.get(self.kind, 0.0)
+        keeps = {"equal": 1.0, "growing": 1.0, "static": 0.7, "handshake": 0.4}.get(self.kind, 0.0)
         return (
             list(self._pool)
             if self._chance(keeps)
@@ -128,7 +136,7 @@ class RandomHistory:
     def _join(self, member_id: str, instance_id: str | None, names: list[str] | None = None) -> bool:
         names = self._subscription() if names is None else names
         assignor = self._assignor if self._chance(0.7) else None
-        timeout_ms = self._rng.choice([30_000, 60_000])
+        timeout_ms = self._rng.choice([300_000, 600_000])
         request = {"m": member_id, "e": 0, "rt": timeout_ms, "names": names, "i": instance_id, "a": assignor}
         answer = self._send({**request, "owned": []})
         if not answer["c"]:
@@ -150,7 +158,7 @@ class RandomHistory:
     def _heartbeat(self, member_id: str) -> None:
         member = self._members[member_id]
         fields: dict[str, JSON] = {}
-        acknowledges = {"equal": 0.0, "range": 0.3}.get(self.kind, 0.6)
+        acknowledges = {"equal": 0.0, "growing": 0.3, "range": 0.3}.get(self.kind, 0.6)
         chance = self._rng.random()
         if chance < acknowledges:
             fields["owned"] = member.given

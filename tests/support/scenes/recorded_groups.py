@@ -16,7 +16,6 @@ from uuid import UUID
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.effects import Append, Call, Reply
-from koordinator.emulator.core.groups.consumer.member import LEAVING_EPOCH
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.wire.apis import REQUEST_KEYS
@@ -48,21 +47,6 @@ class History:
     kind: str
     steps: list[tuple[JSON, JSON]]
     batches: list[list[CoordinatorRecord]]
-
-    @property
-    def has_mixed_subscriptions(self) -> bool:
-        """Whether two members subscribe to different topics at one time."""
-        names: dict[str, frozenset[str]] = {}
-        for request, answer in self.steps:
-            if "describe" in request or answer["c"]:
-                continue
-            if request["e"] == LEAVING_EPOCH:
-                names.pop(request["m"], None)
-            elif request.get("names") is not None:
-                names[request["m"]] = frozenset(request["names"])
-            if len(set(names.values())) > 1:
-                return True
-        return False
 
 
 @dataclass(frozen=True)

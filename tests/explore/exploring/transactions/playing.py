@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from exploring.transactions.steps import Sequence
     from koordinator.client.connection import Address
 
-READY_S = 60
-SETTLE_S = 3.0
-"""The limit of waits for markers; a transaction that is still in Prepare… then is stuck."""
+READY_S = 300
+SETTLE_S = 8.0
+"""The limit of waits for markers and timeouts; a transaction that is still in Prepare… then is stuck."""
 
 STUCK_S = 0.1
 """The limit of later waits in a sequence with a stuck transaction."""
@@ -44,8 +44,16 @@ LOOK_EVERY = 3
 """Every third outcome has all that the step may have changed; the others have the answer and the transactions."""
 
 POLL_S = 0.005
-TIMEOUT_MS = 60_000
-SHORT_TIMEOUT_MS = 1_500
+"""The first interval of polls; later ones are longer, up to POLL_MAX_S, because a stuck sequence polls for seconds."""
+
+POLL_MAX_S = 0.2
+TIMEOUT_MS = 900_000
+"""The largest timeout that a broker allows: nothing times out while a sequence waits for others."""
+
+SHORT_TIMEOUT_MS = 300
+"""A transaction with this timeout is over before the next step, however slow the machine is."""
+
+SESSION_MS = 1_800_000
 
 AGAIN = {
     Error.COORDINATOR_NOT_AVAILABLE,
@@ -68,6 +76,7 @@ class Playing(Sight):
         ids = f"{prefix}.x", f"{prefix}.x" if sequence.shares_id else f"{prefix}.y"
         super().__init__(address, f"{prefix}.t", f"{prefix}.g", ids)
         self.sequence = sequence
+        self.topics = (self.topic,)
         self.outcomes: list[object] = []
         self._identities: tuple[list[Identity], list[Identity]] = ([], [])
         self._sequences: dict[tuple[Identity, int], int] = {}
@@ -83,8 +92,8 @@ class Playing(Sight):
             return
         joining: dict[str, Any] = {
             "group_id": self.group,
-            "session_timeout_ms": 300_000,
-            "rebalance_timeout_ms": 300_000,
+            "session_timeout_ms": SESSION_MS,
+            "rebalance_timeout_ms": SESSION_MS,
             "protocol_type": "consumer",
             "protocols": (join_group.JoinGroupRequestProtocol(name="range", metadata=b""),),
         }
@@ -99,13 +108,18 @@ class Playing(Sight):
     def wait_ready(self) -> None:
         """Wait until the partitions, the transaction coordinator and the group coordinator serve requests."""
         self.close()
+        # the coordinator sends the markers of a stuck transaction again
+        self._is_stuck = False
         limit = time.monotonic() + READY_S
         while True:
             with suppress(ClientError):
                 for transactional_id in self.ids:
                     self._ask(find_coordinator.FindCoordinatorRequest(key=transactional_id, key_type=TRANSACTION), 2)
                 self._ask(find_coordinator.FindCoordinatorRequest(key=self.group), 2)
-                errors = {each.error_code for each in self._described().transaction_states}
+                errors = {each.error_code for each in self._described()}
+                # the log may be readable before its coordinator has loaded; this changes nothing
+                ends = (end_txn.EndTxnRequest(transactional_id=each, producer_id=-1) for each in self.ids)
+                errors |= {self._ask(each, 1).error_code for each in ends}
                 errors |= {error for error, _ in self._latest(0)} | {error for error, _ in self._offsets(stable=False)}
                 if not errors & AGAIN:
                     return
@@ -133,14 +147,20 @@ class Playing(Sight):
         self.close()
 
     def _settled(self) -> list[object]:
-        """Wait for markers under way; return the transactional ids as DescribeTransactions shows them."""
+        """Wait for markers under way and for short timeouts; return the states of the transactional ids."""
         limit = time.monotonic() + (STUCK_S if self._is_stuck else SETTLE_S)
+        pause = POLL_S
         while True:
-            rows = sorted(self._described().transaction_states, key=lambda row: row.transactional_id)
-            is_stuck = any(row.transaction_state.startswith("Prepare") for row in rows)
+            rows = self._described()
+            is_stuck = any(
+                row.transaction_state.startswith("Prepare")
+                or (row.transaction_state == "Ongoing" and row.transaction_timeout_ms == SHORT_TIMEOUT_MS)
+                for row in rows
+            )
             if not is_stuck or time.monotonic() > limit:
                 break
-            time.sleep(POLL_S)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_MAX_S)
         self._is_stuck |= is_stuck
         return [
             (
@@ -351,14 +371,7 @@ class Playing(Sight):
         return answer.error_code, answer.unknown_state_filters, own
 
     def time_out(self, slot: int) -> object:
-        """Begin a transaction with a short timeout, and wait until it is aborted."""
+        """Begin a transaction that times out, like all later ones of this id, before the next step."""
         answers = [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS)]
         self._settled()
-        answers += [self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS), self.add(slot, "current", (0,), 3)]
-        limit = time.monotonic() + SHORT_TIMEOUT_MS / 1000 + SETTLE_S
-        while time.monotonic() < limit:
-            row = next(row for row in self._described().transaction_states if row.transactional_id == self.ids[slot])
-            if row.transaction_state != "Ongoing":
-                break
-            time.sleep(0.05)
-        return answers
+        return [*answers, self.init(slot, "nobody", 4, SHORT_TIMEOUT_MS), self.add(slot, "current", (0,), 3)]

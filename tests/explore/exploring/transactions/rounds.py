@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from exploring.transactions.playing import SHORT_TIMEOUT_MS, Playing
 from koordinator.client.connection import BrokerConnection, Deadline
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,52 +21,83 @@ if TYPE_CHECKING:
     from exploring.transactions.steps import Sequence
     from koordinator.client.connection import Address
 
-AT_ONCE = 30
-BATCH = 50
+AT_ONCE = 60
+BATCH = 200
 """The sequences between two restarts of the broker."""
 
 CREATE_S = 60
 
-TIMED_OUT_S = 0.5
-"""More than the interval between checks for timed-out transactions."""
+
+class Plays(Protocol):
+    """A sequence at a broker. `topics` exist before it, with two partitions; `outcomes` are equal for equal brokers."""
+
+    sequence: Sequence
+    topics: tuple[str, ...]
+    outcomes: list[object]
+
+    def prepare(self) -> None:
+        """Wait until the broker is ready for the sequence."""
+
+    def wait_ready(self) -> None:
+        """Wait until the broker is ready for the rest of the sequence."""
+
+    def play(self, begin: int, end: int) -> None:
+        """Perform these steps."""
+
+    def finish(self) -> None:
+        """Add an outcome of the whole sequence."""
+
+    def close(self) -> None:
+        """Close the connection."""
 
 
 class Target:
-    """One side: a broker that can be restarted."""
+    """One side: a broker that can be restarted. `plays` is the class that plays a sequence."""
 
-    def __init__(self, address: Address, restart: Callable[[], None]) -> None:
+    def __init__(
+        self, address: Address, restart: Callable[[], None], plays: Callable[[Sequence, Address, str], Plays]
+    ) -> None:
         self._address = address
         self._restart = restart
+        self._plays = plays
         self._numbers: Iterator[int] = count(1)
 
     def play(self, sequences: Rows[Sequence]) -> list[list[object]]:
         """Play sequences, with one restart of the broker in all of them; return their outcomes."""
-        playings = [Playing(each, self._address, f"e{next(self._numbers)}") for each in sequences]
-        self._create([each.topic for each in playings])
+        playings = [self._plays(each, self._address, f"e{next(self._numbers)}") for each in sequences]
+        topics = tuple(topic for each in playings for topic in each.topics)
+        self._create(topics)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(_begin, playings))
             if any(each.restart_after < len(each.steps) for each in sequences):
                 self._restart()
-                # however long the restart took, short transactions have timed out
-                time.sleep(SHORT_TIMEOUT_MS / 1000 + TIMED_OUT_S)
             list(pool.map(_end, playings))
+        self._delete(topics)
         return [each.outcomes for each in playings]
 
-    def _create(self, topics: list[str]) -> None:
-        link = BrokerConnection(self._address, Deadline(CREATE_S), "1")
+    def _create(self, topics: tuple[str, ...]) -> None:
         rows = tuple(CreatableTopic(name=name, num_partitions=2, replication_factor=1) for name in topics)
-        answer = link.send(CreateTopicsRequest(topics=rows, timeout_ms=CREATE_S * 1000), 2, CreateTopicsResponse)
-        link.close()
+        with closing(BrokerConnection(self._address, Deadline(CREATE_S), "1")) as link:
+            answer = link.send(CreateTopicsRequest(topics=rows, timeout_ms=CREATE_S * 1000), 2, CreateTopicsResponse)
         assert {row.error_code for row in answer.topics} == {Error.NONE}, answer
 
+    def _delete(self, topics: tuple[str, ...]) -> None:
+        """Delete topics: a restart of Kafka takes as long as it has partitions."""
+        with closing(BrokerConnection(self._address, Deadline(CREATE_S), "1")) as link:
+            request = DeleteTopicsRequest(topic_names=topics, timeout_ms=CREATE_S * 1000)
+            answer = link.send(request, 1, DeleteTopicsResponse)
+        # a sequence may delete its topics
+        errors = {row.error_code for row in answer.responses}
+        assert errors <= {Error.NONE, Error.UNKNOWN_TOPIC_OR_PARTITION}, answer
 
-def _begin(playing: Playing) -> None:
+
+def _begin(playing: Plays) -> None:
     playing.prepare()
     playing.play(0, playing.sequence.restart_after)
     playing.close()
 
 
-def _end(playing: Playing) -> None:
+def _end(playing: Plays) -> None:
     playing.wait_ready()
     playing.play(playing.sequence.restart_after, len(playing.sequence.steps))
     playing.finish()
@@ -139,38 +170,45 @@ def _regular(outcome: object) -> object:
 def explore(ours: Target, theirs: Target, sequences: Rows[Sequence], say: Callable[[str], None]) -> Findings:
     """Play all sequences to both sides; minimise the first difference of each kind."""
     found = Findings()
-    for begin in range(0, len(sequences), BATCH):
-        batch, suspects = sequences[begin : begin + BATCH], []
-        for sequence, one, two in zip(batch, ours.play(batch), theirs.play(batch), strict=True):
+    suspects: list[Difference] = []
+    # the suspects of a batch are played again with the next one; the last batch has none but them
+    for batch in (*(sequences[begin : begin + BATCH] for begin in range(0, len(sequences), BATCH)), ()):
+        played = _played(ours, theirs, [*batch, *(each.sequence for each in suspects)])
+        for sequence, (_, outcomes) in zip(batch, played, strict=False):
             found.compared += 1
             found.requests += len(sequence.steps)
-            for step, outcome in zip(sequence.steps, two, strict=False):
+            for step, outcome in zip(sequence.steps, outcomes, strict=False):
                 assert isinstance(outcome, dict)
                 found.answers[f"{step.name} {outcome['answer']}"] += 1
-            difference = compare(sequence, one, two)
-            if difference is not None:
-                suspects.append(difference)
-        for each, again in zip(suspects, _again(ours, theirs, [each.sequence for each in suspects]), strict=True):
-            if again is None or again.kind != each.kind:
+        for each, (difference, _) in zip(suspects, played[len(batch) :], strict=True):
+            if difference is None or difference.kind != each.kind:
                 found.unsteady.append(each)
             elif each.kind in {known.kind for known in found.differences}:
                 found.differences.append(each)
             else:
+                say(f"seed {each.sequence.name}, {each.text()}\nshrinking")
                 found.differences.append(_shrunk(ours, theirs, each))
                 say(found.differences[-1].text())
+        suspects = [difference for difference, _ in played[: len(batch)] if difference is not None]
         say(f"{found.compared} compared, {len(found.differences)} differences, {len(found.unsteady)} unsteady")
     return found
 
 
-def _again(ours: Target, theirs: Target, sequences: Rows[Sequence]) -> list[Difference | None]:
-    return list(map(compare, sequences, ours.play(sequences), theirs.play(sequences))) if sequences else []
+def _played(ours: Target, theirs: Target, sequences: Rows[Sequence]) -> list[tuple[Difference | None, list[object]]]:
+    """Play sequences to both sides at once; return each one's difference, and the outcomes of theirs."""
+    if not sequences:
+        return []
+    with ThreadPoolExecutor(2) as pool:
+        sides = [pool.submit(side.play, sequences) for side in (ours, theirs)]
+        one, two = (side.result() for side in sides)
+    return [(compare(*each), each[2]) for each in zip(sequences, one, two, strict=True)]
 
 
 def _shrunk(ours: Target, theirs: Target, difference: Difference) -> Difference:
     """Remove the restart, then steps, while the difference stays of its kind; candidates are played together."""
     while True:
-        again = _again(ours, theirs, list(_smaller(difference.sequence, difference.step)))
-        smaller = [each for each in again if each is not None and each.kind == difference.kind]
+        played = _played(ours, theirs, list(_smaller(difference.sequence, difference.step)))
+        smaller = [each for each, _ in played if each is not None and each.kind == difference.kind]
         if not smaller:
             return difference
         difference = smaller[0]

@@ -4,46 +4,76 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brokers.real_kafka import RealKafka
 
+from exploring.data import playing as data_playing
+from exploring.data import steps as data_steps
+from exploring.transactions.playing import Playing
 from exploring.transactions.rounds import Target, explore
 from exploring.transactions.steps import generate
 from koordinator import Emulator
 from koordinator.client.connection import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from exploring.releases import Release
-    from exploring.transactions.rounds import Findings
+    from exploring.transactions.rounds import Findings, Plays
+    from exploring.transactions.steps import Sequence
 
-CONFIG = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100", "group.initial.rebalance.delay.ms": "0"}
+
+@dataclass(frozen=True)
+class Kind:
+    """What to explore: sequences, the class that plays one, and the configs of the brokers."""
+
+    generate: Callable[[str, Release], Sequence]
+    plays: Callable[[Sequence, Address, str], Plays]
+    config: Mapping[str, str]
+
+
+TRANSACTIONS = Kind(
+    generate,
+    Playing,
+    {
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+        "group.initial.rebalance.delay.ms": "0",
+    },
+)
+DATA = Kind(
+    data_steps.generate,
+    data_playing.Playing,
+    # a sequence leaves its sessions open
+    {"max.incremental.fetch.session.cache.slots": "100000"},
+)
 
 
 @contextmanager
-def emulator(release: Release) -> Iterator[Target]:
+def emulator(release: Release, kind: Kind = TRANSACTIONS) -> Iterator[Target]:
     """Run the emulator of a release."""
-    with Emulator(kafka_version=release.line, config={**CONFIG, **release.settings}) as cluster:
+    with Emulator(kafka_version=release.line, config={**kind.config, **release.settings}) as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")
 
         def restart() -> None:
             cluster.nodes[1].stop()
             cluster.nodes[1].start()
 
-        yield Target(Address(host, int(port)), restart)
+        yield Target(Address(host, int(port)), restart, kind.plays)
 
 
 @contextmanager
-def kafka(release: Release) -> Iterator[Target]:
+def kafka(release: Release, kind: Kind = TRANSACTIONS) -> Iterator[Target]:
     """Run Apache Kafka."""
-    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder), release, CONFIG) as broker:
-        yield Target(broker.address, broker.restart)
+    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder), release, kind.config) as broker:
+        yield Target(broker.address, broker.restart, kind.plays)
 
 
-def explore_release(release: Release, seeds: Iterable[int], say: Callable[[str], None]) -> Findings:
+def explore_release(
+    release: Release, seeds: Iterable[int], say: Callable[[str], None], kind: Kind = TRANSACTIONS
+) -> Findings:
     """Play the sequences of these seeds to both sides."""
-    with emulator(release) as ours, kafka(release) as theirs:
-        return explore(ours, theirs, [generate(f"{seed}", release) for seed in seeds], say)
+    with emulator(release, kind) as ours, kafka(release, kind) as theirs:
+        return explore(ours, theirs, [kind.generate(f"{seed}", release) for seed in seeds], say)

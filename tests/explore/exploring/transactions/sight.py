@@ -5,14 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator.client.connection import BrokerConnection, Deadline
-from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.client.errors import NoCommonVersion, RequiredVersion
+from koordinator.emulator.core.groups.records import offsets_partition
+from koordinator.emulator.core.transactions.transitions import TransactionStatus
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
+from koordinator.wire.errors import Error
 from koordinator.wire.messages import describe_producers, describe_transactions, fetch, list_offsets, offset_fetch
-from koordinator.wire.records import read_batches
+from koordinator.wire.messages.transactions_topic import read_key, read_value
+from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
     from koordinator.client.connection import Address
+    from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
 ANSWER_S = 30
+
+STATES = "__transaction_state"
+STATES_PARTITIONS = 50
+"""The default of `transaction.state.log.num.partitions`."""
+
+DESCRIBED = RequiredVersion(ApiKey.DESCRIBE_TRANSACTIONS, 0, "3.0")
+_STATUSES = {status.number: status for status in TransactionStatus}
 
 
 class Sight:
@@ -23,6 +36,8 @@ class Sight:
         self._address = address
         self._link: BrokerConnection | None = None
         self._names: dict[int, str] = {}
+        self._logged: dict[str, TransactionLogValue | None] = {}
+        self._read_to = dict.fromkeys((offsets_partition(each, STATES_PARTITIONS) for each in ids), 0)
 
     def close(self) -> None:
         """Close the connection."""
@@ -30,11 +45,15 @@ class Sight:
             self._link.close()
             self._link = None
 
-    def _ask(self, request: Any, version: int) -> Any:
+    def _connected(self) -> BrokerConnection:
         if self._link is None:
             self._link = BrokerConnection(self._address, Deadline(ANSWER_S), "1")
-        self._link.deadline = Deadline(ANSWER_S)
-        return self._link.send(request, version, APIS[REQUEST_KEYS[type(request)]].response)
+        return self._link
+
+    def _ask(self, request: Any, version: int) -> Any:
+        link = self._connected()
+        link.deadline = Deadline(ANSWER_S)
+        return link.send(request, version, APIS[REQUEST_KEYS[type(request)]].response)
 
     def _sight(self) -> dict[str, object]:
         producers = self._ask(
@@ -60,9 +79,52 @@ class Sight:
             "offsets": [self._offsets(stable=stable) for stable in (False, True)],
         }
 
-    def _described(self) -> Any:
-        request = describe_transactions.DescribeTransactionsRequest(transactional_ids=tuple(sorted(set(self.ids))))
-        return self._ask(request, 0)
+    def _described(self) -> list[describe_transactions.TransactionState]:
+        """Return the transactional ids as DescribeTransactions shows them, before 3.0 as their last records do."""
+        ids = sorted(set(self.ids))
+        try:
+            version = self._connected().version(DESCRIBED)
+        except NoCommonVersion:
+            return self._logged_states(ids)
+        request = describe_transactions.DescribeTransactionsRequest(transactional_ids=tuple(ids))
+        return sorted(self._ask(request, version).transaction_states, key=lambda row: row.transactional_id)
+
+    def _logged_states(self, ids: list[str]) -> list[describe_transactions.TransactionState]:
+        errors = {self._read_states(partition) for partition in self._read_to}
+        return [
+            describe_transactions.TransactionState(error_code=error)
+            if (error := max(errors) or (Error.NONE if value else Error.TRANSACTIONAL_ID_NOT_FOUND)) or value is None
+            else describe_transactions.TransactionState(
+                transactional_id=each,
+                transaction_state=_STATUSES[value.transaction_status].value,
+                transaction_timeout_ms=value.transaction_timeout_ms,
+                transaction_start_time_ms=value.transaction_start_timestamp_ms,
+                producer_id=value.producer_id,
+                producer_epoch=value.producer_epoch,
+                topics=tuple(
+                    describe_transactions.TopicData(topic=topic.topic, partitions=topic.partition_ids)
+                    for topic in value.transaction_partitions or ()
+                ),
+            )
+            for each in ids
+            for value in [self._logged.get(each)]
+        ]
+
+    def _read_states(self, partition: int) -> int:
+        """Read what a partition of `__transaction_state` has got since; return its error."""
+        place = fetch.FetchPartition(
+            partition=partition, fetch_offset=self._read_to[partition], partition_max_bytes=1 << 20
+        )
+        topic = fetch.FetchTopic(topic=STATES, partitions=(place,))
+        request = fetch.FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, topics=(topic,))
+        (row,) = self._ask(request, 11).responses[0].partitions
+        for header, batch in read_batches(row.records or b""):
+            self._read_to[partition] = header.base_offset + header.last_offset_delta + 1
+            for record in read_records(batch):
+                transactional_id = None if record.key is None else read_key(record.key)
+                if transactional_id in self.ids:
+                    self._logged[transactional_id] = None if record.value is None else read_value(record.value)
+        return int(row.error_code)
 
     def _latest(self, level: int) -> list[tuple[int, int]]:
         rows = tuple(list_offsets.ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1))

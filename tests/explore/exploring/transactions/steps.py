@@ -36,6 +36,9 @@ WEIGHTS = {
 }
 
 
+NEEDED = {"verify": ("AddPartitionsToTxn", 4), "list_transactions": ("ListTransactions", 0)}
+"""The API and version of the steps that not all releases know."""
+
 TRANSACTION = ("add", "produce", "produce", "add_offsets", "commit_offsets", "end")
 WHOLE = 0.12
 """The share of draws that give a whole transaction."""
@@ -57,10 +60,10 @@ class Sequence:
     """Steps, the setup before them, and the number of steps before the broker restarts."""
 
     name: str
-    shares_id: bool
-    has_member: bool
     steps: tuple[Step, ...]
     restart_after: int
+    shares_id: bool = False
+    has_member: bool = False
 
     def text(self) -> str:
         """Return the steps, one a line."""
@@ -73,6 +76,12 @@ class _Generator:
         self.chance = chance
         self.release = release
         self.is_modern = chance.random() < 0.6
+        self.weights = {
+            name: weight
+            for name, weight in WEIGHTS.items()
+            for api, version in [NEEDED.get(name, ("Produce", 0))]
+            if versions_of(release, api)[1] >= version
+        }
 
     def version(self, api: str, first: int = 0, last: int = 99, modern: int = 99) -> int:
         """Draw a version; with transaction version 2 mostly those from `modern` on, without mostly earlier ones."""
@@ -87,7 +96,7 @@ class _Generator:
             slot = self.chance.randrange(2)
             names = [name for name in TRANSACTION if name == "add" or self.chance.random() < 0.7]
             return [self._step(name, slot=slot, who="current") for name in names]
-        return [self._step(self.chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0])]
+        return [self._step(self.chance.choices(list(self.weights), list(self.weights.values()))[0])]
 
     def _step(self, name: str, **fixed: Any) -> Step:
         return Step(name, tuple({**getattr(self, name)(), **fixed}.items()))
