@@ -1,7 +1,8 @@
-"""Six real consumers bounce as static and as dynamic members: `make demo`.
+"""Six real consumers bounce as static and as dynamic members, and change their protocol: `make demo`.
 
 The cluster runs as `koordinator serve`, with a live page; kafka-python, confluent-kafka and aiokafka provide two
-members each, each in its own process. The demo checks every claim and exits with 0 only if all hold. HOLD=1 keeps the
+members each, each in its own process; in the rolling upgrade confluent-kafka provides all, or Java's client half of
+them where there is a JDK with Maven. The demo checks every claim and exits with 0 only if all hold. HOLD=1 keeps the
 page until Ctrl-C; KEEP=DIR keeps the trace and the counts of each group in that folder, for `make report`. The steps
 are in `bouncing/acts.py`.
 """
@@ -18,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from bouncing import acts, kept, show, verdicts
+from bouncing import acts, java_client, kept, show, verdicts
 from bouncing.processes import Company, LateError
 from bouncing.server import Server
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 GROUP_MAX_SIZE = 2
+
+PROMPT = {"group.consumer.heartbeat.interval.ms": 200, "group.consumer.assignment.interval.ms": 0}
+"""Members of consumer groups learn of a change at their next heartbeat, by default within 5 s."""
 
 TERMINATED = 143
 """Exit status of shells after SIGTERM."""
@@ -94,7 +98,7 @@ def play(to: Console, company: Company, server: Server) -> list[Verdict]:
         )
         static = acts.bounces(scene, "static", static=True, ways=("closed", "killed"))
         show.members(to, static)
-        show.lanes(to, static)
+        show.lanes(to, static.processes, static.bounced_from, static.ended_at)
         show.timeline(to, static)
         found += verdicts.of_static(static)
 
@@ -106,7 +110,7 @@ def play(to: Console, company: Company, server: Server) -> list[Verdict]:
         )
         dynamic = acts.bounces(scene, "dynamic", static=False, ways=("closed", "closed"))
         show.members(to, dynamic)
-        show.lanes(to, dynamic)
+        show.lanes(to, dynamic.processes, dynamic.bounced_from, dynamic.ended_at)
         show.timeline(to, dynamic)
         found += verdicts.of_dynamic(dynamic)
 
@@ -123,6 +127,19 @@ def play(to: Console, company: Company, server: Server) -> list[Verdict]:
         refused = acts.full(scene, GROUP_MAX_SIZE)
         show.refused(to, refused)
         found += verdicts.of_refusals(refused)
+
+    clients = ("confluent-kafka", "java") if java_client.class_path() else ("confluent-kafka",)
+    rolling = server.remote.create("rolling", config=PROMPT)
+    with acts.Scene(rolling, company, tell) as scene:
+        show.heading(
+            to,
+            "A rolling upgrade",
+            f"Six members ({' and '.join(clients)}) are replaced one by one: classic members by members with "
+            "group.protocol=consumer, and then back. Records keep arriving.",
+        )
+        upgraded = acts.upgrade(scene, clients)
+        show.lanes(to, upgraded.processes, upgraded.rolled_from, upgraded.ended_at)
+        found += verdicts.of_upgrade(upgraded)
     return found
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from bouncing import story
 from bouncing.clients import Membership
-from bouncing.processes import LateError, wait_for
-from bouncing.story import Bounce, Described, Fencing, GroupStory, Process, Refusal
+from bouncing.processes import PATIENCE_S, LateError, wait_for
+from bouncing.story import Bounce, Described, Fencing, GroupStory, Process, Refusal, Step, Upgrade
 from bouncing.verdicts import CLIENTS, EACH, RECORDS
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
     from bouncing.processes import Company, Member
@@ -32,6 +33,12 @@ BEFORE = 4_000
 
 QUIET_S = 1.2
 """A group counts as settled, or as undisturbed, after two heartbeats of every member without an event."""
+
+CLASSIC, CONSUMER = "range", "consumer"
+"""The protocols of the rolling upgrade."""
+
+KEYS, PAUSE_S = 60, 0.15
+"""While the upgrade lasts, a record of each key is produced after each pause."""
 
 NAMES = {f"{client}-{number}": client for client in CLIENTS for number in range(1, EACH + 1)}
 """The six members."""
@@ -64,8 +71,8 @@ class Scene:
         self._events += self.cluster.trace(since=last)
         return [event for event in self._events if event.get("group_id") == group_id and event["wall_ts"] > after * 1e6]
 
-    def start(self, group_id: str, name: str, client: str, instance_id: str | None) -> Member:
-        """Start a member process."""
+    def start(self, group_id: str, name: str, client: str, instance_id: str | None, protocol: str = "range") -> Member:
+        """Start a member process; `protocol` as in `Membership`."""
         membership = Membership(
             bootstrap_servers=self.cluster.bootstrap_servers,
             topic=group_id,
@@ -74,6 +81,7 @@ class Scene:
             instance_id=instance_id,
             session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_INTERVAL_MS,
+            protocol=protocol,
         )
         return self.company.start(name, client, membership)
 
@@ -228,6 +236,81 @@ def _bounce(
         disturbed=(),
     )
     return bounce, survivors
+
+
+class Stream:
+    """Produces records with keys from `with` to its end, at which all are acknowledged; `produced` counts them."""
+
+    def __init__(self, bootstrap_servers: str, topic: str) -> None:
+        self.produced = 0
+        self._topic = topic
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._produce)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._thread.join()
+        left = self._producer.flush(PATIENCE_S)
+        del self._producer
+        if left:
+            raise LateError(f"{left} records were not acknowledged within {PATIENCE_S:g} s")
+
+    def _produce(self) -> None:
+        while not self._stopped.wait(PAUSE_S):
+            for key in range(KEYS):
+                self._producer.produce(self._topic, key=str(key), value=f"record {self.produced}")
+                self.produced += 1
+            self._producer.poll(0)
+
+
+def upgrade(scene: Scene, clients: Sequence[str]) -> Upgrade:
+    """Replace six classic members one by one with members of `group.protocol=consumer`, and then back (KIP-848).
+
+    Records keep arriving. `clients` have equal numbers of members.
+    """
+    group_id = "upgrade"
+    scene.cluster.create_topic(group_id, PARTITIONS)
+    names = {f"{client}-{number}": client for client in clients for number in range(1, len(NAMES) // len(clients) + 1)}
+    with Stream(scene.cluster.bootstrap_servers, group_id) as stream:
+        present = {name: scene.start(group_id, name, client, None, CLASSIC) for name, client in names.items()}
+        everyone = list(present.values())
+        scene.wait_settled("six classic members", group_id, everyone, QUIET_S)
+        scene.tell(f"six classic members, {len(clients)} clients; records keep arriving")
+        rolled_from = time.time()
+        steps = []
+        for protocol in (CONSUMER, CLASSIC):
+            for name, client in names.items():
+                _end("closed", present[name])
+                present[name] = scene.start(group_id, name, client, None, protocol)
+                everyone.append(present[name])
+                scene.wait_settled(f"{name} with {protocol}", group_id, present.values())
+                group = scene.cluster.group(group_id).snapshot()
+                steps.append(Step(name, protocol, group.type, group.generation))
+            scene.tell(f"all six are back with {protocol}; the group is of type {group.type}, epoch {group.generation}")
+    ends = scene.ends(group_id)
+    wait_for(f"{stream.produced:,} records", lambda: _consumed(everyone).keys() >= story.all_records(ends))
+    wait_for("the last commits", lambda: scene.committed(group_id) == ends)
+    ended_at = time.time()
+    _end("closed", *present.values())
+    return Upgrade(
+        group_id=group_id,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        rolled_from=rolled_from,
+        ended_at=ended_at,
+        processes=tuple(_process(member) for member in everyone),
+        steps=tuple(steps),
+        produced=stream.produced,
+        ends=ends,
+        committed=scene.committed(group_id),
+        consumed=_consumed(everyone),
+    )
 
 
 def fencing(scene: Scene) -> list[Fencing]:

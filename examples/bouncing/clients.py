@@ -1,8 +1,8 @@
 """The three clients behind one interface: consume a topic as a member of a group until stopped.
 
 Each reports its observations (`Report`), commits the records it has reported, and raises the client's own errors as
-`GaveUpError` with the client's own name for them. Settings that members of a group must share (the protocol `range`,
-the timeouts) are the same for all three; everything else keeps the client's default.
+`GaveUpError` with the client's own name for them. Settings that members of a group must share (the assignor, the
+timeouts) are the same for all three; everything else keeps the client's default. Java's client is `java/Member.java`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,20 @@ if TYPE_CHECKING:
 POLL_MS = 100
 """The length of a poll, and so the delay before a member notices a stop."""
 
+BATCH = 500
+"""The most records in a commit."""
+
 COMMIT_S = 0.5
 """The commit interval of a kafka-python member without new records."""
 
 
 @dataclass(frozen=True)
 class Membership:
-    """The member's identity and group. `instance_id` None: a dynamic member."""
+    """The member's identity and group. `instance_id` None: a dynamic member.
+
+    `protocol`: an assignor of the classic protocol, or "consumer" (KIP-848), which only confluent-kafka and Java know;
+    kafka-python and aiokafka use "range".
+    """
 
     bootstrap_servers: str
     topic: str
@@ -33,6 +40,26 @@ class Membership:
     instance_id: str | None
     session_timeout_ms: int
     heartbeat_interval_ms: int
+    protocol: str = "range"
+
+    def settings(self) -> dict[str, str | int]:
+        """Return the settings under Kafka's names, for confluent-kafka and Java. A consumer group has its own times."""
+        settings: dict[str, str | int] = {
+            "bootstrap.servers": self.bootstrap_servers,
+            "client.id": self.client_id,
+            "group.id": self.group_id,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": "false",
+        }
+        if self.protocol == "consumer":
+            settings["group.protocol"] = "consumer"
+        else:
+            settings["partition.assignment.strategy"] = self.protocol
+            settings["session.timeout.ms"] = self.session_timeout_ms
+            settings["heartbeat.interval.ms"] = self.heartbeat_interval_ms
+        if self.instance_id is not None:
+            settings["group.instance.id"] = self.instance_id
+        return settings
 
 
 class Report(Protocol):
@@ -114,51 +141,50 @@ def kafka_python(membership: Membership, report: Report, stop: threading.Event) 
 def confluent(membership: Membership, report: Report, stop: threading.Event) -> None:
     """Consume with confluent-kafka, which is librdkafka.
 
+    It commits what it has reported before it gives partitions up, so that their next owner repeats nothing.
+
     A static member sends no LeaveGroup on close. Fencing reaches a poll as the error `_FATAL`; only its text names the
     cause.
     """
     from confluent_kafka import Consumer, KafkaError, KafkaException  # noqa: PLC0415
 
-    config: dict[str, str | int | bool | Callable[[KafkaError], None] | None] = {
-        "bootstrap.servers": membership.bootstrap_servers,
-        "client.id": membership.client_id,
-        "group.id": membership.group_id,
-        "session.timeout.ms": membership.session_timeout_ms,
-        "heartbeat.interval.ms": membership.heartbeat_interval_ms,
-        "partition.assignment.strategy": "range",
-        "auto.offset.reset": "earliest",
-        "enable.auto.commit": False,
-    }
-    if membership.instance_id is not None:
-        config["group.instance.id"] = membership.instance_id
-    consumer = Consumer(config)
-    rebalancing = {
-        KafkaError.REBALANCE_IN_PROGRESS,
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        # the consumed partitions have a new owner
-        KafkaError._NO_OFFSET,  # noqa: SLF001
-    }
+    consumer = Consumer(membership.settings())
+    rebalancing = {KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID}
+    delivered: list[tuple[int, int]] = []
+
+    def commit() -> None:
+        report.consumed(delivered)
+        delivered.clear()
+        try:
+            consumer.commit(asynchronous=False)
+        except KafkaException as exception:
+            code = exception.args[0].code()
+            if code in rebalancing:
+                report.refused(exception.args[0].str())
+            elif code != KafkaError._NO_OFFSET:  # noqa: SLF001 - everything is committed
+                raise
+
+    def give_up(_: Consumer, partitions: Iterable[Any]) -> None:
+        commit()
+        report.revoked(partition.partition for partition in partitions)
+
     try:
         consumer.subscribe(
             [membership.topic],
             on_assign=lambda _, partitions: report.assigned(partition.partition for partition in partitions),
-            on_revoke=lambda _, partitions: report.revoked(partition.partition for partition in partitions),
+            on_revoke=give_up,
         )
         while not stop.is_set():
-            messages = consumer.consume(500, timeout=POLL_MS / 1000)
-            for message in messages:
+            # one by one: a callback within `consume` would come between the delivery of a batch and its report
+            message = consumer.poll(POLL_MS / 1000)
+            if message is not None:
                 error = message.error()
-                if error is not None:
+                if error is None:
+                    delivered.append((message.partition(), message.offset()))  # type: ignore[arg-type]
+                elif error.code() != KafkaError.REBALANCE_IN_PROGRESS:  # after which librdkafka joins again
                     raise GaveUpError(error.name(), error.str())
-            report.consumed((message.partition(), message.offset()) for message in messages)  # type: ignore[misc]
-            if messages:
-                try:
-                    consumer.commit(asynchronous=False)
-                except KafkaException as exception:
-                    if exception.args[0].code() not in rebalancing:
-                        raise
-                    report.refused(exception.args[0].str())
+            if message is None or len(delivered) >= BATCH:
+                commit()
     except KafkaException as exception:
         raise GaveUpError(exception.args[0].name(), exception.args[0].str()) from exception
     finally:

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from bouncing import java_client
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -44,11 +46,16 @@ def wait_for(what: str, happened: Callable[[], bool], patience_s: float = PATIEN
 
 @dataclass(frozen=True)
 class Callback:
-    """An assign or revoke callback of a member; `at` in seconds since the epoch."""
+    """An assign or revoke callback of a member; `at` in seconds since the epoch, `held` its partitions afterwards."""
 
     at: float
     kind: str
-    partitions: tuple[int, ...]
+    held: frozenset[int]
+
+
+def python_command(client: str, membership: Membership) -> list[str]:
+    """Return the command of a member with one of the Python clients."""
+    return [sys.executable, "-m", "bouncing.member", client, json.dumps(asdict(membership))]
 
 
 class Member:
@@ -63,7 +70,7 @@ class Member:
         self.started_at = time.time()
         self.ended_at: float | None = None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bouncing.member", client, json.dumps(asdict(membership))],
+            java_client.command(membership) if client == "java" else python_command(client, membership),
             cwd=EXAMPLES,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -91,18 +98,22 @@ class Member:
 
     @property
     def callbacks(self) -> list[Callback]:
-        """All assign and revoke callbacks so far."""
-        return [
-            Callback(event["at"], event["event"], tuple(event["partitions"]))
-            for event in list(self.seen)
-            if event["event"] in {"assigned", "revoked"}
-        ]
+        """All assign and revoke callbacks so far. Each names the partitions that come or go."""
+        found = []
+        held: frozenset[int] = frozenset()
+        for event in list(self.seen):
+            if event["event"] in {"assigned", "revoked"}:
+                held = (
+                    held | set(event["partitions"]) if event["event"] == "assigned" else held - set(event["partitions"])
+                )
+                found.append(Callback(event["at"], event["event"], held))
+        return found
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """The partitions it owns, by its own last callback."""
+        """The partitions it owns, by its own callbacks."""
         last = next(reversed(self.callbacks), None)
-        return last.partitions if last is not None and last.kind == "assigned" else ()
+        return tuple(sorted(last.held)) if last is not None else ()
 
     @property
     def consumed(self) -> list[tuple[int, int]]:

@@ -76,16 +76,16 @@ def spans(partitions: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found) or "none"
 
 
-def lanes(to: Console, seen: GroupStory) -> None:
-    """Print the owners of partitions over time, a line per member, from the first bounce on."""
+def lanes(to: Console, processes: Sequence[Process], start: float, end: float) -> None:
+    """Print the owners of partitions over time, a line per member."""
     to.print()
-    to.print(f"[green]{HOLDS}[/] holds its partitions  [yellow]{WAITS}[/] runs without  (blank) no process")
+    to.print(f"[green]{HOLDS}[/] holds partitions  [yellow]{WAITS}[/] runs without  (blank) no process")
     length = min(LANE_MAX, to.width - NAME_WIDTH)
-    for name in sorted({process.name for process in seen.processes}, key=list(seen.before.partitions).index):
-        own = [process for process in seen.processes if process.name == name]
-        cells = groupby(lane(own, seen.bounced_from, seen.ended_at, length))
+    for name in sorted({process.name for process in processes}):
+        own = [process for process in processes if process.name == name]
+        cells = groupby(lane(own, start, end, length))
         to.print(Text.assemble(f"{name:<{NAME_WIDTH}}", *(("".join(run), STYLES[cell]) for cell, run in cells)))
-    duration = f"{seen.ended_at - seen.bounced_from:.1f} s"
+    duration = f"{end - start:.1f} s"
     to.print(f"{'':{NAME_WIDTH}}0 s{duration:>{length - 3}}", style="dim")
 
 
@@ -110,7 +110,7 @@ def _holding(process: Process) -> list[tuple[float, float]]:
     for callback in process.callbacks:
         if since is not None:
             intervals.append((since, callback.at))
-        since = callback.at if callback.kind == "assigned" and callback.partitions else None
+        since = callback.at if callback.held else None
     if since is not None:
         intervals.append((since, process.ended_at))
     return intervals

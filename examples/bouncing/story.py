@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bouncing.processes import Callback
 
@@ -91,6 +92,58 @@ class GroupStory:
     ends: Mapping[int, int]
     committed: Mapping[int, int]
     consumed: Counter[Record]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A replacement in a rolling upgrade: the protocol of the new process, and the group when it had its partitions."""
+
+    name: str
+    protocol: str
+    group_type: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """A group of six members, and its rolling upgrade to `group.protocol=consumer` and back.
+
+    Times in seconds since the epoch. `processes` come in the order of their start.
+    """
+
+    group_id: str
+    session_timeout_ms: int
+    rolled_from: float
+    ended_at: float
+    processes: tuple[Process, ...]
+    steps: tuple[Step, ...]
+    produced: int
+    ends: Mapping[int, int]
+    committed: Mapping[int, int]
+    consumed: Counter[Record]
+
+    def longest_idle_s(self) -> float:
+        """Return the longest time in which a partition had no owner, by the members' own callbacks.
+
+        Negative if two had the partition at the same time.
+        """
+        gaps = [0.0]
+        for partition in self.ends:
+            spans = sorted(span for process in self.processes for span in _spans(process, partition))
+            gaps += [later[0] - earlier[1] for earlier, later in pairwise(spans) if later[0] > self.rolled_from]
+        return min(gaps) if min(gaps) < 0 else max(gaps)
+
+
+def _spans(process: Process, partition: int) -> Iterator[tuple[float, float]]:
+    since: float | None = None
+    for callback in process.callbacks:
+        if since is None and partition in callback.held:
+            since = callback.at
+        elif since is not None and partition not in callback.held:
+            yield since, callback.at
+            since = None
+    if since is not None:
+        yield since, process.ended_at
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bouncing import story
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bouncing.story import Fencing, GroupStory, Refusal
+    from bouncing.story import Fencing, GroupStory, Refusal, Upgrade
 
 RECORDS = 10_000
 CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
@@ -112,6 +112,43 @@ def of_dynamic(seen: GroupStory) -> list[Verdict]:
     ]
 
 
+def of_upgrade(seen: Upgrade) -> list[Verdict]:
+    """Rolling upgrade to the consumer protocol and back: the group goes on, and each record is processed once."""
+    act = "upgrade"
+    names = [process.name for process in seen.processes[: len(CLIENTS) * EACH]]
+    clients = Counter(process.client for process in seen.processes[: len(names)])
+    rolled = [(step.name, step.protocol) for step in seen.steps]
+    protocols = list(dict.fromkeys(step.protocol for step in seen.steps))
+    types = [step.group_type for step in seen.steps]
+    idle_s = seen.longest_idle_s()
+    again = seen.consumed.total() - len(seen.consumed)
+    return [
+        Verdict(
+            act,
+            "six members are replaced one by one: to the consumer protocol, and back",
+            rolled == [(name, protocol) for protocol in ("consumer", "range") for name in names]
+            and types == ["consumer"] * (len(rolled) - 1) + ["classic"],
+            f"{_listed(f'{count} {client}' for client, count in clients.items())}; {len(rolled)} replacements to "
+            f"{' and '.join(protocols)}; the group was then of type "
+            f"{_listed(f'{kind} ({count} times)' for kind, count in Counter(types).items())}",
+        ),
+        Verdict(
+            act,
+            "the group never stops",
+            0 <= idle_s < seen.session_timeout_ms / 1000,
+            f"five or six members at any time; no partition had two owners, or none for more than {idle_s:.1f} s; "
+            f"the session timeout is {seen.session_timeout_ms / 1000:g} s",
+        ),
+        Verdict(
+            act,
+            "each record is processed exactly once",
+            not again and seen.produced == sum(seen.ends.values()),
+            f"{seen.consumed.total():,} processed, {again:,} of them again",
+        ),
+        *_of_records(act, seen, seen.produced),
+    ]
+
+
 def of_fencing(seen: Sequence[Fencing]) -> list[Verdict]:
     """Two processes with one group.instance.id: the older one learns of it through its own client."""
     return [
@@ -164,7 +201,7 @@ def _of_members(act: str, seen: GroupStory) -> Verdict:
     )
 
 
-def _of_records(act: str, seen: GroupStory) -> list[Verdict]:
+def _of_records(act: str, seen: GroupStory | Upgrade, records: int = RECORDS) -> list[Verdict]:
     every = story.all_records(seen.ends)
     lost = every - seen.consumed.keys()
     invented = seen.consumed.keys() - every
@@ -172,8 +209,8 @@ def _of_records(act: str, seen: GroupStory) -> list[Verdict]:
     return [
         Verdict(
             act,
-            f"{RECORDS:,} records: each one consumed, none lost",
-            len(every) == RECORDS and not lost and not invented,
+            f"{records:,} records: each one consumed, none lost",
+            len(every) == records and not lost and not invented,
             f"{len(every):,} in the log, {len(seen.consumed):,} consumed, {len(lost):,} lost, {again:,} seen again",
         ),
         Verdict(

@@ -15,7 +15,11 @@ from aiokafka import AIOKafkaConsumer
 
 from koordinator import faults
 
-pytestmark = pytest.mark.koordinator(topics={"orders": 4})
+pytestmark = [
+    pytest.mark.koordinator(topics={"orders": 4}),
+    # aiokafka loses a connection if it is cancelled at the moment of its opening
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PATIENCE_MS = 300
 
@@ -64,7 +68,6 @@ def delayed(koordinator, start):
 
 
 @pytest.mark.koordinator(leaks="ignore")
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_abandoned_attempt_becomes_a_member_that_never_polls(delayed):
     group, forgotten = delayed(forgetful)
     group.assert_request("SyncGroup", error="NONE", member=forgotten, timeout=30)

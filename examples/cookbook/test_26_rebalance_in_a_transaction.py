@@ -1,4 +1,4 @@
-"""A transaction whose offsets name only the group commits after a rebalance too, and the new owner repeats its work.
+"""A transaction with the bare group id commits even after a rebalance, and the new owner repeats its work.
 
 The coordinator can refuse offsets of a former generation only if they carry the member's metadata (KIP-447). With the
 bare group id it accepts them from anybody, and both owners of the partition write their result.

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException, Producer
 
 from koordinator import faults
 
-pytestmark = pytest.mark.koordinator(topics={"invoices": 1}, brokers=2)
+pytestmark = pytest.mark.koordinator(topics={"invoices": 1}, brokers=2, config={"default.replication.factor": 2})
 
 
 def write(servers, commit):

@@ -10,23 +10,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from clients.demo import EXAMPLES, examples, false_claims, story, verdicts
 from rich.console import Console
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import ModuleType
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
+__all__ = ["examples", "story", "verdicts"]
 
 PATIENCE_S = 180
 """The demo takes less than 60 s on an idle machine; other tests may run beside it."""
@@ -34,30 +29,13 @@ PATIENCE_S = 180
 NAMES = [f"{client}-{number}" for client in ("kafka-python", "confluent-kafka", "aiokafka") for number in (1, 2)]
 
 
-@pytest.fixture(autouse=True)
-def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    yield
-    for name in [name for name in sys.modules if name == "demo" or name.split(".")[0] == "bouncing"]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def story() -> ModuleType:
-    return import_module("bouncing.story")
-
-
-@pytest.fixture
-def verdicts() -> ModuleType:
-    return import_module("bouncing.verdicts")
-
-
 @pytest.mark.slow
 def test_everything_the_demo_claims_is_true_and_stays(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "demo.py"],
         cwd=EXAMPLES,
-        env={**os.environ, "KEEP": str(tmp_path / "new" / "demo")},
+        # without PATH there is no Java, whose members are tested elsewhere
+        env={**os.environ, "KEEP": str(tmp_path / "new" / "demo"), "PATH": ""},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -65,7 +43,7 @@ def test_everything_the_demo_claims_is_true_and_stays(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "✗" not in done.stdout
-    assert re.search(r"All 17 claims were true; \d+ s", done.stdout)
+    assert re.search(r"All 22 claims were true; \d+ s", done.stdout)
     assert re.search(r"watch it live: http://127\.0\.0\.1:\d+/", done.stdout)
     assert done.stderr == ""
     seen = json.loads((tmp_path / "new" / "demo" / "seen.json").read_text())
@@ -195,212 +173,13 @@ def test_consecutive_records_are_reported_as_one_run() -> None:
     assert member.runs([(0, 4), (0, 5), (1, 0), (0, 6), (0, 8)]) == [[0, 4, 5], [1, 0, 0], [0, 6, 6], [0, 8, 8]]
 
 
-# -- verdicts on a correct run and on runs with a flaw ---
-
-
-def heartbeat(generation: int) -> dict[str, Any]:
-    return {"kind": "request", "api": "Heartbeat", "generation": generation, "wall_ts": 0}
-
-
-def rebalance(generation: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": "state",
-            "state_to": state_to,
-            "generation": after,
-            "reason": "a member left",
-            "wall_ts": 0,
-        }
-        for state_to, after in (
-            ("PreparingRebalance", generation),
-            ("CompletingRebalance", generation + 1),
-            ("Stable", generation + 1),
-        )
-    ]
-
-
-def bounce_story(story: ModuleType, *, static: bool) -> Any:
-    held = {name: (number,) for number, name in enumerate(NAMES)}
-    before = story.Described("STABLE", held, {name: f"{name}-old" for name in NAMES})
-    after = story.Described("STABLE", held, {name: f"{name}-new" for name in NAMES})
-    ends = dict.fromkeys(range(len(NAMES)), 0) | {0: 10_000}
-    disturbed = [] if static else [(name, "revoked") for name in NAMES[1:]]
-    events = [heartbeat(1)]
-    if static:
-        events += [{"kind": "avoided_static", "wall_ts": 0}] * len(NAMES)
-    else:
-        events += [event for generation in range(1, 7) for event in rebalance(generation)]
-    return story.GroupStory(
-        group_id="g",
-        session_timeout_ms=10_000,
-        began_at=0.0,
-        bounced_from=0.0,
-        ended_at=9.0,
-        processes=tuple(
-            story.Process(name, name[:-2], name if static else None, pid, 0.0, 1.0, ())
-            for pid, name in enumerate([*NAMES, *NAMES])
-        ),
-        leader=NAMES[0],
-        before=before,
-        after=after,
-        generation_before=1,
-        generation_after=1 if static else 7,
-        bounces=tuple(
-            story.Bounce(
-                name, name[:-2], "closed", pid, pid + 6, 1.0, 2.0, held[name], held[name], after, tuple(disturbed)
-            )
-            for pid, name in enumerate(NAMES)
-        ),
-        events=tuple(events),
-        ends=ends,
-        committed=ends,
-        consumed=Counter((0, offset) for offset in range(10_000)),
-    )
-
-
-def false_claims(found: Any) -> list[str]:
-    return [each.claim for each in found if not each.is_true]
-
-
-def bounce_changed(seen: Any, **changes: Any) -> Any:
-    first, *others = seen.bounces
-    return replace(seen, bounces=(replace(first, **changes), *others))
-
-
-STATIC_FLAWS: list[tuple[str, Callable[[Any], Any], str]] = [
-    ("another generation", lambda seen: replace(seen, generation_after=2), "the group as described is the same"),
-    (
-        "a heartbeat in another generation",
-        lambda seen: replace(seen, events=(*seen.events, heartbeat(2))),
-        "the group as described is the same",
-    ),
-    (
-        "a state that is not Stable",
-        lambda seen: bounce_changed(seen, away=replace(seen.after, state="PREPARING_REBALANCE")),
-        "the group as described is the same",
-    ),
-    (
-        "another assignment",
-        lambda seen: replace(seen, after=replace(seen.after, partitions={**seen.after.partitions, NAMES[0]: (9,)})),
-        "the group as described is the same",
-    ),
-    (
-        "a callback",
-        lambda seen: bounce_changed(seen, disturbed=((NAMES[1], "assigned"),)),
-        "no callback in the survivors",
-    ),
-    (
-        "a rebalance in the trace",
-        lambda seen: replace(seen, events=(*seen.events, *rebalance(1))),
-        "none in the trace",
-    ),
-    ("a bounce that the group did not see", lambda seen: replace(seen, events=seen.events[:-1]), "none in the trace"),
-    ("away for too long", lambda seen: bounce_changed(seen, back_at=11.0), "within its session timeout"),
-    ("a member that was not bounced", lambda seen: replace(seen, bounces=seen.bounces[1:]), "session timeout"),
-    (
-        "a member that left",
-        lambda seen: replace(
-            seen, events=(*seen.events, {"kind": "request", "api": "LeaveGroup", "generation": None, "wall_ts": 0})
-        ),
-        "within its session timeout",
-    ),
-    (
-        "a member id that stayed",
-        lambda seen: replace(seen, after=replace(seen.after, member_ids=seen.before.member_ids)),
-        "within its session timeout",
-    ),
-    ("five members", lambda seen: replace(seen, processes=seen.processes[1:6] + seen.processes[7:]), "form one group"),
-    (
-        "two members in one process",
-        lambda seen: replace(seen, processes=(replace(seen.processes[0], pid=1), *seen.processes[1:])),
-        "form one group",
-    ),
-    (
-        "a record lost",
-        lambda seen: replace(seen, consumed=Counter({record: 1 for record in seen.consumed if record != (0, 77)})),
-        "none lost",
-    ),
-    ("a record invented", lambda seen: replace(seen, consumed=seen.consumed + Counter([(1, 0)])), "none lost"),
-    (
-        "a record too few",
-        lambda seen: replace(seen, ends={**seen.ends, 0: 9_999}, committed={**seen.ends, 0: 9_999}),
-        "none lost",
-    ),
-    ("a commit missing", lambda seen: replace(seen, committed={**seen.ends, 0: 9_000}), "committed offsets"),
-]
-
-DYNAMIC_FLAWS: list[tuple[str, Callable[[Any], Any], str]] = [
-    (
-        "a rebalance too few",
-        lambda seen: replace(seen, events=seen.events[:-3], generation_after=6),
-        "each bounce rebalances the group",
-    ),
-    ("a generation that was not seen", lambda seen: replace(seen, generation_after=8), "rebalances the group"),
-    (
-        "a survivor undisturbed",
-        lambda seen: bounce_changed(seen, disturbed=seen.bounces[0].disturbed[1:]),
-        "takes the survivors' partitions away",
-    ),
-]
-
-
-def test_a_true_story_has_true_verdicts_only(story: ModuleType, verdicts: ModuleType) -> None:
-    static, dynamic = bounce_story(story, static=True), bounce_story(story, static=False)
-    assert false_claims(verdicts.of_static(static)) == []
-    assert false_claims(verdicts.of_dynamic(dynamic)) == []
-    again = replace(static, consumed=static.consumed + static.consumed)
-    assert false_claims(verdicts.of_static(again)) == [], "records may be seen again"
-
-
-@pytest.mark.parametrize(("flaw", "change", "claim"), STATIC_FLAWS, ids=[flaw for flaw, _, _ in STATIC_FLAWS])
-def test_a_flaw_in_the_static_bounces_is_a_false_claim(
-    story: ModuleType, verdicts: ModuleType, flaw: str, change: Callable[[Any], Any], claim: str
-) -> None:
-    false = false_claims(verdicts.of_static(change(bounce_story(story, static=True))))
-    assert any(claim in each for each in false), flaw
-
-
-@pytest.mark.parametrize(("flaw", "change", "claim"), DYNAMIC_FLAWS, ids=[flaw for flaw, _, _ in DYNAMIC_FLAWS])
-def test_a_flaw_in_the_dynamic_bounces_is_a_false_claim(
-    story: ModuleType, verdicts: ModuleType, flaw: str, change: Callable[[Any], Any], claim: str
-) -> None:
-    false = false_claims(verdicts.of_dynamic(change(bounce_story(story, static=False))))
-    assert any(claim in each for each in false), flaw
-
-
-def test_dynamic_members_do_not_pass_for_static_ones(story: ModuleType, verdicts: ModuleType) -> None:
-    false = " ".join(false_claims(verdicts.of_static(bounce_story(story, static=False))))
-    for way in ("as described is the same", "no callback in the survivors", "none in the trace"):
-        assert way in false
-
-
-@pytest.mark.parametrize(
-    "flaw",
-    [{"error": "", "text": ""}, {"error": "KafkaTimeoutError"}, {"status": 0}, {"on_the_wire": 0}, {"taken_over": ()}],
-)
-def test_a_duplicate_without_fencing_is_a_false_claim(
-    story: ModuleType, verdicts: ModuleType, flaw: dict[str, Any]
-) -> None:
-    seen = story.Fencing("i", "kafka-python", 1, "confluent-kafka", 2, "FencedInstanceIdError", "", 3, 1, (0,))
-    assert false_claims(verdicts.of_fencing([seen])) == []
-    assert len(false_claims(verdicts.of_fencing([replace(seen, **flaw)]))) == 1
-
-
-@pytest.mark.parametrize("flaw", [{"error": "", "text": ""}, {"status": 0}, {"on_the_wire": 0}, {"members_after": 3}])
-def test_a_group_that_takes_one_too_many_is_a_false_claim(
-    story: ModuleType, verdicts: ModuleType, flaw: dict[str, Any]
-) -> None:
-    seen = story.Refusal("confluent-kafka", 1, 2, "GROUP_MAX_SIZE_REACHED", "", 3, 1, 2)
-    assert false_claims(verdicts.of_refusals([seen])) == []
-    assert len(false_claims(verdicts.of_refusals([replace(seen, **flaw)]))) == 1
-
-
-def test_the_demo_ends_with_0_only_if_every_claim_was_true(verdicts: ModuleType) -> None:
-    demo = import_module("demo")
-    shown = io.StringIO()
-    true = verdicts.Verdict("act", "a claim", is_true=True, evidence="seen")
-    assert demo.conclude(Console(file=shown), [true, true], 1.0) == 0
-    assert "✗" not in shown.getvalue()
-    assert demo.conclude(Console(file=shown), [true, replace(true, is_true=False)], 1.0) == 1
-    assert "✗" in shown.getvalue()
-    assert demo.conclude(Console(file=shown), [], 1.0) == 1
+@pytest.mark.needs("java")
+def test_six_consumers_of_two_languages_change_their_protocol_and_back_and_lose_and_repeat_nothing() -> None:
+    demo, acts, verdicts = (import_module(name) for name in ("demo", "bouncing.acts", "bouncing.verdicts"))
+    processes, server = import_module("bouncing.processes"), import_module("bouncing.server")
+    with server.Server() as running, processes.Company() as company:
+        cluster = running.remote.create("rolling", config=demo.PROMPT)
+        with acts.Scene(cluster, company, print) as scene:
+            seen = acts.upgrade(scene, ("confluent-kafka", "java"))
+    assert false_claims(verdicts.of_upgrade(seen)) == []
+    assert seen.consumed.total() > 1_000

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 from clients.consumers import KINDS, Members, wait_until
-from clients.transactional import transactional
+from clients.transactional import WAIT_S, transactional
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from koordinator.emulator.core.data.topic import TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
     from koordinator import Cluster
@@ -69,6 +73,56 @@ def test_a_second_producer_with_the_id_fences_the_first(koordinator: Cluster, ki
         # some clients tell again at the end that they were fenced
         first.close()
     assert [event["body"]["producer_epoch"] for event in koordinator.trace() if event["kind"] == "transaction"][-1] >= 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.koordinator(brokers=2, config={"transaction.state.log.num.partitions": 1})
+def test_a_commit_follows_its_coordinator_to_another_broker(koordinator: Cluster, kind: str) -> None:
+    with closing(transactional(kind, koordinator.bootstrap_servers, "x")) as producer, ThreadPoolExecutor(1) as pool:
+        producer.begin()
+        producer.send("t", b"once")
+        with koordinator.hold("EndTxn") as hold:
+            commit = pool.submit(producer.commit)
+            koordinator.move_leader(TRANSACTIONS_TOPIC, 0, 3 - hold.wait_entered().node)
+        commit.result(WAIT_S)
+    koordinator.transaction("x").wait_state("CompleteCommit")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.koordinator(brokers=3)
+def test_a_commit_survives_the_death_of_its_coordinator(koordinator: Cluster, kind: str) -> None:
+    with closing(transactional(kind, koordinator.bootstrap_servers, "x")) as producer, ThreadPoolExecutor(1) as pool:
+        producer.begin()
+        producer.send("t", b"once")
+        with koordinator.hold("EndTxn") as hold:
+            commit = pool.submit(producer.commit)
+            coordinator = koordinator.nodes[hold.wait_entered().node]
+            coordinator.kill()
+        commit.result(WAIT_S)
+        coordinator.start()
+    koordinator.transaction("x").wait_state("CompleteCommit")
+
+
+def test_a_member_that_was_removed_commits_in_no_transaction(koordinator: Cluster) -> None:
+    """Of the Python clients only confluent-kafka names the member and its generation."""
+    koordinator.produce("in", [b"a"])
+    config = {"bootstrap.servers": koordinator.bootstrap_servers, "group.id": "g", "auto.offset.reset": "earliest"}
+    consumer = Consumer(config | {"enable.auto.commit": False})
+    consumer.subscribe(["in"])
+    assert consumer.consume(1, WAIT_S)
+    member = consumer.consumer_group_metadata()
+    group = koordinator.group("g")
+    group.evict(group.members[0], as_if="session")
+    producer = Producer({"bootstrap.servers": koordinator.bootstrap_servers, "transactional.id": "x"})
+    producer.init_transactions(WAIT_S)
+    producer.begin_transaction()
+    producer.produce("t", b"twice")
+    with pytest.raises(KafkaException) as refused:
+        producer.send_offsets_to_transaction([TopicPartition("in", 0, 1)], member, WAIT_S)
+    assert refused.value.args[0].txn_requires_abort()
+    producer.abort_transaction(WAIT_S)
+    assert group.offsets == {}
+    consumer.close()
 
 
 @pytest.mark.koordinator(brokers=3)

@@ -160,6 +160,39 @@ def test_a_commit_survives_the_death_of_its_coordinator(
     assert ended(koordinator) == ["CompleteCommit"]
 
 
+@pytest.mark.needs("node")
+@pytest.mark.koordinator(brokers=2, config={"transaction.state.log.num.partitions": 1})
+@pytest.mark.parametrize("is_killed", [False, True], ids=["moved", "killed"])
+def test_kafkajs_gives_a_commit_up_and_its_next_producer_writes_the_record_once(
+    koordinator: Cluster,
+    is_killed: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    with LineClients("kafkajs", koordinator.bootstrap_servers) as clients:
+        clients.ask("producer", "a", "x")
+        clients.ask("begin", "a")
+        clients.ask("send", "a", "t", "once")
+        with koordinator.hold("EndTxn") as hold:
+            commit = clients.begin("commit", "a")
+            before = hold.wait_entered().node
+            if is_killed:
+                koordinator.nodes[before].kill()
+            koordinator.move_leader(TRANSACTIONS_TOPIC, 0, 3 - before)
+        with pytest.raises(ClientError):
+            commit.result()
+        if is_killed:
+            koordinator.nodes[before].start()
+        clients.ask("producer", "b", "x")
+        clients.ask("begin", "b")
+        clients.ask("send", "b", "t", "once")
+        clients.ask("commit", "b")
+        clients.ask("producer", "last", "y")
+        clients.ask("begin", "last")
+        clients.ask("send", "last", "t", "end")
+        clients.ask("commit", "last")
+        assert sorted(clients.ask("read", "t", 2).split()) == ["end", "once"]
+    assert ended(koordinator) == ["CompleteAbort", "CompleteCommit", "CompleteCommit"]
+
+
 def ended(koordinator: Cluster) -> list[object]:
     states = [event["state_to"] for event in koordinator.trace() if event["kind"] == "transaction"]
     return [state for state in states if str(state).startswith("Complete")]

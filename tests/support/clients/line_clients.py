@@ -1,6 +1,6 @@
-"""Transactional clients of Java, Go and Node.js: programs that take commands as lines, and answer each with one line.
+"""Clients of Java, Go and Node.js: programs that take commands as lines, and answer each with one line.
 
-Commands, with the name of a client where they have one:
+Commands of the program `transacting`, with the name of a client where they have one:
 
 * `producer NAME TID`: a producer with an initialized transactional id; then `begin NAME`, `send NAME TOPIC VALUE`,
   `commit NAME`, `abort NAME`.
@@ -8,6 +8,14 @@ Commands, with the name of a client where they have one:
   records, fewer if none come for 3 s; `finish NAME` commits it with the offsets of the group,
   and answers whether it was committed or aborted (KIP-447).
 * `read TOPIC COUNT`: the first committed values of a topic.
+
+Commands of `joining`, which Java and Go have:
+
+* `join NAME GROUP PROTOCOL INSTANCE TOPIC`: a member with `group.protocol` classic or consumer; INSTANCE may be -
+  (dynamic), TOPIC a pattern that begins with ^.
+* `owned NAME COUNT` waits until the member owns so many partitions by its own account, and answers them.
+* `block NAME`: its revocations wait until `free NAME`.
+* `commit NAME TOPIC PARTITION OFFSET`; `leave NAME` closes it.
 
 The answer is `ok` with a value, or `error` with the client's own text.
 """
@@ -46,10 +54,11 @@ class LineClients:
     Args:
         kind: of `TOOLS`.
         servers: the bootstrap address.
+        program: "transacting" or "joining".
     """
 
-    def __init__(self, kind: str, servers: str) -> None:
-        command = {"java": _java, "franz-go": _go, "kafkajs": _node}[kind]()
+    def __init__(self, kind: str, servers: str, program: str = "transacting") -> None:
+        command = {"java": _java, "franz-go": _go, "kafkajs": _node}[kind](program)
         self._process = subprocess.Popen(
             (*command, servers), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -93,21 +102,22 @@ class LineClients:
         return value
 
 
-def _java() -> tuple[str, ...]:
-    return ("java", "-Xmx256m", "-cp", f"{jars(NEWEST.version)}/*", str(PROGRAMS / "Transacting.java"))
+def _java(program: str) -> tuple[str, ...]:
+    return ("java", "-Xmx256m", "-cp", f"{jars(NEWEST.version)}/*", str(PROGRAMS / f"{program.capitalize()}.java"))
 
 
-def _go() -> tuple[str, ...]:
-    program = BUILD / "transacting"
-    run("go", "build", "-C", str(PROGRAMS), "-o", str(program), ".", timeout_s=INSTALL_S)
-    return (str(program),)
+def _go(program: str) -> tuple[str, ...]:
+    target = BUILD / program
+    sources = {"transacting": PROGRAMS, "joining": PROGRAMS / "joining"}[program]
+    run("go", "build", "-C", str(sources), "-o", str(target), ".", timeout_s=INSTALL_S)
+    return (str(target),)
 
 
-def _node() -> tuple[str, ...]:
+def _node(program: str) -> tuple[str, ...]:
     BUILD.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "transacting.mjs"):
+    for name in ("package.json", f"{program}.mjs"):
         shutil.copy(PROGRAMS / name, BUILD)
     if not (BUILD / "node_modules").is_dir():
         options = ("--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
         run("npm", "--prefix", str(BUILD), "install", *options, timeout_s=INSTALL_S)
-    return ("node", str(BUILD / "transacting.mjs"))
+    return ("node", str(BUILD / f"{program}.mjs"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from typing import TYPE_CHECKING, Any, Self
 
@@ -48,6 +49,10 @@ class Rival:
         assert key is not None, f"{type(request).__name__} is not a request"
         self._asked = (key, version)
         self._socket.sendall(frames.frame(frames.request_header(key, version, 1, "rival"), encode(request, version)))
+
+    def is_answered(self, wait_s: float) -> bool:
+        """Return whether the request in flight is answered within this time."""
+        return bool(select.select([self._socket], [], [], wait_s)[0])
 
     def receive(self) -> Any:
         """Return the response to the request in flight."""

@@ -1,12 +1,15 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import org.apache.kafka.clients.consumer.CommitFailedException;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -24,6 +27,8 @@ public class Transacting {
     final Map<String, KafkaProducer<String, String>> producers = new HashMap<>();
     final Map<String, KafkaConsumer<String, String>> consumers = new HashMap<>();
     final Map<String, String> targets = new HashMap<>();
+    /** The copiers whose partitions were revoked since their transaction began: others may copy its records, too. */
+    final Set<String> revoked = new HashSet<>();
 
     Transacting(String servers) {
         this.servers = servers;
@@ -55,7 +60,9 @@ public class Transacting {
             case "abort" -> producer.abortTransaction();
             case "copier" -> {
                 open(name, words[2]);
-                consumers.put(name, consumer(words[3], words[4], "1"));
+                KafkaConsumer<String, String> consumer = consumer(words[3], "1");
+                consumer.subscribe(List.of(words[4]), remembersRevocations(name));
+                consumers.put(name, consumer);
                 targets.put(name, words[5]);
             }
             case "copy" -> copy(name, Integer.parseInt(words[2]));
@@ -81,7 +88,7 @@ public class Transacting {
         producers.put(name, producer);
     }
 
-    KafkaConsumer<String, String> consumer(String group, String topic, String mostRecords) {
+    KafkaConsumer<String, String> consumer(String group, String mostRecords) {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", servers);
         settings.put("group.id", group);
@@ -92,14 +99,25 @@ public class Transacting {
         settings.put("heartbeat.interval.ms", "200");
         settings.put("key.deserializer", TEXT + "Deserializer");
         settings.put("value.deserializer", TEXT + "Deserializer");
-        KafkaConsumer<String, String> consumer = new KafkaConsumer<>(settings);
-        consumer.subscribe(List.of(topic));
-        return consumer;
+        return new KafkaConsumer<>(settings);
+    }
+
+    ConsumerRebalanceListener remembersRevocations(String name) {
+        return new ConsumerRebalanceListener() {
+            @Override
+            public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+                revoked.add(name);
+            }
+
+            @Override
+            public void onPartitionsAssigned(Collection<TopicPartition> partitions) {}
+        };
     }
 
     void copy(String name, int count) {
         KafkaProducer<String, String> producer = producers.get(name);
         producer.beginTransaction();
+        revoked.remove(name);
         long until = System.currentTimeMillis() + QUIET_MS;
         for (int copied = 0; copied < count && System.currentTimeMillis() < until; ) {
             for (ConsumerRecord<String, String> record : consumers.get(name).poll(Duration.ofMillis(100))) {
@@ -114,31 +132,39 @@ public class Transacting {
     boolean finish(String name) {
         KafkaProducer<String, String> producer = producers.get(name);
         KafkaConsumer<String, String> consumer = consumers.get(name);
-        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
-        for (TopicPartition partition : consumer.assignment()) {
-            offsets.put(partition, new OffsetAndMetadata(consumer.position(partition)));
-        }
-        try {
-            producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
-            producer.commitTransaction();
-            return true;
-        } catch (CommitFailedException lost) {
-            producer.abortTransaction();
-            for (TopicPartition partition : offsets.keySet()) {
-                OffsetAndMetadata committed = consumer.committed(Set.of(partition)).get(partition);
-                if (committed == null) {
-                    consumer.seekToBeginning(List.of(partition));
-                } else {
-                    consumer.seek(partition, committed);
-                }
+        if (!revoked.contains(name)) {
+            Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+            for (TopicPartition partition : consumer.assignment()) {
+                offsets.put(partition, new OffsetAndMetadata(consumer.position(partition)));
             }
-            return false;
+            try {
+                producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+                producer.commitTransaction();
+                return true;
+            } catch (CommitFailedException lost) {
+                // the same as a revocation, told by the broker
+            }
+        }
+        producer.abortTransaction();
+        rewind(consumer);
+        return false;
+    }
+
+    void rewind(KafkaConsumer<String, String> consumer) {
+        for (TopicPartition partition : consumer.assignment()) {
+            OffsetAndMetadata committed = consumer.committed(Set.of(partition)).get(partition);
+            if (committed == null) {
+                consumer.seekToBeginning(List.of(partition));
+            } else {
+                consumer.seek(partition, committed);
+            }
         }
     }
 
     String read(String topic, int count) {
         StringBuilder values = new StringBuilder();
-        try (KafkaConsumer<String, String> reader = consumer("read " + topic, topic, "500")) {
+        try (KafkaConsumer<String, String> reader = consumer("read " + topic, "500")) {
+            reader.subscribe(List.of(topic));
             for (int read = 0; read < count; ) {
                 for (ConsumerRecord<String, String> record : reader.poll(Duration.ofMillis(100))) {
                     values.append(record.value()).append(' ');

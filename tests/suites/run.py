@@ -1,0 +1,80 @@
+"""`make suites`: Kafka's tools, Kafka's applications and applications of other libraries, on the emulator.
+
+The tools also run on a broker, and their outputs are compared. The results go to `results.json`, from which `make docs`
+writes a page. Exit status 1: a difference that `differences.json` does not name, or an application that does not work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+import apps
+import cli_tools
+import click
+import java
+from brokers.real_kafka import RealKafka
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+EXPLAINED = HERE / "differences.json"
+
+TOOLS = "tools"
+
+
+def run_tools() -> tuple[str, list[str]]:
+    """Compare every step; return what was seen, and the unexplained differences."""
+    explained: dict[str, str] = json.loads(EXPLAINED.read_text())
+    unexplained, count, same = [], 0, 0
+    with TemporaryDirectory(prefix="kafka-suites-") as work:
+        folder = Path(work, "broker")
+        folder.mkdir()
+        with RealKafka(folder) as kafka:
+            for step, difference in cli_tools.compared(kafka, Path(work)):
+                count += 1
+                same += not difference
+                if difference and step not in explained:
+                    unexplained.append(f"{step}\n{difference}")
+    return f"{same} of {count} steps equal a broker's, {count - same - len(unexplained)} differ as listed", unexplained
+
+
+def run_suite(name: str) -> tuple[str, list[str]]:
+    """Play a suite; return what was seen, and its failures."""
+    if name == TOOLS:
+        return run_tools()
+    play = java.played if name in java.PLAYS else apps.played
+    try:
+        return play(name), []
+    except AssertionError as error:
+        return "failed", [str(error)]
+
+
+def main() -> None:
+    """Play the chosen suites, and record their results."""
+    names = [TOOLS, *java.PLAYS, *apps.APPS]
+    parser = argparse.ArgumentParser(prog="make suites", description="Play suites on the emulator.")
+    parser.add_argument("--suite", action="append", choices=names, help="play only this suite (repeatable)")
+    chosen = parser.parse_args().suite or names
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    failed = False
+    for name in chosen:
+        started = time.monotonic()
+        seen, failures = run_suite(name)
+        click.echo(f"{name}: {seen} ({time.monotonic() - started:.0f} s)")
+        for each in failures:
+            click.echo(f"\n{each}")
+        failed = failed or bool(failures)
+        if not failures:
+            results[name] = seen
+    RESULTS.write_text(json.dumps({name: results[name] for name in names if name in results}, indent=1) + "\n")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
