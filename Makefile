@@ -33,7 +33,7 @@ FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -no
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test check ci-extra docs docs-site bench bench-pipeline spark-test fuzz soak explore conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -181,6 +181,9 @@ BENCH ?=
 bench-pipeline: $(VENV)/engines $(VENV)/installed ## measure the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
 	@$(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
 
+bench-lab: $(VENV)/spark-tools $(VENV)/installed ## measure simulations of the laboratory per second, on one core and on two
+	@$(BIN)/python bench/lab.py
+
 bench: $(VENV)/test-tools $(VENV)/installed ## measure speed against targets and other implementations; writes build/bench.json (BENCH="--only codec")
 	@$(BIN)/python bench/run.py $(BENCH)
 
@@ -194,12 +197,25 @@ conformance: $(VENV)/test-tools $(VENV)/installed ## compare every scenario with
 	  $(BIN)/pytest -m needs -q tests/kafka/test_offsets_topic.py; \
 	fi
 
+# Names of suites: SUITE="tools connect"; all by default.
+SUITE ?=
+
+suites: $(VENV)/test-tools $(VENV)/installed ## run Kafka's tools and applications, and those of other libraries (SUITE; needs Java 17, Maven)
+	@$(BIN)/python tests/suites/run.py $(addprefix --suite ,$(SUITE))
+
 # The number of random sequences; SEED, above, is the first seed.
 SEEDS ?= 200
 
-explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequences with real Kafka brokers (SEEDS, SEED; needs Java 17, Maven)
-	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED)
-	@$(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED) --of transactions
+# What `make explore` plays: OF="assignments migrations" for groups of the consumer protocol, OF=data for the data plane.
+OF ?= groups transactions
+
+explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequences with real Kafka brokers (OF, SEEDS, SEED; needs Java 17, Maven)
+	@status=0; \
+	for each in $(OF); do $(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED) --of $$each || status=$$?; done; \
+	exit $$status
+
+broken-rules: $(VENV)/test-tools $(VENV)/installed ## break each hard rule of transactions and consumer groups, and see its tests fail
+	@$(BIN)/python tests/checks/break_rules.py
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
 	echo "no Docker engine found: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \

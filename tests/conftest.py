@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,6 +65,14 @@ def _mounts() -> str:
     return "" if asked.returncode == 0 else f"no file system may be mounted here: {asked.stderr.strip()}"
 
 
+def _pypi() -> str:
+    """Return why pip cannot install; "" if it can."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--no-deps", "--quiet", "six"]
+    with TemporaryDirectory() as folder:
+        asked = subprocess.run([*command, "--dest", folder], capture_output=True, timeout=60, check=False)
+    return "" if asked.returncode == 0 else "pip finds no package index"
+
+
 TOOLS: dict[str, Callable[[], str]] = {
     "chromium": lambda: "" if any(shutil.which(name) for name in BROWSERS) else "no Chromium found",
     "docker": cache(_docker),
@@ -72,6 +82,7 @@ TOOLS: dict[str, Callable[[], str]] = {
     "mkdocs": lambda: "" if Path(".venv-docs/bin/mkdocs").exists() or shutil.which("mkdocs") else "no MkDocs found",
     "mounts": cache(_mounts),
     "node": lambda: "" if shutil.which("npm") else "no Node.js with npm found",
+    "pypi": cache(_pypi),
     "pyright": lambda: "" if find_spec("basedpyright") else "no basedpyright found",
     "release": lambda: "" if all(map(find_spec, RELEASE)) else f"no {', '.join(RELEASE)} found",
     "spark": lambda: "" if find_spec("pyspark") else "no pyspark found",

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[1] / "docs"
 
+SUITES = DOCS.parent / "tests" / "suites"
+
 OPENAPI = DOCS / "openapi.json"
 
 VOCABULARY = DOCS.parent / "emulator" / "trace" / "vocabulary.json"
@@ -229,6 +231,18 @@ def group_states_diagram() -> str:
     return "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> Empty", *arrows, "    Dead --> [*]", "```"])
 
 
+def suites_table() -> str:
+    """Return the recorded results of `make suites`."""
+    results = json.loads((SUITES / "results.json").read_text(encoding="utf-8"))
+    return table(("suite", "result"), [(f"`{name}`", seen) for name, seen in results.items()])
+
+
+def differences_table() -> str:
+    """Return the commands of Kafka's tools whose output differs, and why."""
+    explained = json.loads((SUITES / "differences.json").read_text(encoding="utf-8"))
+    return table(("command", "reason"), [(f"`{step}`", reason) for step, reason in explained.items()])
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "clients.md": {"error codes": reactions_table},
     "consumer-groups.md": {"costs": rebalance_costs.costs_table},
@@ -237,14 +251,21 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "brokers": fidelity.brokers_table,
         "versions": fidelity.versions_table,
         "releases": fidelity.dialects_table,
+        "hard parts": fidelity.hard_parts_table,
+        "hard parts of consumer groups": fidelity.consumer_hard_parts_table,
         "scenarios": fidelity.scenarios_tables,
     },
     "group-states.md": {"group states": group_states_diagram},
     "http-api.md": {"paths": http_pages.operations_page},
-    "lab.md": {"claims": laboratory.claims_table, "matrix": laboratory.matrix_tables},
+    "lab.md": {
+        "answers": laboratory.answers_table,
+        "claims": laboratory.claims_table,
+        "matrix": laboratory.matrix_tables,
+    },
     "not-emulated.md": {"missing": fidelity.missing_table},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},
     "pytest.md": {"options": options_table},
+    "suites.md": {"differences": differences_table, "suites": suites_table},
 }
 """The generated parts of each document."""
 

@@ -15,6 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from broken.consumer_groups import CONSUMER_GROUP_RULES
+from broken.rules import RULES, BrokenRule, by_part
 from brokers.kafka_releases import NEWEST, RELEASES
 from conformance import comparison, goldens
 from conformance.applicability import ABSENT, left_out
@@ -119,9 +121,24 @@ def _behaviour(behaviour: object) -> str:
     return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - mypy knows only `object`
 
 
+def consumer_hard_parts_table() -> str:
+    """Return the table of the rules of consumer groups that `make broken-rules` breaks, with their tests."""
+    return hard_parts_table(CONSUMER_GROUP_RULES)
+
+
+def hard_parts_table(broken: Iterable[BrokenRule] = RULES) -> str:
+    """Return the table of the rules of transactions that `make broken-rules` breaks, with their tests."""
+    rows = (
+        ("" if number else part, rule.rule, ", ".join(f"`{name}`" for name in rule.test_names))
+        for part, rules in by_part(broken).items()
+        for number, rule in enumerate(rules)
+    )
+    return table(("part", "rule", "tests that fail without it"), rows)
+
+
 NOT_EMULATED = {
     ApiKey.PRODUCE: "`compression.type`: batches are stored as they were sent; a record length inside a compressed "
-    "batch is compared with its fields (87); 2.4 closes the connection if there is not exactly one batch (87 here)",
+    "batch is compared with its fields (87)",
     ApiKey.FETCH: "followers, diverging epochs, preferred read replicas",
     ApiKey.LIST_OFFSETS: "v0 with `max_num_offsets` above 1 (there are no segments); tiered storage",
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",
@@ -132,15 +149,17 @@ NOT_EMULATED = {
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
-    ApiKey.DESCRIBE_CONFIGS: "documentation (null); resources other than topics, groups and brokers (42); configs of "
-    "share groups and streams groups",
-    ApiKey.ALTER_CONFIGS: "configs of brokers; the texts, and some codes, of brokers with ZooKeeper (also of "
+    ApiKey.DESCRIBE_CONFIGS: "the loggers of a broker (42)",
+    ApiKey.ALTER_CONFIGS: "the texts, and some codes, of brokers with ZooKeeper (also of "
     "ElectLeaders and AlterPartitionReassignments)",
     ApiKey.DESCRIBE_LOG_DIRS: "sizes of volumes (-1)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: "configs of brokers and loggers (42)",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128); the assignor `uniform` "
-    "of release 3.9 for members with different subscriptions (that of 4.0 is used)",
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "
+    "deletion",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128)",
+    ApiKey.DESCRIBE_QUORUM: "times (-1); the metadata log has a counter of changes for its end, and each broker is a "
+    "voter",
+    ApiKey.UNREGISTER_BROKER: "a registered broker stays: it is answered as if it had registered again",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "eligible leader replicas, which are always empty",
 }
 """The features of each served API that are missing here."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,14 @@ def test_every_other_contract_is_listed(contract: str) -> None:
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`([\w/]+/(?:\w+\.py)?)`", PAGE))))
 def test_every_path_exists(path: str) -> None:
     assert (ROOT / path).exists() or (ROOT / "emulator" / path).exists()
+
+
+def test_no_two_classes_of_the_packages_have_one_name() -> None:
+    """But for private ones, Kafka's messages, and the twins of `koordinator_aio`."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for package in ("emulator", "facade", "fixtures", "lab", "pipeline", "wire"):
+        for path in (ROOT / package).rglob("*.py"):
+            if not path.is_relative_to(ROOT / "wire" / "messages") and "aio" not in path.parts:
+                for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+                    places[name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

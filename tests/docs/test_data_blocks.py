@@ -50,10 +50,13 @@ def test_the_rule_is_accepted_over_http() -> None:
 
 
 def test_the_groups_are_loaded() -> None:
-    (block,) = (block for block in blocks("json") if block.page.name == "groups-file.md")
+    classic, consumer = (block for block in blocks("json") if block.page.name == "groups-file.md")
     with Simulation() as cluster:
         cluster.create_topic("orders", partitions=2)
-        cluster.load_groups(block.text.splitlines())
+        cluster.load_groups(classic.text.splitlines())
         group = cluster.group("svc")
         assert (group.state, group.generation, len(group.members)) == ("Stable", 7, 2)
         assert group.offsets == {("orders", 0): 5}
+    with Simulation(topics={"orders": 2}) as cluster:
+        cluster.load_groups(consumer.text.splitlines())
+        cluster.group("svc").wait_stable(members=1, owned="all")

@@ -30,7 +30,7 @@ VERSION = 9
 
 MOMENTS = {
     "wire/frames.py": {"next_frame", "read_request_header", "response_header"},
-    "wire/codec.py": {"decode", "encode"},
+    "wire/codec.py": {"decode", "encode_frame"},
     "emulator/broker/api_table.py": {"_join_group_request", "_join_group_response"},
     "emulator/core/groups/classic/group.py": {"add", "take_join"},
     "emulator/core/groups/classic/transitions.py": {"next_state"},
