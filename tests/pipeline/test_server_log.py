@@ -127,11 +127,13 @@ CUT = "4.3"
 
 
 def _split(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
-    """Split the lines into four files, as log rotation does."""
+    """Split the lines into four files, as log rotation does: each has events of several milliseconds."""
     begins = [number for number, line in enumerate(lines) if line.startswith("[")]
-    cuts = [0, *sorted(chance.sample(begins, 3)), len(lines)]
-    pairs = enumerate(pairwise(cuts))
-    return {f"server.log.{4 - number}": lines[start:end] for number, (start, end) in pairs}
+    while True:
+        cuts = [0, *sorted(chance.sample(begins, 3)), len(lines)]
+        files = [lines[start:end] for start, end in pairwise(cuts)]
+        if all(len({line[:25] for line in file if "Stabilized group" in line}) > 1 for file in files):
+            return {f"server.log.{4 - number}": file for number, file in enumerate(files)}
 
 
 @pytest.fixture(scope="module")

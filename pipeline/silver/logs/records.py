@@ -31,7 +31,10 @@ NODE_BITS = 11
 """Bits of `seq` that distinguish the brokers of a cluster; the others are microseconds."""
 
 LATE_US = 500
-"""Microseconds that `seq` adds in the first millisecond of a file, where the file before it may have events."""
+"""Microseconds that `seq` adds in the first millisecond of a file, where the file before it may have events.
+
+Two files that begin in the same millisecond would share numbers; no rotation cuts a log so small.
+"""
 
 HOUR_US = 3_600_000_000
 SECOND_US = 1_000_000
