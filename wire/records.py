@@ -134,6 +134,18 @@ def read_batches(data: bytes | memoryview) -> Iterator[tuple[BatchHeader, bytes]
         at += header.size
 
 
+def whole_batches(data: bytes | memoryview) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Yield the batches of a fetched partition, whose end may be cut off (KIP-74). Raises Malformed if the first is."""
+    is_first = True
+    try:
+        for each in read_batches(data):
+            yield each
+            is_first = False
+    except Malformed:
+        if is_first:
+            raise
+
+
 def read_header(batch: bytes | memoryview) -> BatchHeader:
     """Return the header of the first batch. Raises Malformed for truncated data and unknown magic."""
     return _header(batch, 0)

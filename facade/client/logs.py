@@ -10,7 +10,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import read_batches, read_records
+from koordinator.wire.records import read_records, whole_batches
 
 from .admin import missing_entry
 from .errors import Failure, RequiredVersion, broker_failure
@@ -96,7 +96,7 @@ def read_from(connection: BrokerConnection, partition: TopicPartition, offset: i
             return broker_failure(row.error_code, retriable=LEADER_MOVES)
         end = row.last_stable_offset if end is None else end
         try:
-            batches = _whole_batches(row.records or b"")
+            batches = list(whole_batches(row.records or b""))
             records += (record for record in _committed(row, batches) if offset <= record.offset < end)
         except (Malformed, MissingCodec) as error:
             return Failure(None, f"{name}: cannot be read from offset {offset}: {error}")
@@ -125,17 +125,6 @@ def _fetch(connection: BrokerConnection, partition: TopicPartition, offset: int)
         return broker_failure(response.error_code)
     rows = [row for each in response.responses for row in each.partitions]
     return rows[0] if len(rows) == 1 else missing_entry(connection)
-
-
-def _whole_batches(data: bytes) -> list[tuple[BatchHeader, bytes]]:
-    """Return the complete batches of a response, which may end inside a batch but not inside the first (KIP-74)."""
-    whole: list[tuple[BatchHeader, bytes]] = []
-    try:
-        whole.extend(read_batches(data))
-    except Malformed:
-        if not whole:
-            raise
-    return whole
 
 
 def _committed(row: PartitionData, batches: Iterable[tuple[BatchHeader, bytes]]) -> Iterator[Record]:

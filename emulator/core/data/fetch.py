@@ -30,7 +30,7 @@ from koordinator.wire.messages.fetch import (
     PartitionData,
 )
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import read_batches, read_records
+from koordinator.wire.records import read_records, whole_batches
 
 from ..dialects import dialect_of
 from ..effects import Reply
@@ -55,8 +55,14 @@ TOPIC_ID_SINCE = 13
 MAGIC_1_SINCE = 2
 """The first version that can carry messages of magic 1 (KIP-31)."""
 
+FIRST_WHOLE_SINCE = 3
+"""The first version whose first batch is returned whatever its size (KIP-74)."""
+
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
+
+OVERFLOW_BYTES_MIN = 12
+"""The size of a response without messages that stands for markers (`MIN_OVERFLOW_MESSAGE_LENGTH`)."""
 
 POLL_INTERVAL_MS = 50
 """The interval at which a parked fetch polls a log that does not report its growth."""
@@ -139,13 +145,13 @@ class Fetches:
 
     def _request_failed(self, version: int, request: FetchRequest) -> FetchResponse:
         """Return the response to a request that Kafka fails to process: -1, also in each row up to v12."""
-        error, records = Error.UNKNOWN_SERVER_ERROR, None if self._dialect.failed_fetch_has_null_records else b""
+        error = Error.UNKNOWN_SERVER_ERROR
         responses = tuple(
             FetchableTopicResponse(
                 topic=topic.topic,
                 topic_id=topic.topic_id,
                 partitions=tuple(
-                    replace(self._unknown(each.partition, error), records=records) for each in topic.partitions
+                    replace(self._unknown(each.partition, error), records=self._no_records) for each in topic.partitions
                 ),
             )
             for topic in (request.topics if version < TOPIC_ID_SINCE else ())
@@ -198,11 +204,14 @@ class Fetches:
     def _measure_all(self, fetch: ParkedFetch) -> bool:
         """Record the available bytes of each partition; return whether a read fails."""
         failed = False
+        bytes_left = fetch.request.max_bytes
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             if isinstance(log, Error):
                 continue
-            if self._refuse(fetch, key, log, requested) or _divergence(log, requested) is not None:
+            error = self._refuse(fetch, key, log, requested, bytes_left)
+            bytes_left = max(0, bytes_left)
+            if error or _divergence(log, requested) is not None:
                 failed = True
                 continue
             readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
@@ -263,16 +272,21 @@ class Fetches:
         )
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
-        """Read every partition within all limits; the first batch is returned whatever its size (KIP-74)."""
+        """Read every partition within all limits; the first batch is returned whatever its size (KIP-74).
+
+        A negative limit of all bytes is that of the first partition only (`ReplicaManager.readFromLog`).
+        """
         bytes_left = min(fetch.request.max_bytes, self._bytes_max)
-        is_empty = True
+        first_whole = fetch.call.api_version >= FIRST_WHOLE_SINCE
         results: dict[PartitionKey, PartitionData] = {}
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             if isinstance(log, Error):
                 results[key] = self._unknown(key[1], log)
                 continue
-            if error := self._refuse(fetch, key, log, requested):
+            error = self._refuse(fetch, key, log, requested, bytes_left)
+            bytes_left = max(0, bytes_left)
+            if error:
                 results[key] = _failed(key[1], error)
                 continue
             diverging = _divergence(log, requested)
@@ -281,13 +295,13 @@ class Fetches:
             if fetch.request.replica_id >= 0:
                 # a broker that is no replica learns only the high watermark
                 bytes_max, limit = 0, start
-            records = b"" if diverging else log.read(start, bytes_max, first_whole=is_empty, before=limit)
+            records = b"" if diverging else log.read(start, bytes_max, first_whole=first_whole, before=limit)
             bytes_left = max(0, bytes_left - len(records))
-            is_empty = is_empty and not records
+            first_whole = first_whole and not records
             if fetch.call.api_version < MAGIC_2_SINCE:
                 converted = _converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
                 if isinstance(converted, Error):
-                    results[key] = _failed(key[1], converted)
+                    results[key] = replace(_failed(key[1], converted), records=self._no_records)
                     continue
                 records = converted
             results[key] = PartitionData(
@@ -317,7 +331,14 @@ class Fetches:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
 
-    def _refuse(self, fetch: ParkedFetch, key: PartitionKey, log: PartitionLog, requested: FetchPartition) -> Error:
+    @property
+    def _no_records(self) -> bytes | None:
+        """The records of rows that fail without a look at the log."""
+        return None if self._dialect.failed_fetch_has_null_records else b""
+
+    def _refuse(
+        self, fetch: ParkedFetch, key: PartitionKey, log: PartitionLog, requested: FetchPartition, bytes_left: int
+    ) -> Error:
         topic = self._topic(self._name(key))
         # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
         error = self._cluster.check_leader(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
@@ -328,7 +349,7 @@ class Fetches:
             return Error.OFFSET_OUT_OF_RANGE if diverging.end_offset < 0 else error
         if error is Error.NONE and not log.start <= requested.fetch_offset <= log.end:
             return Error.OFFSET_OUT_OF_RANGE
-        is_negative = min(requested.partition_max_bytes, fetch.request.max_bytes) < 0
+        is_negative = min(requested.partition_max_bytes, bytes_left) < 0
         if error is Error.NONE and is_negative and requested.fetch_offset < fetch.limit(log):
             # `LogSegment.read` takes no negative size; at the end nothing is read
             return Error.UNKNOWN_SERVER_ERROR
@@ -376,11 +397,14 @@ def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransact
 def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
     """Return batches as messages of magic 0 or 1, from an offset on (`RecordsUtil.downConvert`).
 
-    Markers are left out. A compressed batch is converted as a whole. zstd came after these versions: 76, or after the
-    first batch the rest of the size, which is promised by then, without messages (`LazyDownConversionRecordsSend`).
+    Markers are left out, and the last batch if it is cut. A compressed batch is converted as a whole. zstd came after
+    these versions: 76, or after the first batch the rest of the size, which is promised by then, without messages
+    (`LazyDownConversionRecordsSend`).
     """
     converted: list[bytes] = []
-    for header, batch in read_batches(data):
+    is_empty = True
+    for header, batch in whole_batches(data):
+        is_empty = False
         if header.is_control:
             continue
         if header.codec is Codec.ZSTD:
@@ -396,7 +420,8 @@ def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
             records = [record for record in records if record.offset >= offset]
         converted.append(write_message_set(records, magic, header.codec, is_append_time=header.is_append_time))
     # the response has the size of the batches, or of the first message set if that is larger (KIP-283)
-    size = max(len(data), len(converted[0])) if converted else 0
+    least = 0 if is_empty else OVERFLOW_BYTES_MIN
+    size = max(len(data), len(converted[0])) if converted else least
     messages = b"".join(converted)[:size]
     return messages + write_overflow(size - len(messages))
 

@@ -183,24 +183,23 @@ class PartitionLog:
         )
 
     def read(self, offset: int, bytes_max: int, *, first_whole: bool, before: int | None = None) -> bytes:
-        """Return whole batches from the one that contains `offset`, as many as fit in `bytes_max`.
+        """Return `bytes_max` bytes from the batch that contains `offset` on, or all if there are fewer.
 
-        With `first_whole` the first batch is returned whatever its size (KIP-74), so that a consumer always makes
-        progress. Batches from offset `before` on are left out.
+        The limit may cut the last batch (`LogSegment.read`), but not the first: with `first_whole` it is returned
+        whatever its size (KIP-74), so that a consumer always makes progress, otherwise it is left out. Batches from
+        offset `before` on are left out.
         """
         first = self._first_read(offset, before)
         if first is None:
             return b""
-        limit, written = self._positions[first] + bytes_max, self._written_before(before)
-        # batches before `beyond` start within the limit; unless the log ends there, the last of them exceeds it
-        beyond = bisect_right(self._positions, min(limit, written - 1), lo=first)
-        if written > limit:
-            beyond -= 1
-        if beyond <= first:
-            return self._batches[first].data if first_whole else b""
+        data = self._batches[first].data
+        size = min(bytes_max, self._written_before(before) - self._positions[first])
+        if size < len(data):
+            return data if first_whole else b""
+        beyond = bisect_left(self._positions, self._positions[first] + size, lo=first)
         if beyond == first + 1:
-            return self._batches[first].data
-        return b"".join(batch.data for batch in self._batches[first:beyond])
+            return data
+        return b"".join(batch.data for batch in self._batches[first:beyond])[:size]
 
     def _first_read(self, offset: int, before: int | None) -> int | None:
         """Return the index of the first batch that a read returns, or None without one."""
@@ -217,12 +216,15 @@ class PartitionLog:
         return self._positions[bisect_left(self._offsets, offset)]
 
     def end_of(self, base_offset: int, size: int) -> int:
-        """Return the offset after a read of `size` bytes whose first batch starts at `base_offset`."""
+        """Return the offset after the whole batches in a read of `size` bytes that starts at `base_offset`."""
         first = bisect_left(self._offsets, base_offset)
         if first == len(self._offsets):
             # deleted meanwhile
             return base_offset
-        last = bisect_left(self._positions, self._positions[first] + size, lo=first) - 1
+        end = self._positions[first] + size
+        last = bisect_right(self._positions, end, lo=first) - 1
+        if end < self._written:
+            last -= 1
         return self._batches[max(first, last)].last_offset + 1
 
     def upper_bound(self, offset: int, size: int) -> int:

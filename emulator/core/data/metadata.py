@@ -217,26 +217,27 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Return topics in the order of their names, in pages (KIP-966); all if none is named.
 
-    A cursor at a topic that is not named, or with a negative partition, is refused (42 in each row); so is an empty
-    name (-1).
+    Topics before the cursor are not looked at. A cursor at a topic that is not named, or with a negative partition, is
+    refused (42 in each row); so is an empty name (-1).
     """
-    names = {requested.name for requested in request.topics} or set(cluster.topics)
-    cursor, error = request.cursor, Error.UNKNOWN_SERVER_ERROR if "" in names else Error.NONE
+    cursor = request.cursor
+    begin = cursor.topic_name if cursor is not None else ""
+    named = {requested.name for requested in request.topics} or set(cluster.topics)
+    names = {name for name in named if name >= begin}
+    error = Error.UNKNOWN_SERVER_ERROR if "" in names else Error.NONE
     if cursor is not None and (cursor.partition_index < 0 or (request.topics and cursor.topic_name not in names)):
         error = Error.INVALID_REQUEST
     if error is not Error.NONE:
         return DescribeTopicPartitionsResponse(
             topics=tuple(
                 DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
-                for name in [each.name for each in request.topics] or sorted(names)
+                for name in [each.name for each in request.topics] or sorted(named)
             )
         )
     left = min(max(1, request.response_partition_limit), PARTITIONS_PER_ANSWER)
     described: list[DescribeTopicPartitionsResponseTopic] = []
     next_cursor = None
     for name in sorted(names):
-        if cursor is not None and name < cursor.topic_name:
-            continue
         if left == 0:
             next_cursor = Cursor(topic_name=name, partition_index=0)
             break

@@ -50,6 +50,7 @@ TV2_SINCE = 12
 """The first version whose transactional producers start at sequence 0 in each partition (KIP-890)."""
 
 _INVALID_ACKS = Refusal(Error.INVALID_REQUIRED_ACKS, "")
+_COMPRESSIONS = tuple(codec for codec in Codec if codec is not Codec.NONE)
 _MAGIC = 2
 _MESSAGE_BYTES_MIN = 26
 
@@ -221,6 +222,8 @@ def _convert(messages: list[Batch]) -> Batch:
     bytes_left = LOOKUP_BYTES_MAX
     if not all(check_crc(message) for _, message in messages):
         raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False)
+    if len(messages) > 1 and any(header.has_codec(*_COMPRESSIONS) for header, _ in messages):
+        raise RejectedError(Error.INVALID_RECORD)
     try:
         for header, message in messages:
             codec = header.codec or codec

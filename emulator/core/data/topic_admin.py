@@ -128,6 +128,8 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
     elif dialect_of(cluster.settings).controller_validates_configs:
         # the controller creates it, and writes nothing
         topic_id = cluster.new_uuid()
+    # the controller repeats values as they were sent (`KafkaConfigSchema.toConfigEntry`)
+    as_sent = configs if dialect_of(cluster.settings).controller_validates_configs else {}
     return CreatableTopicResult(
         name=requested.name,
         topic_id=topic_id,
@@ -137,7 +139,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
         configs=tuple(
             CreatableTopicConfigs(
                 name=row.name,
-                value=row.value,
+                value=as_sent.get(row.name, row.value),
                 read_only=False,
                 config_source=row.config_source,
                 is_sensitive=False,

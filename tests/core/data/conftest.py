@@ -26,7 +26,7 @@ from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages import fetch, list_offsets, metadata, produce
-from koordinator.wire.records import Record, read_batches, read_records, write_batch
+from koordinator.wire.records import Record, read_records, whole_batches, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -201,7 +201,7 @@ class Desk:
     @staticmethod
     def records(data: bytes) -> list[Record]:
         """Return the records of a fetched row."""
-        return [record for _, batch in read_batches(data) for record in read_records(batch)]
+        return [record for _, batch in whole_batches(data) for record in read_records(batch)]
 
     def write(self, topic: str, records: Iterable[SeedRecord]) -> int:
         """Append records from Python; return their number."""

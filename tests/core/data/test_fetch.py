@@ -134,6 +134,26 @@ def test_a_produce_is_answered_before_the_fetch_it_satisfies(desk: Desk) -> None
     assert order == [0, 1]
 
 
+def test_the_end_of_a_fetch_may_cut_a_batch(desk: Desk) -> None:
+    desk.topic("t")
+    for _ in range(2):
+        desk.produce(desk.batch(b"a" * 100))
+    everything = desk.fetch({T0: 0}).partitions[T0].records
+    row = desk.fetch({T0: 0}, max_bytes=len(everything) - 1).partitions[T0]
+    assert row.records == everything[:-1]
+    assert [record.offset for record in desk.records(row.records)] == [0]
+
+
+def test_a_negative_max_bytes_fails_the_first_partition_only(desk: Desk) -> None:
+    desk.topic("t", 2)
+    for partition in (0, 1):
+        desk.produce(desk.batch(b"a"), partition=partition)
+    rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=-1).partitions
+    assert rows[T0].error_code == Error.UNKNOWN_SERVER_ERROR
+    assert rows["t", 1].error_code == 0
+    assert len(rows["t", 1].records) > 0
+
+
 def test_kip_74_the_first_batch_is_returned_whole_whatever_the_limits(desk: Desk) -> None:
     desk.topic("t", 2)
     for partition in (0, 0, 1):
@@ -156,7 +176,7 @@ def test_the_brokers_fetch_max_bytes_bounds_the_request(new_desk: Callable[..., 
     desk.topic("t")
     for _ in range(3):
         desk.produce(desk.batch(b"a" * 500))
-    assert len(desk.records(desk.fetch({T0: 0}).partitions[T0].records)) == 1
+    assert len(desk.fetch({T0: 0}).partitions[T0].records) == 1024
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 4])

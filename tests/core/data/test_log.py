@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordinator.emulator.core.data.log import PartitionLog
-from koordinator.wire.records import Record, read_batches, read_header, read_records, write_batch
+from koordinator.wire.records import Record, read_header, read_records, whole_batches, write_batch
 
 RECORDS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 40)), min_size=1, max_size=4)
 BATCHES = st.lists(RECORDS, min_size=1, max_size=12)
@@ -32,11 +32,11 @@ def test_reading_on_returns_every_record_once(batches: Any, bytes_max: int, cut:
     position = log.start
     while position < log.end:
         data = log.read(position, bytes_max, first_whole=True)
-        headers = [header for header, _ in read_batches(data)]
+        headers = [header for header, _ in whole_batches(data)]
         assert len(headers) == 1 or len(data) <= bytes_max
         assert headers[0].base_offset <= position <= headers[0].last_offset
         assert log.end_of(headers[0].base_offset, len(data)) == headers[-1].last_offset + 1
-        offsets += [r.offset for _, b in read_batches(data) for r in read_records(b) if r.offset >= position]
+        offsets += [r.offset for _, b in whole_batches(data) for r in read_records(b) if r.offset >= position]
         position = headers[-1].last_offset + 1
     assert offsets == list(range(log.start, log.end))
     assert [r.offset for r in log.records()] == offsets
@@ -45,15 +45,14 @@ def test_reading_on_returns_every_record_once(batches: Any, bytes_max: int, cut:
 
 @settings(max_examples=100, deadline=None)
 @given(batches=BATCHES, bytes_max=st.integers(0, 400), start=st.integers(0, 47))
-def test_a_read_is_the_most_that_fits(batches: Any, bytes_max: int, start: int) -> None:
+def test_a_read_fills_its_size_but_does_not_cut_the_first_batch(batches: Any, bytes_max: int, start: int) -> None:
     log = _log(batches)
     start = min(start, log.end - 1)
     everything = log.read(start, 1 << 30, first_whole=False)
-    sizes = [header.size for header, _ in read_batches(everything)]
-    fits = 0
-    while fits < len(sizes) and sum(sizes[: fits + 1]) <= bytes_max:
-        fits += 1
-    assert log.read(start, bytes_max, first_whole=False) == everything[: sum(sizes[:fits])]
+    sizes = [header.size for header, _ in whole_batches(everything)]
+    cut = everything[:bytes_max]
+    assert log.read(start, bytes_max, first_whole=False) == (cut if bytes_max >= sizes[0] else b"")
+    assert log.read(start, bytes_max, first_whole=True) == everything[: max(bytes_max, sizes[0])]
     assert log.readable_bytes(start, bytes_max) == max(sizes[0], min(sum(sizes), bytes_max))
 
 

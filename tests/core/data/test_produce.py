@@ -186,6 +186,13 @@ def test_an_old_compressed_message_becomes_a_batch_with_the_same_codec(desk: Des
     assert header.codec.name == "GZIP"
 
 
+def test_two_old_compressed_messages_are_87(desk: Desk) -> None:
+    desk.topic("t")
+    message = _message(gzip.compress(_message(b"a", 1)), 1, attributes=1)
+    assert desk.produce(message * 2, version=2).error_code == Error.INVALID_RECORD
+    assert desk.values() == []
+
+
 def test_an_old_message_with_a_wrong_checksum_is_2(desk: Desk) -> None:
     desk.topic("t")
     broken = _message(b"a", 1)[:-1] + b"!"

@@ -68,6 +68,14 @@ def test_kip_464_minus_one_is_the_brokers_default(new_desk: Callable[..., Desk])
     assert (row.error_code, row.num_partitions, row.replication_factor) == (0, 5, 1)
 
 
+@pytest.mark.parametrize(("release", "value"), [("2.8", "300"), ("4.3", " 300 ")])
+def test_a_controller_repeats_values_as_they_were_sent(new_desk: Callable[..., Desk], release: str, value: str) -> None:
+    desk = new_desk(kafka_version=release)
+    sent = CreatableTopicConfig(name="retention.ms", value=" 300 ")
+    (row,) = _create(desk, _topic(configs=(sent,)))
+    assert {each.name: each.value for each in row.configs}["retention.ms"] == value
+
+
 def test_validate_only_creates_nothing(desk: Desk) -> None:
     (row,) = _create(desk, _topic(partitions=3), validate_only=True)
     assert (row.error_code, row.num_partitions) == (0, 3)
@@ -380,6 +388,13 @@ def test_kip_966_unknown_and_illegal_names_and_a_bad_cursor_have_errors(desk: De
     assert [(t.name, t.error_code) for t in topics] == [("a b", 17), ("u", 3)]
     bad = DescribeTopicPartitionsRequest(topics=sent, cursor=Cursor(topic_name="u", partition_index=-1))
     assert [t.error_code for t in desk.send(bad).response.topics] == [42, 42]
+
+
+def test_kip_966_topics_before_the_cursor_are_not_looked_at(desk: Desk) -> None:
+    sent = tuple(TopicRequest(name=name) for name in ("", "u"))
+    request = DescribeTopicPartitionsRequest(topics=sent, cursor=Cursor(topic_name="u", partition_index=0))
+    (row,) = desk.send(request).response.topics
+    assert (row.name, row.error_code) == ("u", Error.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def test_a_value_for_all_brokers_takes_effect(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from koordinator.client.connection import BrokerConnection, Deadline
 from koordinator.wire.control_records import read_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from koordinator.wire.records import read_batches, read_records
+from koordinator.wire.records import read_records, whole_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ class CommittedReader(SoakClient):
             self.figures.lost.append(f"reader in life {self.lives.number}: {Error(row.error_code).name}")
         aborted = sorted((each.first_offset, each.producer_id) for each in row.aborted_transactions or ())
         aborting: set[int] = set()
-        for header, batch in read_batches(row.records or b""):
+        for header, batch in whole_batches(row.records or b""):
             while aborted and aborted[0][0] <= header.base_offset:
                 aborting.add(aborted.pop(0)[1])
             self._offsets[row.partition_index] = header.last_offset + 1

@@ -17,7 +17,7 @@ from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce
-from koordinator.wire.records import Record, read_batches, read_records, write_batch
+from koordinator.wire.records import Record, read_records, whole_batches, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,7 +134,7 @@ class DurableCluster(Wire):
         answer = self.exchange(fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics), 11)
         row = answer.responses[0].partitions[0]
         assert row.error_code == 0, Error(row.error_code)
-        return [record.value for _, batch in read_batches(row.records or b"") for record in read_records(batch)]
+        return [record.value for _, batch in whole_batches(row.records or b"") for record in read_records(batch)]
 
 
 class Unsettled(DurableCluster):
