@@ -296,6 +296,8 @@ class Fetches:
                 # a broker that is no replica learns only the high watermark
                 bytes_max, limit = 0, start
             records = b"" if diverging else log.read(start, bytes_max, first_whole=first_whole, before=limit)
+            # the broker puts empty records in the place of a first batch that is cut, and lists no transactions
+            is_cut = not records and bytes_max > 0 and log.readable_bytes(start, bytes_max, limit) > 0
             bytes_left = max(0, bytes_left - len(records))
             first_whole = first_whole and not records
             if fetch.call.api_version < MAGIC_2_SINCE:
@@ -311,7 +313,7 @@ class Fetches:
                 log_start_offset=log.start,
                 diverging_epoch=diverging or EpochEndOffset(),
                 aborted_transactions=_aborted(log, start, len(records))
-                if fetch.is_committed and not diverging
+                if fetch.is_committed and not diverging and not is_cut
                 else None,
                 records=records,
             )

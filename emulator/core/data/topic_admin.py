@@ -198,7 +198,9 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
         return _delete_and_repeat(cluster, request, topics)
     ids = {state.topic_id for state in topics if state.name is None}
     named = {
-        topic.topic_id for state, topic in topics.items() if isinstance(topic, TopicState) and state.name is not None
+        topic.topic_id
+        for state, topic in topics.items()
+        if isinstance(topic, TopicState) and state.name is not None and counts[state] == 1
     }
     rows = []
     for state, topic in topics.items():

@@ -144,6 +144,16 @@ def test_the_end_of_a_fetch_may_cut_a_batch(desk: Desk) -> None:
     assert [record.offset for record in desk.records(row.records)] == [0]
 
 
+def test_a_row_whose_first_batch_is_cut_has_no_aborted_transactions(desk: Desk) -> None:
+    desk.topic("t", 2)
+    for partition in (0, 1):
+        desk.produce(desk.batch(b"a"), partition=partition)
+    size = len(desk.fetch({T0: 0}).partitions[T0].records)
+    for left, expected in ((0, ()), (1, None), (size, ())):
+        rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=size + left, isolation_level=1).partitions
+        assert rows["t", 1].aborted_transactions == expected
+
+
 def test_a_negative_max_bytes_fails_the_first_partition_only(desk: Desk) -> None:
     desk.topic("t", 2)
     for partition in (0, 1):

@@ -157,6 +157,17 @@ def test_kip_516_topics_are_deleted_by_id(desk: Desk) -> None:
     assert [row.name for row in rows] == ["t", None, None, "u"]
 
 
+def test_a_name_given_twice_spares_the_id_of_its_topic(desk: Desk) -> None:
+    topic_id = desk.topic("t")
+    states = tuple(DeleteTopicState(name="t") for _ in range(2))
+    request = DeleteTopicsRequest(topics=(*states, DeleteTopicState(topic_id=topic_id)))
+    rows = desk.send(request).response.responses
+    assert sorted((row.name, row.topic_id == topic_id, row.error_code) for row in rows) == [
+        ("t", False, Error.INVALID_REQUEST),
+        ("t", True, Error.NONE),
+    ]
+
+
 def test_a_topic_named_twice_is_not_deleted(desk: Desk) -> None:
     desk.topic("t")
     rows = desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),) * 2)).response.responses
