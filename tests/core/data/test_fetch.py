@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.core.data.fetch_sessions import EVICTION_MS
 from koordinator.emulator.core.timers import CleanLogs
+from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import BatchHeader, read_batches, read_records
+from koordinator.wire.records import BatchHeader, read_batches, read_header, read_records
 from tests.core.data.conftest import START
 
 if TYPE_CHECKING:
@@ -152,6 +153,23 @@ def test_a_row_whose_first_batch_is_cut_has_no_aborted_transactions(desk: Desk) 
     for left, expected in ((0, ()), (1, None), (size, ())):
         rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=size + left, isolation_level=1).partitions
         assert rows["t", 1].aborted_transactions == expected
+
+
+def test_a_marker_alone_is_the_beginning_of_a_message_to_old_clients(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="3.9")
+    desk.topic("t")
+    batch = write_marker(Marker(is_commit=True, coordinator_epoch=0), producer_id=7, producer_epoch=0, timestamp=9)
+    desk.cluster.topics["t"].logs[0].append(read_header(batch), batch, 0)
+    assert len(desk.fetch({T0: 0}, version=3).partitions[T0].records) == 12
+    assert len(desk.fetch({T0: 0}, version=12).partitions[T0].records) == len(batch)
+
+
+def test_before_version_3_a_first_batch_that_is_cut_is_left_out(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="3.9")
+    desk.topic("t")
+    desk.produce(desk.batch(b"a"))
+    found = [desk.fetch({T0: 0}, version=each, partition_max_bytes=1).partitions[T0].records for each in (2, 3)]
+    assert [bool(records) for records in found] == [False, True]
 
 
 def test_a_negative_max_bytes_fails_the_first_partition_only(desk: Desk) -> None:

@@ -186,6 +186,15 @@ def test_an_old_compressed_message_becomes_a_batch_with_the_same_codec(desk: Des
     assert header.codec.name == "GZIP"
 
 
+def test_the_text_of_a_refused_timestamp_has_the_overflow_of_a_long(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="3.9")
+    desk.topic("t", configs={"message.timestamp.before.max.ms": "1"})
+    row = desk.produce(desk.batch(b"a", at=0))
+    (error,) = row.record_errors
+    assert row.error_code == Error.INVALID_TIMESTAMP
+    assert error.batch_index_error_message.endswith(f", {desk.now + 2**63 - 1 - 2**64}]")
+
+
 def test_two_old_compressed_messages_are_87(desk: Desk) -> None:
     desk.topic("t")
     message = _message(gzip.compress(_message(b"a", 1)), 1, attributes=1)
