@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.core.data.fetch_sessions import EVICTION_MS
 from koordinator.emulator.core.timers import CleanLogs
-from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import BatchHeader, read_batches, read_header, read_records
+from koordinator.wire.records import BatchHeader, read_batches, read_records
 from tests.core.data.conftest import START
 
 if TYPE_CHECKING:
@@ -133,53 +132,6 @@ def test_a_produce_is_answered_before_the_fetch_it_satisfies(desk: Desk) -> None
     desk._perform = lambda effects: (order.extend(e.call.api_key for e in effects), perform(effects))  # type: ignore[method-assign,assignment]
     desk.produce(desk.batch(b"a"))
     assert order == [0, 1]
-
-
-def test_the_end_of_a_fetch_may_cut_a_batch(desk: Desk) -> None:
-    desk.topic("t")
-    for _ in range(2):
-        desk.produce(desk.batch(b"a" * 100))
-    everything = desk.fetch({T0: 0}).partitions[T0].records
-    row = desk.fetch({T0: 0}, max_bytes=len(everything) - 1).partitions[T0]
-    assert row.records == everything[:-1]
-    assert [record.offset for record in desk.records(row.records)] == [0]
-
-
-def test_a_row_whose_first_batch_is_cut_has_no_aborted_transactions(desk: Desk) -> None:
-    desk.topic("t", 2)
-    for partition in (0, 1):
-        desk.produce(desk.batch(b"a"), partition=partition)
-    size = len(desk.fetch({T0: 0}).partitions[T0].records)
-    for left, expected in ((0, ()), (1, None), (size, ())):
-        rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=size + left, isolation_level=1).partitions
-        assert rows["t", 1].aborted_transactions == expected
-
-
-def test_a_marker_alone_is_the_beginning_of_a_message_to_old_clients(new_desk: Callable[..., Desk]) -> None:
-    desk = new_desk(kafka_version="3.9")
-    desk.topic("t")
-    batch = write_marker(Marker(is_commit=True, coordinator_epoch=0), producer_id=7, producer_epoch=0, timestamp=9)
-    desk.cluster.topics["t"].logs[0].append(read_header(batch), batch, 0)
-    assert len(desk.fetch({T0: 0}, version=3).partitions[T0].records) == 12
-    assert len(desk.fetch({T0: 0}, version=12).partitions[T0].records) == len(batch)
-
-
-def test_before_version_3_a_first_batch_that_is_cut_is_left_out(new_desk: Callable[..., Desk]) -> None:
-    desk = new_desk(kafka_version="3.9")
-    desk.topic("t")
-    desk.produce(desk.batch(b"a"))
-    found = [desk.fetch({T0: 0}, version=each, partition_max_bytes=1).partitions[T0].records for each in (2, 3)]
-    assert [bool(records) for records in found] == [False, True]
-
-
-def test_a_negative_max_bytes_fails_the_first_partition_only(desk: Desk) -> None:
-    desk.topic("t", 2)
-    for partition in (0, 1):
-        desk.produce(desk.batch(b"a"), partition=partition)
-    rows = desk.fetch({T0: 0, ("t", 1): 0}, max_bytes=-1).partitions
-    assert rows[T0].error_code == Error.UNKNOWN_SERVER_ERROR
-    assert rows["t", 1].error_code == 0
-    assert len(rows["t", 1].records) > 0
 
 
 def test_kip_74_the_first_batch_is_returned_whole_whatever_the_limits(desk: Desk) -> None:
