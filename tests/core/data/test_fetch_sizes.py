@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.records import read_header
@@ -61,3 +63,15 @@ def test_a_negative_max_bytes_fails_the_first_partition_only(desk: Desk) -> None
     assert rows[T0].error_code == Error.UNKNOWN_SERVER_ERROR
     assert rows["t", 1].error_code == 0
     assert len(rows["t", 1].records) > 0
+
+
+@pytest.mark.parametrize(("release", "records"), [("2.8", b""), ("3.9", None)])
+def test_zstd_has_no_records_for_old_clients(
+    new_desk: Callable[..., Desk], release: str, records: bytes | None
+) -> None:
+    pytest.importorskip("cramjam")
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    desk.produce(desk.batch(b"a", compression="zstd"))
+    row = desk.fetch({T0: 0}, version=3).partitions[T0]
+    assert (row.error_code, row.records) == (Error.UNSUPPORTED_COMPRESSION_TYPE, records)
