@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conformance.player import RANGE
-from conformance.scenarios import scenario
+from conformance.scenarios import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 
@@ -82,7 +82,8 @@ def test_e209_groups_are_listed_by_state(play: Player) -> None:
         return {row.group_id: row.group_state for row in play.listed(version=4, states=names)}
 
     every = {play.g: "PreparingRebalance", empty: "Empty", other: "Stable"}
-    assert states() == every
+    found = states()
+    assert found == every, found
     assert states("Stable") == {other: "Stable"}
     assert states("Stable", "Empty") == {other: "Stable", empty: "Empty"}
     assert states("Bogus") == {}
@@ -220,8 +221,7 @@ def test_e228_an_offset_expires_some_time_after_its_own_commit(play: Player) -> 
     play.describe().expect("Dead", [])
 
 
-# a broker of its own: OLD removes all empty groups without offsets, of other scenarios too, with a topic
-@scenario(kip="base", offsets_partitions=50)
+@scenario(kip="base", **DELETES_TOPICS)
 def test_e230_the_offsets_of_a_topic_go_with_it(play: Player) -> None:
     topic = play.new_topic()
     play.commit(-1, "", {(topic, 0): 42, U0: 6}).expect(0)

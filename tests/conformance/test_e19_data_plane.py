@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from conformance.scenarios import scenario
+from conformance.scenarios import DELETES_TOPICS, scenario
 from conformance.targets import raw_header
 
 from koordinator.wire import frames
@@ -128,7 +128,7 @@ def test_e704_topics_are_looked_up_by_id(play: Player) -> None:
     metadata(play, UNKNOWN_ID, topic_id, version=12, **asked)
 
 
-@scenario(kip="KIP-516")
+@scenario(kip="KIP-516", **DELETES_TOPICS)
 def test_e705_a_topic_that_is_given_twice_is_not_deleted(play: Player) -> None:
     play.needs(ApiKey.METADATA, 12)
     name, other = play.new_topic(), play.new_topic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import scenario
+from conformance.scenarios import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -215,7 +215,7 @@ def test_e906_resources_that_may_have_configs(play: Player) -> None:
             play.transcript.add("ListConfigResources", version, shown)
 
 
-@scenario(kip="base")
+@scenario(kip="base", **DELETES_TOPICS)
 def test_e907_the_rows_of_deleted_topics(play: Player) -> None:
     none = f"{play.g}-none"
     for version in (1, 3, 4, 5):

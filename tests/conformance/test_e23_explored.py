@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
-from conformance.scenarios import scenario
+from conformance.scenarios import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import Codec, compress
@@ -347,7 +347,7 @@ def test_e960_the_controller_has_operations_in_the_order_of_a_map(play: Player) 
         settled(play, IncrementalAlterConfigsRequest(resources=(resource,), validate_only=True), 1).answer()
 
 
-@scenario(kip="KIP-516")
+@scenario(kip="KIP-516", **DELETES_TOPICS)
 def test_e961_a_session_remembers_the_name_of_a_deleted_topic(play: Player) -> None:
     play.needs(ApiKey.FETCH, 13)
     topic = play.new_topic(1)

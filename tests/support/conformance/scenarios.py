@@ -33,6 +33,12 @@ Play = Callable[[Player], None]
 HEARTBEAT_MS = 50
 """The heartbeat interval of members with short sessions; it is in responses, so it is not scaled."""
 
+DELETES_TOPICS: Mapping[str, int] = {"offsets_partitions": 50}
+"""Makes scenarios that delete topics share a broker with each other only.
+
+With a topic the old coordinator forgets every Empty group without offsets, those of other scenarios too.
+"""
+
 SLOWER = 3
 TRIES = 3
 """A play that failed on a late machine is repeated `SLOWER` times slower, at most `TRIES` plays in all."""
