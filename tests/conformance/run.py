@@ -1,8 +1,9 @@
 """`make conformance`: play the scenarios to running brokers of Apache Kafka and to the emulator's core.
 
 Every scenario that applies to a release is played to a broker of it, and to the core as that release. Both must satisfy
-the scenario, and their answers must be equal to each other and to the golden ones (tests/golden). `--record` renews the
-golden answers. Prints the results; exit status 1 means differences. Needs Java and Maven.
+the scenario, and their answers must be equal to each other and to the golden ones (tests/golden). A scenario that
+differs is played once more, without the others; what does not differ again is printed, but is no difference.
+`--record` renews the golden answers. Exit status 1 means differences. Needs Java and Maven.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 advanced=partial(_show, progress, task),
             )
             reports.append((report, time.monotonic() - began))
-            for what, why in report.differing.items():
-                console.print(f"[bold]Kafka {name}, {what}[/bold]", highlight=False)
-                console.print("\n".join(why), markup=False, highlight=False, soft_wrap=True)
+            for title, differences in (("", report.differing), (" (seen once)", report.seen_once)):
+                for what, why in differences.items():
+                    console.print(f"[bold]Kafka {name}, {what}{title}[/bold]", highlight=False)
+                    console.print("\n".join(why), markup=False, highlight=False, soft_wrap=True)
     console.print(_table(reports))
     return int(any(report.differing for report, _ in reports))
 
@@ -65,13 +67,13 @@ def _show(progress: Progress, task: TaskID, done: int, of: int) -> None:
 
 
 def _table(reports: Iterable[tuple[Report, float]]) -> Table:
-    table = Table("broker", "Kafka", "applicable", "agreeing", "differing", "waiting", "slow, not played")
-    for heading in (NOT_APPLICABLE, "time"):
+    table = Table("broker", "Kafka", "applicable", "agreeing", "differing")
+    for heading in ("seen once", "waiting", "slow, not played", NOT_APPLICABLE, "time"):
         table.add_column(heading)
     for report, seconds in reports:
         release, counts = report.release, report.counts
-        agreeing, differing = report.agreeing, len(report.differing)
-        numbers = (report.applicable, agreeing, differing, counts[WAITING], counts[SLOW], counts[NOT_APPLICABLE])
+        found = (report.agreeing, len(report.differing), len(report.seen_once))
+        numbers = (report.applicable, *found, counts[WAITING], counts[SLOW], counts[NOT_APPLICABLE])
         table.add_row(release.name, f"{release.version} {release.coordinator}", *map(str, numbers), f"{seconds:.0f} s")
     for column in table.columns[2:]:
         column.justify = "right"
