@@ -112,10 +112,12 @@ def conform(
     differ are played once more, without the others and to new brokers.
     """
     report = _conform(release, chosen, slow=slow, record=record, advanced=advanced)
-    suspects = {number: chosen[number] for number in report.differing.keys() - {GOLDENS}}
+    suspects = {number: chosen[number] for number in report.differing if number != GOLDENS}
     if suspects and not record:
         again = _conform(release, suspects, slow=slow, record=False, advanced=advanced)
-        report.seen_once = {number: report.differing.pop(number) for number in suspects.keys() - again.differing.keys()}
+        report.seen_once = {
+            number: report.differing.pop(number) for number in suspects if number not in again.differing
+        }
         report.differing |= again.differing
     return report
 

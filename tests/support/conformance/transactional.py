@@ -43,8 +43,8 @@ class TransactionalProducer(TransactionRequests):
 
     def create_topic(self, *leaders: int) -> None:
         """Create the topic of two partitions, unless it exists; `leaders` are their nodes."""
-        # records are older than markers: a segment of seven days would end between them
-        one_segment = CreatableTopicConfig(name="segment.ms", value=f"{2**63 - 1}")
+        # records are old: a segment of seven days would end before the markers, and be deleted
+        configs = {"segment.ms": f"{2**63 - 1}", "retention.ms": "-1"}
         placed = tuple(
             CreatableReplicaAssignment(partition_index=at, broker_ids=(node,)) for at, node in enumerate(leaders)
         )
@@ -53,7 +53,7 @@ class TransactionalProducer(TransactionRequests):
             num_partitions=-1 if leaders else 2,
             replication_factor=-1 if leaders else 1,
             assignments=placed,
-            configs=(one_segment,),
+            configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in configs.items()),
         )
         asked = self._play.ask(CreateTopicsRequest(topics=(wanted,), timeout_ms=30_000), 2)
         limit = self._play.target.seconds + LIMIT_S
