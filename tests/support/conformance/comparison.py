@@ -118,7 +118,6 @@ def conform(
         report.seen_once = {
             number: report.differing.pop(number) for number in suspects if number not in again.differing
         }
-        report.differing |= again.differing
     return report
 
 
