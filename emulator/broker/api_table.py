@@ -10,7 +10,7 @@ gets UNSUPPORTED_VERSION, as from a broker without one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from koordinator.wire.messages.offset_fetch import (
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
+from ..config.settings import RELEASES
 from .releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
@@ -265,6 +266,30 @@ ADAPTERS: dict[int, VersionAdapter] = {key: _ADAPTED.get(ApiKey(key), VersionAda
 """The adapter of each API, by API key."""
 
 
+_ACL_ROWS: dict[int, Callable[[Any], Iterable[Any]]] = {
+    ApiKey.DESCRIBE_ACLS: lambda request: (request,),
+    ApiKey.CREATE_ACLS: lambda request: request.creations,
+    ApiKey.DELETE_ACLS: lambda request: request.filters,
+}
+"""The ACLs and filters of a request, by API key."""
+
+_ACL_ELEMENTS = (
+    "resource_type",
+    "resource_type_filter",
+    "resource_pattern_type",
+    "pattern_type_filter",
+    "operation",
+    "permission_type",
+)
+
+
+def _check_acls(rows: Iterable[Any]) -> None:
+    """Raise Malformed for an element 0, UNKNOWN, which no broker since 2.8 reads."""
+    for row in rows:
+        if any(getattr(row, name, None) == 0 for name in _ACL_ELEMENTS):
+            raise Malformed(f"an ACL has an unknown element: {row}")
+
+
 class ApiTable:
     """The APIs of the configured release (`kafka.version`) and error numbering (`error.codes`)."""
 
@@ -294,9 +319,12 @@ class ApiTable:
             return 0, UNSUPPORTED_VERSION
         self.check(key, version)
         try:
-            return version, decode(APIS[key].request, version, frame, begin=body)
+            request = decode(APIS[key].request, version, frame, begin=body)
+            if key in _ACL_ROWS and self._release != RELEASES[0]:
+                _check_acls(_ACL_ROWS[key](request))
         except Malformed as error:
             raise Malformed(f"{APIS[key].name} v{version}: {error}") from error
+        return version, request
 
     def check(self, key: int, version: int) -> None:
         """Raise Malformed if the release does not serve this version of an API."""

@@ -14,15 +14,18 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..config.kafka_configs import BROKER, CLIENT_METRICS, GROUP
 from .clock import GroupClock
+from .data.client_metadata import ClientMetadata
 from .data.features import Features
 from .data.log import PartitionLog
 from .data.metadata_changes import (
+    ClientQuotaSet,
     FeatureLevelChanged,
     PartitionLed,
     PendingChanges,
     ProducerIdsReserved,
     RecordsDeleted,
     ResourceConfigured,
+    ScramCredentialSet,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -31,7 +34,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name
 from .data.topic_configs import inherited, refuse_configs
-from .data.topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
+from .data.topic_rules import metric_name, refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
@@ -70,6 +73,7 @@ class ClusterState:
         """The configs of resources that are no topics, by type and name; groups need not exist (KIP-848)."""
         if self.features.dialect.tracks_eligible_leaders:
             self.resource_configs[BROKER][""] = {MIN_ISR: dict(settings.further).get(MIN_ISR, "1")}
+        self.clients = ClientMetadata()
         self.topic_defaults = inherited(settings, {})
         """The configs that topics inherit from all brokers; the topics share it."""
         self.group_clocks: dict[str, GroupClock] = {}
@@ -201,6 +205,8 @@ class ClusterState:
                     self.features.set_level(change.name, change.level)
                 case ResourceConfigured():
                     self._configure(change)
+                case ClientQuotaSet() | ScramCredentialSet():
+                    self.clients.apply(change)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():
@@ -236,7 +242,7 @@ class ClusterState:
         self.topics_version += 1
         self.newest_topic_version = self.topics_version
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
-        self._by_metric_name[_metric_name(topic.name)] = topic.name
+        self._by_metric_name[metric_name(topic.name)] = topic.name
         if not topic.is_internal:
             topic.defaults = self.topic_defaults
         if topic.name in INTERNAL_TOPICS:
@@ -247,7 +253,7 @@ class ClusterState:
         self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
-        del self._by_metric_name[_metric_name(topic.name)]
+        del self._by_metric_name[metric_name(topic.name)]
         # its partitions have lost their leaders
         self.leader_changes += 1
 
@@ -309,18 +315,16 @@ class ClusterState:
 
     def refuse_topic(self, name: str) -> Refusal | None:
         """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
-        problem = illegal_name(name)
-        if problem is not None:
+        if (problem := illegal_name(name)) is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
             return refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        staged = {_metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
-        other = {**self._by_metric_name, **staged}.get(_metric_name(name))
+        staged = {metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
+        other = {**self._by_metric_name, **staged}.get(metric_name(name))
         if other is not None:
-            problem = f"Topic '{name}' collides with existing topic: {other}"
-            return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
+            return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
         return None
 
     def partitions_or_default(self, partitions: int) -> int:
@@ -444,7 +448,3 @@ class ClusterState:
     def delete_topic(self, topic: TopicState) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""
         self.changes.propose(TopicDeleted(topic.topic_id))
-
-
-def _metric_name(topic: str) -> str:
-    return topic.replace(".", "_")

@@ -154,6 +154,11 @@ class Dialect:
     """Whether the controller validates configs, and refuses values with INVALID_CONFIG; with ZooKeeper the broker
     refuses them with INVALID_REQUEST (`AdminManager.alterConfigs`)."""
 
+    controller_validates_clients: bool = True
+    """Whether the controller validates client quotas and SCRAM credentials: a quota is above 0, and a request alters a
+    user once. With ZooKeeper a quota may be negative, and a user may be altered once per mechanism (`ZkAdminManager`).
+    """
+
     prints_java_sets: bool = True
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 

@@ -10,13 +10,16 @@ from uuid import UUID
 
 from koordinator.wire.records import crc32c
 
+from ..core.data.client_metadata import ClientMetadata
 from ..core.data.metadata_changes import (
     Change,
+    ClientQuotaSet,
     FeatureLevelChanged,
     PartitionLed,
     ProducerIdsReserved,
     RecordsDeleted,
     ResourceConfigured,
+    ScramCredentialSet,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -36,6 +39,8 @@ KINDS: dict[str, type[Change]] = {
     "producer_ids_reserved": ProducerIdsReserved,
     "feature_level_changed": FeatureLevelChanged,
     "resource_configured": ResourceConfigured,
+    "client_quota_set": ClientQuotaSet,
+    "scram_credential_set": ScramCredentialSet,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -99,13 +104,14 @@ class JournaledTopic:
 
 
 class TopicTable:
-    """The topics, and the configs of other resources, that result from the changes applied so far."""
+    """The topics and all other metadata that result from the changes applied so far."""
 
     def __init__(self) -> None:
         self.by_id: dict[UUID, JournaledTopic] = {}
         self.producer_ids_end = 0
         self.feature_levels: dict[str, int] = {}
         self.resource_configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.clients = ClientMetadata()
 
     def apply(self, change: Change) -> None:
         """Apply a change; DamagedJournal if it names an unknown topic."""
@@ -117,6 +123,9 @@ class TopicTable:
             return
         if isinstance(change, ResourceConfigured):
             self.resource_configs[change.resource_type, change.name] = dict(change.configs)
+            return
+        if isinstance(change, ClientQuotaSet | ScramCredentialSet):
+            self.clients.apply(change)
             return
         if isinstance(change, TopicCreated):
             topic = JournaledTopic(change.topic_id, change.name, list(change.replicas), dict(change.configs))
@@ -149,6 +158,7 @@ class TopicTable:
             yield ProducerIdsReserved(self.producer_ids_end)
         yield from (FeatureLevelChanged(name, level) for name, level in self.feature_levels.items())
         yield from self.configured()
+        yield from self.clients.changes()
         for topic in self.by_id.values():
             yield TopicCreated(topic.topic_id, topic.name, tuple(topic.replicas), topic.configs)
             for partition, epoch in topic.epochs.items():

@@ -36,6 +36,7 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
         if level in cluster.features.supported.get(name, ()):
             cluster.features.set_level(name, level)
     cluster.apply(data_dir.topics.configured())
+    cluster.apply(data_dir.topics.clients.changes())
 
 
 def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:

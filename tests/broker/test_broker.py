@@ -19,6 +19,7 @@ from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.describe_acls import DescribeAclsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -340,6 +341,8 @@ def _answered_request(api: Api, version: int) -> Message:
         return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g"),))
     if api.key == ApiKey.ADD_PARTITIONS_TO_TXN and version >= BROKERS_ONLY_SINCE:
         return AddPartitionsToTxnRequest(transactions=(AddPartitionsToTxnTransaction(),))
+    if api.key == ApiKey.DESCRIBE_ACLS:
+        return DescribeAclsRequest(resource_type_filter=1, operation=1, permission_type=1)
     return api.request()
 
 

@@ -53,7 +53,14 @@ def theirs_by_name() -> dict[str, Any]:
 THEIRS = theirs_by_name()
 UNKNOWN = {
     f"{name}{kind}"
-    for name in ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker")
+    for name in (
+        "ConsumerGroupHeartbeat",
+        "ConsumerGroupDescribe",
+        "UnregisterBroker",
+        *(f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")),
+        "AddRaftVoter",
+        "RemoveRaftVoter",
+    )
     for kind in ("Request", "Response")
 }
 """Messages that kafka-python does not have; `test_kio` compares them."""

@@ -31,6 +31,20 @@ NARROWER = {
     "retention_time_ms": st.integers(-1, YEAR_9999),
     "session_lifetime_ms": st.integers(-1, YEAR_9999),
     "transaction_start_time_ms": st.integers(-1, YEAR_9999),
+    **dict.fromkeys(
+        (
+            "expiry_time_period_ms",
+            "expiry_timestamp",
+            "expiry_timestamp_ms",
+            "issue_timestamp",
+            "issue_timestamp_ms",
+            "max_lifetime_ms",
+            "max_timestamp",
+            "max_timestamp_ms",
+            "renew_period_ms",
+        ),
+        st.integers(0, YEAR_9999),
+    ),
 }
 """Fields for which kio accepts fewer values than Kafka."""
 
@@ -60,16 +74,23 @@ CASES = [
 
 FIRST_IN_KAFKA_4 = {
     "AlterReplicaLogDirs": 1,
+    "CreateAcls": 1,
+    "CreateDelegationToken": 1,
     "CreateTopics": 2,
+    "DeleteAcls": 1,
     "DeleteTopics": 1,
+    "DescribeAcls": 1,
     "DescribeConfigs": 1,
+    "DescribeDelegationToken": 1,
     "DescribeLogDirs": 1,
+    "ExpireDelegationToken": 1,
     "Fetch": 4,
     "ListOffsets": 1,
     "OffsetCommit": 2,
     "OffsetFetch": 1,
     "OffsetForLeaderEpoch": 2,
     "Produce": 3,
+    "RenewDelegationToken": 1,
     "WriteTxnMarkers": 1,
 }
 """APIs whose older versions kio lacks, because Kafka 4.0 removed them."""

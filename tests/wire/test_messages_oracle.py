@@ -32,12 +32,19 @@ CLASSES: dict[str, Any] = {
 } | CONSUMER_PROTOCOL
 UNKNOWN = {
     f"{name}{kind}"
-    for name in ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "UnregisterBroker")
+    for name in (
+        "ConsumerGroupHeartbeat",
+        "ConsumerGroupDescribe",
+        "UnregisterBroker",
+        *(f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")),
+        "AddRaftVoter",
+        "RemoveRaftVoter",
+    )
     for kind in ("Request", "Response")
 }
 """Messages that kafka-python does not have; `test_kio` compares them."""
 
-RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")}
+RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {"EntryResult": "EntryData"}
 """Structs that have Kafka's names in the request or elsewhere, too."""
 
 FEWER_VERSIONS = {

@@ -44,8 +44,7 @@ from ..effects import (
     WriteLog,
 )
 from ..timers import CleanLogs, ProduceRetry
-from . import features, replica_admin
-from .absent_features import REFUSALS
+from . import absent_features, client_quotas, features, replica_admin, scram_credentials
 from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
@@ -108,8 +107,10 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     ListConfigResourcesRequest: lambda cluster, _, call, request: list_config_resources(
         cluster, call.api_version, request
     ),
+    **client_quotas.RESPONDERS,
+    **scram_credentials.RESPONDERS,
     **replica_admin.RESPONDERS,
-    **{kind: lambda _, __, ___, request: REFUSALS[type(request)](request) for kind in REFUSALS},
+    **absent_features.RESPONDERS,
 }
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""
 

@@ -100,6 +100,24 @@ class FeatureLevelChanged:
     level: int
 
 
+@value
+class ClientQuotaSet:
+    """A quota of an entity, given as names by type (None: the default); None removes the quota (KIP-546)."""
+
+    entity: Mapping[str, str | None]
+    key: str
+    value: float | None
+
+
+@value
+class ScramCredentialSet:
+    """The iterations of a user's SCRAM credential; None removes the credential (KIP-554)."""
+
+    user: str
+    mechanism: int
+    iterations: int | None
+
+
 Change = (
     TopicCreated
     | TopicGrown
@@ -110,6 +128,8 @@ Change = (
     | ProducerIdsReserved
     | FeatureLevelChanged
     | ResourceConfigured
+    | ClientQuotaSet
+    | ScramCredentialSet
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from koordinator.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -50,7 +51,9 @@ from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from koordinator.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from koordinator.wire.primitives import ZERO_UUID
 
 from ..dialects import dialect_of
 from ..refusal import Refusal
@@ -72,6 +75,11 @@ METADATA_TOPIC = "__cluster_metadata"
 
 QUORUM_NODES_SINCE = 2
 """The first version of DescribeQuorum with the controllers' addresses (KIP-853)."""
+
+CONTROLLER = "CONTROLLER"
+"""The listener of the controllers."""
+
+FIXED_VOTERS = "Cluster doesn't support {} voter because the kraft.version feature is 0"
 
 PREFERRED, UNCLEAN = 0, 1
 """The types of elections."""
@@ -266,7 +274,7 @@ def describe_quorum(cluster: ClusterState, call: Call, request: DescribeQuorumRe
         error_message="",
         topics=(QuorumTopicData(topic_name=METADATA_TOPIC, partitions=(quorum,)),),
         nodes=tuple(
-            QuorumNode(node_id=broker.node_id, listeners=(Listener(name="CONTROLLER", host=at.host, port=at.port),))
+            QuorumNode(node_id=broker.node_id, listeners=(Listener(name=CONTROLLER, host=at.host, port=at.port),))
             for broker, at in cluster.reachable_brokers(call.listener)
             if call.api_version >= QUORUM_NODES_SINCE
         ),
@@ -282,6 +290,43 @@ def unregister_broker(cluster: ClusterState, request: UnregisterBrokerRequest) -
     return UnregisterBrokerResponse(error_code=Error.BROKER_ID_NOT_REGISTERED, error_message=message)
 
 
+def add_raft_voter(cluster: ClusterState, request: AddRaftVoterRequest) -> AddRaftVoterResponse:
+    """Refuse a voter, as a cluster whose voters are fixed does (`KafkaRaftClient.handleAddVoterRequest`)."""
+    refusal = _refuse_voter(cluster, request, "add")
+    listeners = {listener.name.upper(): listener for listener in request.listeners}
+    if refusal is None and CONTROLLER not in listeners:
+        shown = ", ".join(
+            f"ListenerName({name})={listeners[name].host}/<unresolved>:{listeners[name].port}" for name in listeners
+        )
+        problem = (
+            f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{shown}}})) for the default "
+            f"listener ListenerName({CONTROLLER})"
+        )
+        refusal = Refusal(Error.INVALID_REQUEST, problem)
+    if refusal is None:
+        refusal = Refusal(Error.UNSUPPORTED_VERSION, FIXED_VOTERS.format("adding"))
+    return AddRaftVoterResponse(error_code=refusal.error, error_message=refusal.message)
+
+
+def remove_raft_voter(cluster: ClusterState, request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
+    """Refuse to remove a voter, as a cluster whose voters are fixed does."""
+    refusal = _refuse_voter(cluster, request, "remove")
+    if refusal is None:
+        refusal = Refusal(Error.UNSUPPORTED_VERSION, FIXED_VOTERS.format("removing"))
+    return RemoveRaftVoterResponse(error_code=refusal.error, error_message=refusal.message)
+
+
+def _refuse_voter(
+    cluster: ClusterState, request: AddRaftVoterRequest | RemoveRaftVoterRequest, verb: str
+) -> Refusal | None:
+    if request.cluster_id not in {None, cluster.cluster_id}:
+        problem = f'The given id "{request.cluster_id}" doesn\'t match the cluster id "{cluster.cluster_id}"'
+        return Refusal(Error.INCONSISTENT_CLUSTER_ID, problem)
+    if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
+        return Refusal(Error.INVALID_REQUEST, f"{verb.title()} voter request didn't include a valid voter")
+    return None
+
+
 RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     ElectLeadersRequest: lambda cluster, _, __, request: elect_leaders(cluster, request),
     AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: alter_partition_reassignments(cluster, request),
@@ -290,5 +335,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
     DescribeQuorumRequest: lambda cluster, _, call, request: describe_quorum(cluster, call, request),
     UnregisterBrokerRequest: lambda cluster, _, __, request: unregister_broker(cluster, request),
+    AddRaftVoterRequest: lambda cluster, _, __, request: add_raft_voter(cluster, request),
+    RemoveRaftVoterRequest: lambda cluster, _, __, request: remove_raft_voter(cluster, request),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

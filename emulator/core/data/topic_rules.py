@@ -63,3 +63,8 @@ def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]
             continue
         return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
     return None
+
+
+def metric_name(topic: str) -> str:
+    """Return the name of a topic in metrics, in which `.` and `_` are equal."""
+    return topic.replace(".", "_")

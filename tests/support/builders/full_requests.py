@@ -12,7 +12,7 @@ from uuid import UUID
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
 
-from builders import admin_requests, group_requests, transaction_requests
+from builders import admin_requests, group_requests, security_requests, transaction_requests
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -444,6 +444,7 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         admin_requests.alter_replica_log_dirs,
         admin_requests.describe_quorum,
         admin_requests.unregister_broker,
+        *security_requests.REQUESTS,
     )
 }
 """Builders of a request for each API and version."""
