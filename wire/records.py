@@ -16,6 +16,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from crc32c import crc32c
+
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
 from .values import value
@@ -154,14 +156,6 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
 def is_transactional(batch: bytes | memoryview) -> bool:
     """Return whether this is a transactional batch of magic 2, without reading the rest of its header."""
     return len(batch) >= _HEADER.size and batch[_MAGIC_AT] == _MAGIC and bool(batch[_ATTRIBUTES_AT] & _TRANSACTIONAL)
-
-
-def crc32c(data: bytes | memoryview, value: int = 0) -> int:
-    """Return the CRC-32C of bytes that follow bytes with the checksum `value`."""
-    # the package has a command line, whose import takes 10 ms; a server starts without records
-    import crc32c as package  # noqa: PLC0415
-
-    return package.crc32c(data, value)
 
 
 def check_crc(batch: bytes | memoryview) -> bool:

@@ -86,7 +86,7 @@ class ServedCluster(BuiltCluster):
 
     @cached_property
     def control(self) -> Control:
-        """The operations on the cluster. Their import takes a third of the start, which `serve` alone does not need."""
+        """The operations on the cluster. Only `serve` with a control port, and handles, need to import them."""
         from ..control.control import Control  # noqa: PLC0415
 
         return Control(self.runtime, self.node_listeners, self.server.perform, self.seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from koordinator.wire.records import crc32c
+from crc32c import crc32c
 
 from ..core.data.client_metadata import ClientMetadata
 from ..core.data.metadata_changes import (

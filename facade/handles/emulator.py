@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
+import koordinator.emulator.control.control  # noqa: F401 - imported here, the first cluster starts sooner
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.server.build import build
 
