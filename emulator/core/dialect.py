@@ -348,10 +348,9 @@ class Dialect:
     """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
-    refuses_topics_given_twice: bool = True
-    """Whether DeleteTopics refuses a topic given twice with 42, and explains errors. With ZooKeeper the topic is
-    deleted and its row repeated, without messages (`KafkaApis.handleDeleteTopicsRequest`). IncrementalAlterConfigs
-    likewise with resources."""
+    administers_with_zookeeper: bool = False
+    """Whether the controller keeps topics in ZooKeeper: other checks of DeleteTopics and CreatePartitions, in another
+    order, and topics and resources may be given twice (`ZkAdminManager`). 2.4 and 2.8."""
 
     leaders_outlive_controller: bool = False
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is

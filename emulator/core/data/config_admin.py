@@ -112,7 +112,7 @@ def alter_configs(
     dialect = cluster.features.dialect
     refused: list[Refusal | None] = []
     for resource in request.resources:
-        repeated = times[resource.resource_type, resource.resource_name] > 1 and dialect.refuses_topics_given_twice
+        repeated = times[resource.resource_type, resource.resource_name] > 1 and not dialect.administers_with_zookeeper
         problem = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.") if repeated else None
         refused.append(
             problem

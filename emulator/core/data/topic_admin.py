@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.errors import Error
@@ -36,6 +35,7 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..dialects import dialect_of
 from ..refusal import Refusal, RefusedError
+from . import zk_topic_admin
 from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import TopicState
@@ -43,8 +43,7 @@ from .topic_configs import refuse_configs
 from .topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from uuid import UUID
+    from collections.abc import Sequence
 
     from ..cluster import ClusterState
 
@@ -192,10 +191,10 @@ def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
+    if dialect_of(cluster.settings).administers_with_zookeeper:
+        return zk_topic_admin.delete_topics(cluster, request)
     counts = Counter(request.topics)
     topics = {state: _find_topic(cluster, state) for state in request.topics}
-    if not dialect_of(cluster.settings).refuses_topics_given_twice:
-        return _delete_and_repeat(cluster, request, topics)
     ids = {state.topic_id for state in topics if state.name is None}
     named = {
         topic.topic_id
@@ -213,21 +212,6 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
             rows.append(_delete_error(twice, DUPLICATE_OF_AN_ID))
         elif state.name is not None or state.topic_id not in named:
             rows.append(_delete(cluster, state, topic))
-    return DeleteTopicsResponse(responses=tuple(rows))
-
-
-def _delete_and_repeat(
-    cluster: ClusterState, request: DeleteTopicsRequest, topics: Mapping[DeleteTopicState, TopicState | Refusal]
-) -> DeleteTopicsResponse:
-    """Delete each topic once, and repeat its row as often as it is given, without messages."""
-    results: dict[UUID | DeleteTopicState, DeletableTopicResult] = {}
-    rows = []
-    for state in request.topics:
-        topic = topics[state]
-        key = topic.topic_id if isinstance(topic, TopicState) else state
-        if key not in results:
-            results[key] = _delete(cluster, state, topic)
-        rows.append(replace(results[key], error_message=None))
     return DeleteTopicsResponse(responses=tuple(rows))
 
 
@@ -263,8 +247,10 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> TopicState | 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Add partitions to topics, or only validate the request. A name given twice is refused in one row."""
     rows = []
+    with_zookeeper = dialect_of(cluster.settings).administers_with_zookeeper
+    duplicate_name = zk_topic_admin.DUPLICATE_TOPIC if with_zookeeper else DUPLICATE_NAME
     for topic, duplicate in _by_name(request.topics):
-        refusal = DUPLICATE_NAME if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
+        refusal = duplicate_name if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
         rows.append(_growth(topic.name, refusal or Error.NONE))
     return CreatePartitionsResponse(results=tuple(rows))
 
@@ -275,6 +261,22 @@ def _growth(name: str, refusal: Refusal | Error) -> CreatePartitionsTopicResult:
 
 
 def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | Error | None:
+    with_zookeeper = dialect_of(cluster.settings).administers_with_zookeeper
+    refuse = zk_topic_admin.refuse_growth if with_zookeeper else _refuse_growth
+    refusal, topic = refuse(cluster, requested), cluster.topics.get(requested.name)
+    if refusal is not None or topic is None or validate_only:
+        return refusal
+    replicas = None
+    if requested.assignments is not None:
+        replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]
+    try:
+        cluster.grow_topic(topic, requested.count, replicas)
+    except RefusedError as error:
+        return error.refusal
+    return None
+
+
+def _refuse_growth(cluster: ClusterState, requested: CreatePartitionsTopic) -> Refusal | Error | None:
     topic = cluster.topics.get(requested.name)
     if topic is None:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -287,7 +289,6 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_o
         )
         return Refusal(Error.INVALID_PARTITIONS, problem)
     refusal = refuse_shape(cluster, requested.count, -1)
-    replicas = None
     if refusal is None and requested.assignments is not None:
         replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]
         refusal = refuse_assignment(cluster, replicas, len(topic.replicas[0]))
@@ -297,11 +298,6 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_o
                 f"but only {len(replicas)} assignment(s) were specified."
             )
             refusal = Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
-    if refusal is None and not validate_only:
-        try:
-            cluster.grow_topic(topic, requested.count, replicas)
-        except RefusedError as error:
-            return error.refusal
     return refusal
 
 
