@@ -150,15 +150,6 @@ class Dialect:
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
-    controller_validates_configs: bool = True
-    """Whether the controller validates configs, and refuses values with INVALID_CONFIG; with ZooKeeper the broker
-    refuses them with INVALID_REQUEST (`AdminManager.alterConfigs`)."""
-
-    controller_validates_clients: bool = True
-    """Whether the controller validates client quotas and SCRAM credentials: a quota is above 0, and a request alters a
-    user once. With ZooKeeper a quota may be negative, and a user may be altered once per mechanism (`ZkAdminManager`).
-    """
-
     prints_java_sets: bool = True
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 
@@ -349,8 +340,10 @@ class Dialect:
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
     administers_with_zookeeper: bool = False
-    """Whether the controller keeps topics in ZooKeeper: other checks of DeleteTopics and CreatePartitions, in another
-    order, and topics and resources may be given twice (`ZkAdminManager`). 2.4 and 2.8."""
+    """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then DeleteTopics and
+    CreatePartitions have other checks in another order, topics and resources may be given twice, values of configs are
+    refused with INVALID_REQUEST, a quota may be negative, and a request may alter a user once per mechanism
+    (`KafkaApis`, `ZkAdminManager`). Otherwise the controller validates these requests."""
 
     leaders_outlive_controller: bool = False
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is

@@ -100,8 +100,6 @@ KAFKA_2_8 = replace(
     KAFKA_3_9_OLD,
     metadata_versions=Versions("none"),
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
-    controller_validates_configs=False,
-    controller_validates_clients=False,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
     explains_record_errors=False,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from builders.kafka_python import UNKNOWN
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -51,19 +52,6 @@ def theirs_by_name() -> dict[str, Any]:
 
 
 THEIRS = theirs_by_name()
-UNKNOWN = {
-    f"{name}{kind}"
-    for name in (
-        "ConsumerGroupHeartbeat",
-        "ConsumerGroupDescribe",
-        "UnregisterBroker",
-        *(f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")),
-        "AddRaftVoter",
-        "RemoveRaftVoter",
-    )
-    for kind in ("Request", "Response")
-}
-"""Messages that kafka-python does not have; `test_kio` compares them."""
 
 CASES = [
     pytest.param(cls, version, id=f"{cls.__name__}-{version}")

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from builders.kafka_python import UNKNOWN
 
 from koordinator.wire import messages
 from koordinator.wire.apis import APIS
@@ -30,19 +31,6 @@ CONSUMER_PROTOCOL = {
 CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
-UNKNOWN = {
-    f"{name}{kind}"
-    for name in (
-        "ConsumerGroupHeartbeat",
-        "ConsumerGroupDescribe",
-        "UnregisterBroker",
-        *(f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")),
-        "AddRaftVoter",
-        "RemoveRaftVoter",
-    )
-    for kind in ("Request", "Response")
-}
-"""Messages that kafka-python does not have; `test_kio` compares them."""
 
 RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {"EntryResult": "EntryData"}
 """Structs that have Kafka's names in the request or elsewhere, too."""

@@ -43,7 +43,8 @@ USER, ANONYMOUS = "User", "ANONYMOUS"
 
 def _acls_refused(cluster: ClusterState) -> str:
     """Return why ACLs cannot be altered; with ZooKeeper in other words."""
-    return "No Authorizer is configured." if cluster.features.supported else f"{NO_AUTHORIZER}."
+    with_zookeeper = cluster.features.dialect.administers_with_zookeeper
+    return f"{NO_AUTHORIZER}." if with_zookeeper else "No Authorizer is configured."
 
 
 def _refuse_token(version: int, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:

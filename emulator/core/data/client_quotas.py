@@ -69,7 +69,7 @@ def alter_client_quotas(cluster: ClusterState, request: AlterClientQuotasRequest
     for entry in request.entries:
         names = {part.entity_type: part.entity_name for part in entry.entity}
         changes = [ClientQuotaSet(names, op.key, None if op.remove else op.value) for op in entry.ops]
-        entity, in_controller = entity_of(names), cluster.features.dialect.controller_validates_clients
+        entity, in_controller = entity_of(names), not cluster.features.dialect.administers_with_zookeeper
         if in_controller and (entity in results or len({change.key for change in changes}) < len(changes)):
             results[entity] = _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={_java_map(names)})")
             continue
@@ -108,8 +108,8 @@ def _java_map(names: Mapping[str, str | None]) -> str:
     return f"{{{', '.join(shown)}}}"
 
 
-def _refuse_parts(names: Mapping[str, str | None]) -> Refusal | None:
-    """Return why the types and names of an entity are refused, or None."""
+def _refuse_parts(names: Mapping[str, str | None], bad_combination: str) -> Refusal | None:
+    """Return why the types and names of an entity are refused, or None; `bad_combination` is the text about an IP."""
     if not names:
         return _invalid(NO_ENTITY)
     for kind in _in_order(names):
@@ -117,20 +117,18 @@ def _refuse_parts(names: Mapping[str, str | None]) -> Refusal | None:
             return _invalid(f"Unhandled client quota entity type: {kind}")
         if names[kind] == "":
             return _invalid(f"Empty {kind} not supported")
+    if IP in names and len(names) > 1:
+        return _invalid(f"Invalid quota entity combination, IP entity {bad_combination}")
+    if IP in names and not _is_address(names[IP]):
+        return _invalid(f"{names[IP]} is not a valid IP or resolvable host.")
     return None
 
 
 def _refuse(names: Mapping[str, str | None], changes: list[ClientQuotaSet]) -> Refusal | None:
     """Return why the controller refuses the changes of one entity, or None."""
-    refusal = _refuse_parts(names)
+    refusal = _refuse_parts(names, "shouldnot be combined with User or ClientId")
     if refusal is not None:
         return refusal
-    if IP in names and len(names) > 1:
-        return _invalid(
-            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId",
-        )
-    if IP in names and not _is_address(names[IP]):
-        return _invalid(f"{names[IP]} is not a valid IP or resolvable host.")
     values = {change.key: change.value for change in changes}
     refusals = (_refuse_value(names, key, value) for key in java_order(values) if (value := values[key]) is not None)
     return next(filter(None, refusals), None)
@@ -153,15 +151,9 @@ def _refuse_value(names: Mapping[str, str | None], key: str, value: float) -> Re
 
 def _refuse_with_zookeeper(names: Mapping[str, str | None], changes: list[ClientQuotaSet]) -> Refusal | None:
     """Return why a broker with ZooKeeper refuses the changes of one entity, or None."""
-    refusal = _refuse_parts(names)
+    refusal = _refuse_parts(names, "should not be used with user/client ID entity.")
     if refusal is not None:
         return refusal
-    if IP in names and len(names) > 1:
-        return _invalid(
-            "Invalid quota entity combination, IP entity should not be used with user/client ID entity.",
-        )
-    if IP in names and not _is_address(names[IP]):
-        return _invalid(f"{names[IP]} is not a valid IP or resolvable host.")
     for change in changes:
         if change.value is None:
             continue
@@ -195,7 +187,7 @@ def _is_address(name: str | None) -> bool:
 
 def describe_client_quotas(cluster: ClusterState, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """Return the entities that match all filters, with their quotas."""
-    in_controller = cluster.features.dialect.controller_validates_clients
+    in_controller = not cluster.features.dialect.administers_with_zookeeper
     refusal = (_refuse_filters if in_controller else _refuse_filters_with_zookeeper)(request.components)
     if refusal is not None:
         text = refusal.message or None

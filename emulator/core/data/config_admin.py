@@ -116,11 +116,11 @@ def alter_configs(
         problem = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.") if repeated else None
         refused.append(
             problem
-            or _refuse_changes(resource, in_controller=dialect.controller_validates_configs)
+            or _refuse_changes(resource, in_controller=not dialect.administers_with_zookeeper)
             or _refuse_resource(cluster, node_id, resource.resource_type, resource.resource_name)
         )
     # an unknown operation fails all resources that the broker passes on to the controller
-    fails = dialect.controller_validates_configs and any(
+    fails = not dialect.administers_with_zookeeper and any(
         refusal is None and _meets_unknown_operation(cluster, resource)
         for resource, refusal in zip(request.resources, refused, strict=True)
     )
@@ -162,7 +162,7 @@ def _refuse_changes(resource: AlterConfigsResource, *, in_controller: bool) -> R
 
 
 def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
-    in_controller = cluster.features.dialect.controller_validates_configs
+    in_controller = not cluster.features.dialect.administers_with_zookeeper
     kind, name = resource.resource_type, resource.resource_name
     configs = _configs(cluster, kind, name)
     if isinstance(configs, Refusal):
@@ -180,7 +180,7 @@ def _configs(cluster: ClusterState, kind: int, name: str) -> dict[str, str] | Re
         if topic is not None:
             return dict(topic.configs)
         # the controller validates the values first
-        return {} if cluster.features.dialect.controller_validates_configs else no_topic(name)
+        return no_topic(name) if cluster.features.dialect.administers_with_zookeeper else {}
     if not name and kind in UNNAMED:
         return Refusal(Error.INVALID_REQUEST, UNNAMED[kind])
     return dict(cluster.resource_configs[kind].get(name, {}))
@@ -231,7 +231,7 @@ def _refuse(settings: Settings, kind: int, name: str, configs: Mapping[str, str]
 def _worded(cluster: ClusterState, kind: int, name: str, refusal: Refusal) -> Refusal:
     """Return the refusal of an invalid value as the release words it."""
     is_value = not (refusal.message or "").startswith("Unknown topic config name")
-    if cluster.features.dialect.controller_validates_configs or not is_value:
+    if not cluster.features.dialect.administers_with_zookeeper or not is_value:
         return refusal
     resource = f"ConfigResource(type={KINDS[kind].upper()}, name='{name}')"
     return Refusal(Error.INVALID_REQUEST, f"Invalid config value for resource {resource}: {refusal.message}")
@@ -307,7 +307,7 @@ def list_config_resources(
 
 def _apply_changes(cluster: ClusterState, configs: dict[str, str], resource: AlterConfigsResource) -> Refusal | None:
     """Change the values; return why an operation is refused, or None. The controller has the changes in a map."""
-    in_controller = cluster.features.dialect.controller_validates_configs
+    in_controller = not cluster.features.dialect.administers_with_zookeeper
     kind, keys = resource.resource_type, configs_of(resource.resource_type, cluster.settings.kafka_version)
     changes = {change.name: change for change in resource.configs}
     for name in java_order(changes) if in_controller else changes:

@@ -53,7 +53,7 @@ def alter_scram_credentials(
 ) -> AlterUserScramCredentialsResponse:
     """Insert, replace and delete credentials, those of each user completely or not at all."""
     alterations: tuple[Alteration, ...] = (*request.deletions, *request.upsertions)
-    in_controller = cluster.features.dialect.controller_validates_clients
+    in_controller = not cluster.features.dialect.administers_with_zookeeper
     if not (cluster.features.dialect.any_broker_serves_admin_requests or cluster.controller_id == node_id):
         users = dict.fromkeys(each.name for each in alterations)
         return AlterUserScramCredentialsResponse(results=tuple(_row(user, NOT_CONTROLLER) for user in users))
@@ -144,7 +144,7 @@ def describe_scram_credentials(
     cluster: ClusterState, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """Return the mechanisms and iterations of some users, or of all."""
-    stored, in_controller = cluster.clients.iterations, cluster.features.dialect.controller_validates_clients
+    stored, in_controller = cluster.clients.iterations, not cluster.features.dialect.administers_with_zookeeper
     times = Counter([each.name for each in request.users or ()] or list(stored))
     users = java_order(times) if in_controller else times if request.users else sorted(times)
     rows = []

@@ -124,11 +124,11 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
         except RefusedError as error:
             return _create_error(requested.name, error.refusal)
         topic_id = topic.topic_id
-    elif dialect_of(cluster.settings).controller_validates_configs:
+    elif not dialect_of(cluster.settings).administers_with_zookeeper:
         # the controller creates it, and writes nothing
         topic_id = cluster.new_uuid()
     # the controller repeats values as they were sent (`KafkaConfigSchema.toConfigEntry`)
-    as_sent = configs if dialect_of(cluster.settings).controller_validates_configs else {}
+    as_sent = {} if dialect_of(cluster.settings).administers_with_zookeeper else configs
     return CreatableTopicResult(
         name=requested.name,
         topic_id=topic_id,
