@@ -67,9 +67,10 @@ def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, m
     theirs = f"SELECT {_compared(table, is_ours=False)} FROM {made}"  # noqa: S608
     (rows,) = connection.execute(f"SELECT count(*) FROM ({ours})").fetchone() or (0,)  # noqa: S608
     both = f"SELECT 1 AS more, * FROM ({ours}) UNION ALL SELECT -1, * FROM ({theirs})"  # noqa: S608
-    other = f"SELECT sum(more) AS n, * EXCLUDE more FROM ({both}) GROUP BY ALL HAVING n <> 0 ORDER BY ALL LIMIT 10"  # noqa: S608
+    # the number last, so that rows that differ in one column stand beside each other
+    other = f"SELECT * EXCLUDE more, sum(more) AS n FROM ({both}) GROUP BY ALL HAVING n <> 0 ORDER BY ALL LIMIT 10"  # noqa: S608
     found = connection.execute(other).fetchall()
-    return rows, [f"{name}: only {'Spark' if n > 0 else 'here'} has {row}" for n, *row in found]
+    return rows, [f"{name}: only {'Spark' if n > 0 else 'here'} has {row}" for *row, n in found]
 
 
 def _compared(table: Table, *, is_ours: bool) -> str:
