@@ -68,9 +68,9 @@ def differences(connection: duckdb.DuckDBPyConnection, store: Path, name: str, m
     (rows,) = connection.execute(f"SELECT count(*) FROM ({ours})").fetchone() or (0,)  # noqa: S608
     both = f"SELECT 1 AS more, * FROM ({ours}) UNION ALL SELECT -1, * FROM ({theirs})"  # noqa: S608
     # the number last, so that rows that differ in one column stand beside each other
-    other = f"SELECT * EXCLUDE more, sum(more) AS n FROM ({both}) GROUP BY ALL HAVING n <> 0 ORDER BY ALL LIMIT 10"  # noqa: S608
-    found = connection.execute(other).fetchall()
-    return rows, [f"{name}: only {'Spark' if n > 0 else 'here'} has {row}" for *row, n in found]
+    counted = f"SELECT * EXCLUDE more, sum(more) AS more FROM ({both}) GROUP BY ALL"  # noqa: S608
+    found = connection.execute(f"SELECT * FROM ({counted}) WHERE more <> 0 ORDER BY ALL LIMIT 10").fetchall()  # noqa: S608
+    return rows, [f"{name}: only {'Spark' if more > 0 else 'here'} has {row}" for *row, more in found]
 
 
 def _compared(table: Table, *, is_ours: bool) -> str:
