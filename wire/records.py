@@ -20,7 +20,7 @@ from crc32c import crc32c
 
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
-from .values import value
+from .values import ready, value
 
 LIMIT = 100 * 1024 * 1024
 """The default limit on the decompressed bytes of a batch: 100 MiB."""
@@ -51,6 +51,7 @@ class Undecodable(Malformed):
     """The records of a batch cannot be decompressed."""
 
 
+@ready
 @value
 class Record:
     """A record; timestamp in ms, -1 for none; key, value, and the values of headers may be null."""
@@ -62,6 +63,7 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
+@ready
 @value
 class BatchHeader:
     """The header of a batch, in the order of its fields.

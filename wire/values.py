@@ -26,9 +26,7 @@ def with_methods(cls: type[_T]) -> type[_T]:
     key: Any = attrgetter(*names) if names else lambda _: ()
 
     def __init__(self: _T, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401, N807
-        # a subclass has the same fields, and so the same `__init__`
-        heir = type(cls.__name__, (cls,), {"__doc__": cls.__doc__})
-        made.__init__ = dataclass(slots=True, eq=False, repr=False)(heir).__init__  # type: ignore[misc]
+        made.__init__ = _compiled_init(cls)
         made.__init__(self, *args, **kwargs)
 
     def __eq__(self: _T, other: object) -> bool:  # noqa: N807
@@ -44,3 +42,16 @@ def with_methods(cls: type[_T]) -> type[_T]:
     for method in (__init__, __eq__, __hash__, __repr__):
         setattr(cls, method.__name__, method)
     return cls
+
+
+def ready(cls: type[_T]) -> type[_T]:
+    """Compile the `__init__` of a value class or message now: the first group of a server shall not wait for it."""
+    made: Any = cls
+    made.__init__ = _compiled_init(cls)
+    return cls
+
+
+def _compiled_init(cls: type) -> Any:  # noqa: ANN401
+    # a subclass has the same fields, and so the same `__init__`
+    heir = type(cls.__name__, (cls,), {"__doc__": cls.__doc__})
+    return vars(dataclass(slots=True, eq=False, repr=False)(heir))["__init__"]

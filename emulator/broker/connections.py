@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 from ..core.effects import Call, WriteLog
 
@@ -24,6 +24,7 @@ READ_AHEAD_BYTES = 64 * 1024
 """Bytes read behind a request in flight. Without reading ahead, a disconnect during a parked request stays unseen."""
 
 
+@ready
 @value
 class Send:
     """Bytes for a connection: its whole output of one input. `more`: further output waits for `flushed`."""

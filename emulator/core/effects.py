@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .timers import TimerKey
 
 
+@ready
 @value
 class Call:
     """A request: its connection, API version and client.
@@ -52,6 +53,7 @@ class Call:
     listener: str = "PLAINTEXT"
 
 
+@ready
 @value
 class Reply:
     """The response to a call; `response` is None if the client expects none (Produce with acks 0)."""
@@ -68,6 +70,7 @@ class CloseConnection:
     reason: str
 
 
+@ready
 @value
 class Append:
     """A batch of records to write to a partition of `__consumer_offsets`; `token` identifies the result.
@@ -153,6 +156,7 @@ class TransactionEnded:
     is_commit: bool
 
 
+@ready
 @value
 class StateChanged:
     """A group's change of state. `reason` has Kafka's wording, `cause` is its kind."""
@@ -168,6 +172,7 @@ class StateChanged:
     client_reason: str | None = None
 
 
+@ready
 @value
 class MemberChanged:
     """A change of membership; `change` is added, pending, loaded, removed or replaced.
@@ -225,6 +230,7 @@ class RebalanceAvoided:
     reason: str
 
 
+@ready
 @value
 class TimerFired:
     """A timer that fired. `group_now` is the group's own time; node timers have no group."""

@@ -10,12 +10,13 @@ import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@ready
 @value
 class SessionExpiry:
     """A member was silent for its session timeout, or as a new one parked for 5 minutes in its first JoinGroup."""
@@ -23,6 +24,7 @@ class SessionExpiry:
     member_id: str
 
 
+@ready
 @value
 class PendingMemberExpiry:
     """A member id handed out with MEMBER_ID_REQUIRED was not used within the session timeout (KIP-394)."""
@@ -30,6 +32,7 @@ class PendingMemberExpiry:
     member_id: str
 
 
+@ready
 @value
 class InitialDelay:
     """The first join phase of an empty group waits for more members (KIP-134)."""
@@ -38,11 +41,13 @@ class InitialDelay:
     remaining_ms: int
 
 
+@ready
 @value
 class RebalanceTimeout:
     """The join phase has lasted the group's rebalance timeout (KIP-62)."""
 
 
+@ready
 @value
 class PendingSyncExpiry:
     """Members of this generation did not send SyncGroup within the rebalance timeout (KAFKA-12890)."""
@@ -76,6 +81,7 @@ class PatternResolution:
     """The topics that match the regular expressions of a consumer group are looked up, after the request (KIP-848)."""
 
 
+@ready
 @value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""

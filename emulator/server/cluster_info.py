@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 
+@ready
 @value
 class ClusterInfo:
     """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""

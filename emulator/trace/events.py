@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 from ..core.effects import Fact, TransactionChanged
 
@@ -23,6 +23,7 @@ WHOLE_CLUSTER = -1
 """The node of events that concern no single node; `core.data.topic.NO_LEADER` is equal."""
 
 
+@ready
 @value
 class Connected:
     """A connection was opened."""
@@ -31,6 +32,7 @@ class Connected:
     client_host: str
 
 
+@ready
 @value
 class Disconnected:
     """A connection was closed by the peer (`reason` is empty) or by the broker."""
@@ -42,6 +44,7 @@ class Disconnected:
     empty_fetches: int
 
 
+@ready
 @value
 class RequestReceived:
     """A request was received.
@@ -61,6 +64,7 @@ class RequestReceived:
     rule_id: str | None = None
 
 
+@ready
 @value
 class ResponseSent:
     """A response was sent. `error_code` is the code on the wire, in the configured numbering.

@@ -9,7 +9,7 @@ import platform
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ LIBRARIES = ("kafka-python", "confluent-kafka", "aiokafka")
 """The client libraries whose installed versions are listed, without importing them."""
 
 
+@ready
 @value
 class Provider:
     """A CI system, detected by the variable `marker`. The other fields list variables; the first one set applies.

@@ -8,6 +8,7 @@ zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0
 """
 
 from ..schema import array, boolean, entity, int16, int32, int64, message, string
+from ..values import ready
 
 
 @message(key=18, versions="0-4", flexible="3+")
@@ -18,6 +19,7 @@ class ApiVersionsRequest:
     client_software_version: str = string("3+", ignorable=True)
 
 
+@ready
 @entity
 class ApiVersion:
     """The served versions of one API, both ends included."""
@@ -27,6 +29,7 @@ class ApiVersion:
     max_version: int = int16()
 
 
+@ready
 @entity
 class SupportedFeatureKey:
     """The supported range of levels of a feature."""
@@ -36,6 +39,7 @@ class SupportedFeatureKey:
     max_version: int = int16()
 
 
+@ready
 @entity
 class FinalizedFeatureKey:
     """The finalized range of levels of a feature in the cluster."""
@@ -45,6 +49,7 @@ class FinalizedFeatureKey:
     min_version_level: int = int16()
 
 
+@ready
 @message(key=18, versions="0-4", flexible="3+")
 class ApiVersionsResponse:
     """A row for each served API; features are tagged fields."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 from ..refusal import Refusal, RefusedError
 
@@ -24,6 +24,7 @@ Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
 
 
+@ready
 @value
 class TopicCreated:
     """A new topic with one partition per row of `replicas`."""

@@ -15,7 +15,7 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from koordinator.wire.values import value
+from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .group import BaseGroup
 
 
+@ready
 @value
 class CoordinatorRecord:
     """A record of `__consumer_offsets`; a tombstone if it has no value. A transaction's has a producer id."""
