@@ -118,7 +118,7 @@ def read_string(io: BytesIO) -> str:
 def read_nullable_string(io: BytesIO) -> str | None:
     """Read a string after its int16 length; a negative one is None."""
     length = _read_length16(io)
-    return None if length < 0 else _read(io, length).decode("utf-8", "replace")
+    return None if length < 0 else _read(io, length).decode(errors="replace")
 
 
 def read_compact_string(io: BytesIO) -> str:
@@ -137,10 +137,18 @@ def read_compact_string(io: BytesIO) -> str:
 
 def read_nullable_compact_string(io: BytesIO) -> str | None:
     """Read a string after its length + 1 as uvarint; 0 is None. Raises Malformed above STRING_BYTES_MAX."""
-    length = read_uvarint(io)
-    if length > STRING_BYTES_MAX + 1:
-        raise _too_long(length - 1)
-    return _read(io, length - 1).decode("utf-8", "replace") if length else None
+    length = read_uvarint(io) - 1
+    if length < 0:
+        return None
+    if length > STRING_BYTES_MAX:
+        raise _too_long(length)
+    data = io.read(length)
+    if len(data) != length:
+        raise _truncated(length, data)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode(errors="replace")
 
 
 def _too_long(length: int) -> Malformed:
