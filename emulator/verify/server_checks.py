@@ -223,9 +223,10 @@ def member_id_required_once(trace: GroupTrace) -> Observations:
 def session_expiry_in_time(trace: GroupTrace) -> Observations:
     """Check that a silent member is removed soon after its session timeout, and not before (S06).
 
-    Each successful response restarts the session. A member with a parked request is not silent. A session also restarts
-    when a coordinator loads the member, and a test may end it at any time. Members without a response since their join
-    are not judged: new members have a longer timeout.
+    Each successful response restarts the session, but for that to a SyncGroup in a stable group, with which only some
+    releases do. A member with a parked request is not silent. A session also restarts when a coordinator loads the
+    member, and a test may end it at any time. Members without a response since their join are not judged: new members
+    have a longer timeout.
     """
     observations = Observations()
     actions = [
@@ -264,6 +265,12 @@ def _renews(call: Exchange) -> bool:
     return call.api in SIGNS_OF_LIFE and call.error == OK
 
 
+def _is_stable_sync(trace: GroupTrace, call: Exchange) -> bool:
+    """Return whether a member asked a stable group for its assignment, as a static member does after its return."""
+    at = bisect_left(trace.states, call.seq, key=lambda line: int(line["seq"]))
+    return call.api == "SyncGroup" and at > 0 and trace.states[at - 1]["state_to"] == "Stable"
+
+
 def _names_timeout(call: Exchange) -> bool:
     return call.api == "JoinGroup" and call.request_body.get("session_timeout_ms") is not None
 
@@ -271,7 +278,7 @@ def _names_timeout(call: Exchange) -> bool:
 def _check_expiry(
     trace: GroupTrace, observations: Observations, expiry: Line, calls: list[Exchange], timeouts: list[int]
 ) -> None:
-    renewals = [call.request["group_ts_us"] for call in calls if _renews(call)]
+    renewals = [call.request["group_ts_us"] for call in calls if _renews(call) and not _is_stable_sync(trace, call)]
     responses = [call.response["group_ts_us"] for call in calls if call.response is not None]
     late_ms = (expiry["group_ts_us"] - max(responses)) / 1000 - trace.lagged_ms(calls[-1].response or expiry, expiry)
     silent_ms = (expiry["group_ts_us"] - max(renewals)) / 1000 if renewals else late_ms

@@ -229,6 +229,15 @@ def removed_in_time(tale: Tale) -> None:
     silent(tale, SESSION_MS)
 
 
+def removed_a_session_after_its_return(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.answers(tale.joins("a"), generation=1)
+    tale.passes(30)
+    tale.call("SyncGroup", "a", member_id="a", generation=1)
+    tale.passes(SESSION_MS - 30)
+    tale.member("removed", "a", "session_expired")
+
+
 def size_limit_kept(tale: Tale) -> None:
     full(tale, 0)
 
@@ -320,6 +329,7 @@ RIGHT: tuple[tuple[Callable[[Tale], None], set[str]], ...] = (
     (correct_coordinator, {"S01", "S02", "S03", "S04", "S09", "S10"}),
     (removed_in_time, {"S06"}),
     (removed_by_a_late_emulator, {"S06"}),
+    (removed_a_session_after_its_return, {"S06"}),
     (size_limit_kept, {"S07"}),
     (static_rejoin, {"S08"}),
     (response_by_a_rule, set()),
