@@ -36,7 +36,6 @@ from ...config.kafka_configs import (
     TOPIC,
     ConfigType,
     configs_of,
-    split_list,
 )
 from ...config.settings import NUMBER
 from ..dialects import dialect_of
@@ -337,13 +336,22 @@ def _apply_change(
             problem = f"Config value {word.lower()} is not allowed for config key: {change.name}"
         return Refusal(Error.INVALID_CONFIG, problem)
     else:
-        before = split_list(configs.get(change.name, key.default or ""))
-        configs[change.name] = ",".join(_edit_list(before, split_list(value), operation))
+        before = [item for item in _java_split(configs.get(change.name, key.default or "")) if item]
+        configs[change.name] = ",".join(_edit_list(before, _java_split(value), operation))
     return None
 
 
-def _edit_list(before: list[str], items: list[str], operation: int) -> Iterable[str]:
-    if operation == APPEND:
-        return dict.fromkeys([*before, *items])
-    removed = set(items)
-    return (item for item in before if item not in removed)
+def _java_split(text: str) -> list[str]:
+    """Return the parts of a text as Java's `String.split`: no empty ones at the end, and "" has one part."""
+    parts = text.rstrip(",")
+    return parts.split(",") if parts or not text else []
+
+
+def _edit_list(before: list[str], items: list[str], operation: int) -> list[str]:
+    after = list(before)
+    for item in items:
+        if operation == APPEND and item not in after:
+            after.append(item)
+        elif operation == SUBTRACT and item in after:
+            after.remove(item)
+    return after
