@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
     from ..cluster import ClusterState
-    from ..effects import Call
     from .metadata_changes import Change
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -75,9 +74,7 @@ PER_LISTENER = "These security configs can be dynamically updated only per-liste
 """Beginnings of the configs that each listener has for itself (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
-def describe_configs(
-    cluster: ClusterState, node_id: int, call: Call, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
+def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Return the configs of each resource, all or by name; unknown names are omitted, as in Kafka."""
     dialect = cluster.features.dialect
     found = [config_rows(cluster, node_id, resource) for resource in request.resources]
@@ -92,7 +89,7 @@ def describe_configs(
             is_filtered = resource.resource_type != CLIENT_METRICS or dialect.describes_unset_client_metrics
             names = resource.configuration_keys if is_filtered else None
             selected = (row for row in rows if not names or row.name in names)
-            if call.api_version == 0 and dialect.describes_defaults:
+            if dialect.describes_defaults:
                 selected = (replace(row, is_default=row.config_source == DEFAULT) for row in selected)
             if not request.include_synonyms:
                 selected = (replace(row, synonyms=()) for row in selected)

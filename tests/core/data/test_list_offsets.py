@@ -15,6 +15,8 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.core.data.conftest import Desk
 
 
@@ -84,6 +86,20 @@ def test_a_partition_named_twice_is_42_in_one_row(filled: Desk) -> None:
     request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
     rows = filled.send(request).response.topics[0].partitions
     assert [row.error_code for row in rows] == [Error.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize(("release", "rows"), [("2.4", [(0, (0,))]), ("3.9", [(0, (0,))] * 2)])
+def test_version_0_looks_up_a_partition_named_twice(
+    new_desk: Callable[..., Desk], release: str, rows: list[tuple[int, tuple[int, ...]]]
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    twice = (ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2
+    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
+    found = desk.send(request, 0).response.topics[0].partitions
+    assert [(row.error_code, row.old_style_offsets) for row in found] == rows
+    refused = desk.send(request, 1).response.topics[0].partitions
+    assert {row.error_code for row in refused} == {Error.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -287,6 +287,14 @@ def test_configs_of_a_topic_have_their_source(new_desk: Callable[..., Desk], ver
         assert [rows[name].config_type for name in names] == [5, 3, 7]
 
 
+def test_2_4_marks_defaults_in_version_0(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t", configs={"retention.ms": "1"})
+    for version in range(3):
+        rows = _describe(desk, 2, "t", ("cleanup.policy", "retention.ms"), version=version).configs
+        assert {row.name: row.is_default for row in rows} == {"cleanup.policy": version == 0, "retention.ms": False}
+
+
 def test_synonyms_are_sent_on_request(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(message_max_bytes=5000)
     desk.topic("t", configs={"max.message.bytes": "9"})
