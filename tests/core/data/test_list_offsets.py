@@ -75,6 +75,19 @@ def test_an_empty_log_has_ends_and_no_times(desk: Desk) -> None:
     assert [desk.offsets(t).offset for t in (-1, -2, -3, 0)] == [0, 0, -1, -1]
 
 
+def test_the_greatest_timestamp_of_a_log_expires_with_its_segment(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(log_retention_check_interval_ms=1000)
+    desk.topic("t", configs={"retention.ms": "60000"})
+    desk.produce(desk.batch(b"a", at=desk.now))
+    desk.cluster.topics["t"].logs[0].truncate_front(1)
+    assert desk.offsets(-3).offset == 0
+    desk.produce(desk.batch(b"b", at=desk.now - 1))
+    assert desk.offsets(-3).offset == 0
+    desk.wait(62_000)
+    assert desk.values() == []
+    assert (desk.offsets(-3).offset, desk.offsets(-1).offset) == (-1, 2)
+
+
 def test_unknown_partitions_are_3_and_unknown_epochs_75(filled: Desk) -> None:
     assert filled.offsets(-1, "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert filled.offsets(-1, partition=1).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
