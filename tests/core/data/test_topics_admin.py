@@ -131,6 +131,12 @@ def test_topics_of_one_request_do_not_collide_with_each_other_in_kraft(new_desk:
     assert [row.error_code for row in rows] == [0, Error.INVALID_TOPIC_EXCEPTION]
 
 
+def test_a_topic_collides_with_an_existing_one_that_its_request_names(desk: Desk) -> None:
+    desk.topic("a.b")
+    rows = _create(desk, _topic("a.b"), _topic("a_b"))
+    assert [row.error_code for row in rows] == [Error.TOPIC_ALREADY_EXISTS, Error.INVALID_TOPIC_EXCEPTION]
+
+
 def test_manually_assigned_replicas_are_used(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(brokers=3)
     (row,) = _create(desk, _topic("t", -1, -1, assignments=_assignments((3, 1), (2, 3))))
