@@ -76,6 +76,7 @@ AT_LEAST = re.compile(r"Value must be (?:at least|between) (\S+)")
 AT_MOST = re.compile(r"Value must be (?:no more than|between \S+ and) (\S+)")
 ALSO = re.compile(r"Value must be between .* or equal to (\S+)$")
 ONE_OF = re.compile(r"String must be one of: (.*)$")
+NO_EMPTY_ITEMS = "values must not be empty"
 
 DEFAULT_SOURCE = 5
 DOCUMENTED_SINCE = 3  # the version of DescribeConfigs
@@ -147,6 +148,8 @@ def bounds(recorder: Recorder, kind: int, name: str, row: DescribeConfigsResourc
         match = pattern.search(refusal)
         if match:
             found[key] = match[1]
+    if config_type is ConfigType.LIST and NO_EMPTY_ITEMS in recorder.refusal(kind, name, row.name, ","):
+        found["no_empty_items"] = True
     if "choices" in found:
         found["choices"] = [each.strip() for each in found["choices"].split(",")]
     return found

@@ -39,14 +39,20 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
 from ..config.settings import RELEASES
+from ..core.data.list_offsets import ListOffsetsByRow
 from .releases import ACCEPTED, ADVERTISED
 
 if TYPE_CHECKING:
     from koordinator.wire.frames import RequestHeader
+    from koordinator.wire.messages.describe_configs import DescribeConfigsResponse
     from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
     from koordinator.wire.messages.heartbeat import HeartbeatResponse
     from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-    from koordinator.wire.messages.list_offsets import ListOffsetsPartitionResponse, ListOffsetsResponse
+    from koordinator.wire.messages.list_offsets import (
+        ListOffsetsPartitionResponse,
+        ListOffsetsRequest,
+        ListOffsetsResponse,
+    )
     from koordinator.wire.messages.metadata import MetadataRequest
     from koordinator.wire.messages.offset_commit import OffsetCommitResponse
     from koordinator.wire.messages.sync_group import SyncGroupResponse
@@ -110,6 +116,11 @@ def _metadata_request(request: MetadataRequest, version: int) -> MetadataRequest
     return replace(request, topics=None) if version == 0 and request.topics == () else request
 
 
+def _list_offsets_request(request: ListOffsetsRequest, version: int) -> ListOffsetsRequest:
+    """Convert v0, which answers a partition as often as it is given."""
+    return request if version > 0 else ListOffsetsByRow(replica_id=request.replica_id, topics=request.topics)
+
+
 def _list_offsets_response(response: ListOffsetsResponse, version: int, _numbering: Numbering) -> ListOffsetsResponse:
     """Render offsets as a list in v0, and drop leader epochs before v4."""
     if version >= 4:
@@ -123,6 +134,21 @@ def _list_offsets_response(response: ListOffsetsResponse, version: int, _numberi
 
     topics = (replace(topic, partitions=tuple(map(row, topic.partitions))) for topic in response.topics)
     return replace(response, topics=tuple(topics))
+
+
+def _describe_configs_response(
+    response: DescribeConfigsResponse, version: int, _numbering: Numbering
+) -> DescribeConfigsResponse:
+    """Drop the marks of defaults since v1, which has the sources of values instead (KIP-226)."""
+    if version == 0:
+        return response
+    results = (
+        replace(
+            result, configs=tuple(replace(row, is_default=False) if row.is_default else row for row in result.configs)
+        )
+        for result in response.results
+    )
+    return replace(response, results=tuple(results))
 
 
 def _delete_topics_request(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRequest:
@@ -250,7 +276,8 @@ class VersionAdapter:
 
 _ADAPTED = {
     ApiKey.METADATA: VersionAdapter(_metadata_request),
-    ApiKey.LIST_OFFSETS: VersionAdapter(render_response=_list_offsets_response),
+    ApiKey.LIST_OFFSETS: VersionAdapter(_list_offsets_request, _list_offsets_response),
+    ApiKey.DESCRIBE_CONFIGS: VersionAdapter(render_response=_describe_configs_response),
     ApiKey.DELETE_TOPICS: VersionAdapter(_delete_topics_request, _delete_topics_response),
     ApiKey.FIND_COORDINATOR: VersionAdapter(_find_coordinator_request, _find_coordinator_response),
     ApiKey.JOIN_GROUP: VersionAdapter(_join_group_request, _join_group_response),

@@ -36,7 +36,7 @@ _DIGITS_MAX = 20  # of a LONG, with a sign; Python does not parse thousands of d
 
 
 _THROTTLED = (
-    re.compile(r"\*?|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*", re.ASCII),
+    re.compile(r",*\*,*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*", re.ASCII),
     (
         "{0} must be the literal '*' or a list of replicas in the following format: "
         "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -77,8 +77,10 @@ _BITS = {ConfigType.INT: 31, ConfigType.SHORT: 15, ConfigType.LONG: 63}
 class ConfigKey:
     """A config of a release.
 
-    `synonyms` are the names under which a broker looks for its value, the most specific first. `lowest`, `highest` and
-    `choices` are known of configs that can be altered; `also` is legal outside the bounds.
+    `synonyms` are the names under which a broker looks for its value, the most specific first. `lowest`, `highest`,
+    `choices` and `no_empty_items` are known of configs that can be altered; `also` is legal outside the bounds. Lists
+    with `no_empty_items` have a message of their own about an empty item, and drop repeated ones (`ConfigDef.ValidList`
+    since 4.2).
     """
 
     name: str
@@ -91,6 +93,7 @@ class ConfigKey:
     highest: str | None = None
     also: str | None = None
     choices: tuple[str, ...] = ()
+    no_empty_items: bool = False
     doc: str | None = None
 
     def problem(self, value: str) -> str | None:
@@ -101,15 +104,15 @@ class ConfigKey:
                 reason = None if text.lower() in {"true", "false"} else "Expected value to be either true or false"
             case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG | ConfigType.DOUBLE:
                 reason = self._number_problem(text)
+            case ConfigType.LIST if self.name not in _FORMATS:
+                return self._list_problem(split_list(text))
+            case ConfigType.LIST:
+                items = split_list(text)
+                reason, value = self._format_problem(",".join(items)), f"[{', '.join(items)}]"
             case _ if self.name in _FORMATS:
-                pattern, problem = _FORMATS[self.name]
-                reason = None if pattern.fullmatch(text) else problem.format(self.name, text)
-                value = f"[{text}]" if self.type is ConfigType.LIST else text
+                reason, value = self._format_problem(text), text
             case _:
-                items = split_list(text) if self.type is ConfigType.LIST else [value]
-                value = next((item for item in items if self.choices and item not in self.choices), value)
-                is_legal = not self.choices or all(item in self.choices for item in items)
-                reason = None if is_legal else f"String must be one of: {', '.join(self.choices)}"
+                reason = self._choice_problem(value)
         return f"Invalid value {value} for configuration {self.name}: {reason}" if reason else None
 
     def shown(self, value: str) -> str:
@@ -123,8 +126,25 @@ class ConfigKey:
             case ConfigType.DOUBLE:
                 return str(float(text.rstrip("dDfF")))
             case ConfigType.LIST:
-                return ",".join(item.strip() for item in text.split(",")) if text else ""
+                items = split_list(text)
+                return ",".join(dict.fromkeys(items) if self.no_empty_items else items)
         return text
+
+    def _list_problem(self, items: list[str]) -> str | None:
+        for item in items:
+            if self.no_empty_items and not item:
+                return f"Configuration '{self.name}' values must not be empty."
+            if reason := self._choice_problem(item):
+                return f"Invalid value {item} for configuration {self.name}: {reason}"
+        return None
+
+    def _format_problem(self, text: str) -> str | None:
+        pattern, problem = _FORMATS[self.name]
+        return None if pattern.fullmatch(text) else problem.format(self.name, text)
+
+    def _choice_problem(self, text: str) -> str | None:
+        is_legal = not self.choices or text in self.choices
+        return None if is_legal else f"String must be one of: {', '.join(self.choices)}"
 
     def _number_problem(self, text: str) -> str | None:
         number: float | None = None
@@ -147,8 +167,8 @@ class ConfigKey:
 
 
 def split_list(value: str) -> list[str]:
-    """Return the items of a LIST config."""
-    return [item.strip() for item in value.split(",") if item.strip()]
+    """Return the items of a LIST config, as Kafka parses it: an item may be empty."""
+    return [item.strip() for item in value.split(",")] if value.strip() else []
 
 
 @cache

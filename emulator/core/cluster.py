@@ -34,7 +34,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name
 from .data.topic_configs import inherited, refuse_configs
-from .data.topic_rules import metric_name, refuse_assignment, refuse_hidden_topic, refuse_shape
+from .data.topic_rules import MetricNames, refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
@@ -42,7 +42,7 @@ from .registrations import PLAINTEXT, Endpoint, Registration
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..config.settings import Settings
     from .data.metadata_changes import Change
@@ -93,8 +93,7 @@ class ClusterState:
         self._plans: dict[str, TopicState] = {}
         self.request_tokens = count(1)
         """The tokens of requests between brokers."""
-        # topics by metric name, in which '.' and '_' are equal: Kafka refuses a second topic with the same
-        self._by_metric_name: dict[str, str] = {}
+        self._metric_names = MetricNames()
 
     @property
     def controller_id(self) -> int:
@@ -242,7 +241,7 @@ class ClusterState:
         self.topics_version += 1
         self.newest_topic_version = self.topics_version
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
-        self._by_metric_name[metric_name(topic.name)] = topic.name
+        self._metric_names.add(topic.name)
         if not topic.is_internal:
             topic.defaults = self.topic_defaults
         if topic.name in INTERNAL_TOPICS:
@@ -253,7 +252,7 @@ class ClusterState:
         self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
-        del self._by_metric_name[metric_name(topic.name)]
+        self._metric_names.remove(topic.name)
         # its partitions have lost their leaders
         self.leader_changes += 1
 
@@ -313,16 +312,16 @@ class ClusterState:
         found = self.topic(topic)
         return found.log(partition) if found else None
 
-    def refuse_topic(self, name: str) -> Refusal | None:
-        """Return why no topic of this name can be created: 17 (illegal, or a collision) or 36 (exists)."""
+    def refuse_topic(self, name: str, together: Collection[str] = ()) -> Refusal | None:
+        """Return why no topic can be created: 17 (illegal, or collides with one not created `together`) or 36."""
         if (problem := illegal_name(name)) is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
             return refuse_hidden_topic(name)
         if name in self.topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        staged = {metric_name(new.name): new.name for new in self.changes.staged if isinstance(new, TopicCreated)}
-        other = {**self._by_metric_name, **staged}.get(metric_name(name))
+        staged = (new.name for new in self.changes.staged if isinstance(new, TopicCreated))
+        other = next((each for each in self._metric_names.colliding(name, staged) if each not in together), None)
         if other is not None:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
         return None
@@ -353,10 +352,11 @@ class ClusterState:
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[Sequence[int]] | None = None,
         replication_factor: int = -1,
+        together: Collection[str] = (),
     ) -> TopicState:
         """Create a topic; -1 takes the broker's default. Raises RefusedError where Kafka refuses it."""
         refusal = (
-            self.refuse_topic(name)
+            self.refuse_topic(name, together)
             or refuse_shape(self, partitions, replication_factor)
             or refuse_configs(self.settings, configs or {})
             or (refuse_assignment(self, replicas, len(replicas[0])) if replicas else None)
@@ -379,9 +379,9 @@ class ClusterState:
             log.begin_epoch(epoch)
         self._add_topic(topic)
 
-    def auto_create_topic(self, name: str) -> TopicState:
+    def auto_create_topic(self, name: str, together: Collection[str] = ()) -> TopicState:
         """Create a topic that a client requested metadata of. Raises RefusedError where Kafka refuses it."""
-        return self.internal_topic(name) if name in INTERNAL_TOPICS else self.create_topic(name)
+        return self.internal_topic(name) if name in INTERNAL_TOPICS else self.create_topic(name, together=together)
 
     def internal_topic(self, name: str = OFFSETS_TOPIC, topic_id: uuid.UUID | None = None) -> TopicState:
         """Return an internal topic; create it, with this id or a new one, if it does not exist.

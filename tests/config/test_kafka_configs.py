@@ -40,3 +40,39 @@ def test_settings_have_the_defaults_of_their_release(release: str) -> None:
         if name in rules() and name not in OWN_WORDS:
             value = getattr(settings, attribute(name))
             assert str(value).lower() == key.default, name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("cleanup.policy", "", None),
+        ("cleanup.policy", " delete , compact ", None),
+        ("cleanup.policy", "delete,delete", None),
+        ("cleanup.policy", "x,", "Invalid value x for configuration cleanup.policy: String must be one of"),
+        ("leader.replication.throttled.replicas", "*,", None),
+        ("leader.replication.throttled.replicas", "0:1,,0:2 ,", None),
+        ("leader.replication.throttled.replicas", "0:1 ,x", "Invalid value [0:1, x] for"),
+        ("leader.replication.throttled.replicas", "*,*", "Invalid value [*, *] for"),
+    ],
+)
+def test_each_item_of_a_list_is_checked(name: str, value: str, problem: str | None) -> None:
+    for release in RELEASES:
+        found = configs_of(TOPIC, release)[name].problem(value)
+        assert found is None if problem is None else (found or "").startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("release", "problem"),
+    [
+        ("3.9", "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete"),
+        ("4.3", "Configuration 'cleanup.policy' values must not be empty."),
+    ],
+)
+def test_an_empty_item_of_a_list_is_no_legal_word(release: str, problem: str) -> None:
+    key = configs_of(TOPIC, release)["cleanup.policy"]
+    assert [key.problem(value) for value in ("delete,", ",", "compact,,x")] == [problem] * 3
+
+
+@pytest.mark.parametrize(("release", "shown"), [("3.9", "delete,compact,delete"), ("4.3", "delete,compact")])
+def test_a_list_is_shown_without_repeated_items_since_4_2(release: str, shown: str) -> None:
+    assert configs_of(TOPIC, release)["cleanup.policy"].shown("delete , compact,delete") == shown

@@ -405,3 +405,43 @@ def test_e965_an_empty_name_fails_the_whole_request(play: Player) -> None:
         answer = play.ask(DescribeTopicPartitionsRequest(topics=topics), 0).unrecorded()
         found = sorted((row.name or "", row.error_code, len(row.partitions)) for row in answer.topics)
         play.transcript.add("DescribeTopicPartitions", 0, f"{found}")
+
+
+@scenario(kip="base")
+def test_e966_topics_of_one_request_do_not_collide(play: Player) -> None:
+    for middle in ("a", "b"):
+        names = tuple(f"{play.g}-{middle}{separator}c" for separator in "_.")
+        if middle == "a":
+            topics = tuple(CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names)
+            answer = settled(play, CreateTopicsRequest(topics=topics, timeout_ms=1000), 4).unrecorded()
+            found = sorted((row.name, row.error_code) for row in answer.topics)
+            play.transcript.add("CreateTopics", 4, f"{found}")
+        asked = tuple(MetadataRequestTopic(name=name) for name in names)
+        errors: list[int] = []
+        for _ in range(100):
+            answer = play.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=True), 4).unrecorded()
+            errors = sorted(row.error_code for row in answer.topics)
+            if errors in ([0, 0], [0, 17]):
+                break
+            play.wait(0.1)
+        play.transcript.add("Metadata", 4, f"{errors}")
+
+
+@scenario(kip="KIP-339")
+def test_e967_an_empty_item_of_a_list(play: Player) -> None:
+    topic = play.new_topic(1)
+    for key, changes in (
+        ("cleanup.policy", ((SET, "delete,"), (SET, ","), (SET, "delete,,x"), (SET, "delete,delete"), (SET, "delete"))),
+        ("cleanup.policy", ((APPEND, ""), (APPEND, ","), (APPEND, "compact,"), (APPEND, ",compact"))),
+        ("leader.replication.throttled.replicas", ((SET, "*,"), (SET, "0:1,,0:2"), (SET, "*,*"), (SET, "0:1,x"))),
+        ("leader.replication.throttled.replicas", ((SET, ""), (APPEND, ""), (APPEND, "0:1"), (APPEND, "0:1,,"))),
+    ):
+        for by, value in changes:
+            configs = (AlterableConfig(name=key, config_operation=by, value=value),)
+            resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
+            settled(play, IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1).answer()
+            described = DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=(key,))
+            for _ in range(20):
+                answer = play.ask(DescribeConfigsRequest(resources=(described,)), 1).unrecorded()
+                play.wait(0.05)
+            play.transcript.add("DescribeConfigs", 1, f"{answer.results[0].configs[0].value}")

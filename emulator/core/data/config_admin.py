@@ -36,7 +36,6 @@ from ...config.kafka_configs import (
     TOPIC,
     ConfigType,
     configs_of,
-    split_list,
 )
 from ...config.settings import NUMBER
 from ..dialects import dialect_of
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
     from ..cluster import ClusterState
-    from ..effects import Call
     from .metadata_changes import Change
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -76,9 +74,7 @@ PER_LISTENER = "These security configs can be dynamically updated only per-liste
 """Beginnings of the configs that each listener has for itself (`SslConfigs.RECONFIGURABLE_CONFIGS`)."""
 
 
-def describe_configs(
-    cluster: ClusterState, node_id: int, call: Call, request: DescribeConfigsRequest
-) -> DescribeConfigsResponse:
+def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Return the configs of each resource, all or by name; unknown names are omitted, as in Kafka."""
     dialect = cluster.features.dialect
     found = [config_rows(cluster, node_id, resource) for resource in request.resources]
@@ -93,7 +89,7 @@ def describe_configs(
             is_filtered = resource.resource_type != CLIENT_METRICS or dialect.describes_unset_client_metrics
             names = resource.configuration_keys if is_filtered else None
             selected = (row for row in rows if not names or row.name in names)
-            if call.api_version == 0 and dialect.describes_defaults:
+            if dialect.describes_defaults:
                 selected = (replace(row, is_default=row.config_source == DEFAULT) for row in selected)
             if not request.include_synonyms:
                 selected = (replace(row, synonyms=()) for row in selected)
@@ -337,13 +333,22 @@ def _apply_change(
             problem = f"Config value {word.lower()} is not allowed for config key: {change.name}"
         return Refusal(Error.INVALID_CONFIG, problem)
     else:
-        before = split_list(configs.get(change.name, key.default or ""))
-        configs[change.name] = ",".join(_edit_list(before, split_list(value), operation))
+        before = [item for item in _java_split(configs.get(change.name, key.default or "")) if item]
+        configs[change.name] = ",".join(_edit_list(before, _java_split(value), operation))
     return None
 
 
-def _edit_list(before: list[str], items: list[str], operation: int) -> Iterable[str]:
-    if operation == APPEND:
-        return dict.fromkeys([*before, *items])
-    removed = set(items)
-    return (item for item in before if item not in removed)
+def _java_split(text: str) -> list[str]:
+    """Return the parts of a text as Java's `String.split`: no empty ones at the end, and "" has one part."""
+    parts = text.rstrip(",")
+    return parts.split(",") if parts or not text else []
+
+
+def _edit_list(before: list[str], items: list[str], operation: int) -> list[str]:
+    after = list(before)
+    for item in items:
+        if operation == APPEND and item not in after:
+            after.append(item)
+        elif operation == SUBTRACT and item in after:
+            after.remove(item)
+    return after

@@ -48,7 +48,7 @@ from . import absent_features, client_quotas, features, replica_admin, scram_cre
 from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
 from .describe_producers import describe_producers
 from .fetch import Fetches
-from .list_offsets import list_offsets, offset_for_leader_epoch
+from .list_offsets import ListOffsetsByRow, list_offsets, offset_for_leader_epoch
 from .log_cleaner import LogCleaner
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import failure_without_acks, produce, refuse_produce, storage_failure
@@ -90,7 +90,10 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DescribeTopicPartitionsRequest: lambda cluster, _, call, request: describe_topic_partitions(
         cluster, call.listener, request
     ),
-    ListOffsetsRequest: lambda cluster, node, call, request: list_offsets(cluster, node, call.api_version, request),
+    **dict.fromkeys(
+        (ListOffsetsRequest, ListOffsetsByRow),
+        lambda cluster, node, call, request: list_offsets(cluster, node, call.api_version, request),
+    ),
     OffsetForLeaderEpochRequest: lambda cluster, node, _, request: offset_for_leader_epoch(cluster, node, request),
     InitProducerIdRequest: lambda cluster, _, __, request: cluster.producer_ids.init(request),
     CreateTopicsRequest: lambda cluster, _, __, request: create_topics(cluster, request),
@@ -98,7 +101,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DeleteTopicsRequest: lambda cluster, _, __, request: delete_topics(cluster, request),
     DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
     DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
-    DescribeConfigsRequest: describe_configs,
+    DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, node, _, request: alter_configs(cluster, node, request),
     UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
         cluster, call.api_version, request

@@ -18,9 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from koordinator.wire.compression import Codec
 from koordinator.wire.errors import Error
-from koordinator.wire.message_sets import write_message_set, write_overflow
 from koordinator.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -29,12 +27,11 @@ from koordinator.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import read_records, whole_batches
 
 from ..dialects import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
+from .down_conversion import down_converted
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
 from .leader_hints import LeaderHints
 
@@ -60,9 +57,6 @@ FIRST_WHOLE_SINCE = 3
 
 MAGIC_2_SINCE = 4
 """The first version that can carry batches of magic 2 (KIP-98)."""
-
-OVERFLOW_BYTES_MIN = 12
-"""The size of a response without messages that stands for markers (`MIN_OVERFLOW_MESSAGE_LENGTH`)."""
 
 POLL_INTERVAL_MS = 50
 """The interval at which a parked fetch polls a log that does not report its growth."""
@@ -208,6 +202,8 @@ class Fetches:
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             if isinstance(log, Error):
+                row = self._without_log(fetch.plan, key, log)
+                failed = failed or row.error_code == Error.INCONSISTENT_TOPIC_ID
                 continue
             error = self._refuse(fetch, key, log, requested, bytes_left)
             bytes_left = max(0, bytes_left)
@@ -264,9 +260,9 @@ class Fetches:
         endpoints = self._add_hints(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
         session_id = NO_SESSION
         if plan.session is not None:
-            session_id, results = plan.session.session_id, plan.session.take_changes(results)
+            session_id, results = plan.session.session_id, plan.session.take_changes(results, self._name)
         elif plan.opens:
-            session_id = self.sessions.open(now, plan, results, by_id=fetch.by_id)
+            session_id = self.sessions.open(now, plan, results, self._name, by_id=fetch.by_id)
         return Reply(
             fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
         )
@@ -282,7 +278,7 @@ class Fetches:
         for key, requested in fetch.plan.partitions.items():
             log = self._log(key)
             if isinstance(log, Error):
-                results[key] = self._unknown(key[1], log)
+                results[key] = self._without_log(fetch.plan, key, log)
                 continue
             error = self._refuse(fetch, key, log, requested, bytes_left)
             bytes_left = max(0, bytes_left)
@@ -301,7 +297,7 @@ class Fetches:
             bytes_left = max(0, bytes_left - len(records))
             first_whole = first_whole and not records
             if fetch.call.api_version < MAGIC_2_SINCE:
-                converted = _converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
+                converted = down_converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
                 if isinstance(converted, Error):
                     results[key] = replace(_failed(key[1], converted), records=self._no_records)
                     continue
@@ -357,6 +353,18 @@ class Fetches:
             return Error.UNKNOWN_SERVER_ERROR
         return error
 
+    def _without_log(self, plan: FetchPlan, key: PartitionKey, error: Error) -> PartitionData:
+        """Return the row of a partition without a log.
+
+        A session remembers the name of a deleted topic: 103 if another topic has it now (`ReplicaManager.read`), or 3.
+        """
+        name = plan.session.name_of(key) if plan.session is not None else ""
+        if error is Error.UNKNOWN_TOPIC_ID and name:
+            if self._cluster.log(name, key[1]) is not None:
+                return _failed(key[1], Error.INCONSISTENT_TOPIC_ID)
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        return self._unknown(key[1], error)
+
     def _unknown(self, partition: int, error: Error) -> PartitionData:
         """Return the row of a partition that was not looked up."""
         row = _failed(partition, error)
@@ -394,38 +402,6 @@ def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransact
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in log.producers.aborted(offset, before)
     )
-
-
-def _converted(data: bytes, offset: int, magic: int) -> bytes | Error:
-    """Return batches as messages of magic 0 or 1, from an offset on (`RecordsUtil.downConvert`).
-
-    Markers are left out, and the last batch if it is cut. A compressed batch is converted as a whole. zstd came after
-    these versions: 76, or after the first batch the rest of the size, which is promised by then, without messages
-    (`LazyDownConversionRecordsSend`).
-    """
-    converted: list[bytes] = []
-    is_empty = True
-    for header, batch in whole_batches(data):
-        is_empty = False
-        if header.is_control:
-            continue
-        if header.codec is Codec.ZSTD:
-            if not converted:
-                return Error.UNSUPPORTED_COMPRESSION_TYPE
-            del converted[1:]
-            break
-        try:
-            records = read_records(batch)
-        except (Malformed, ImportError):
-            return Error.UNKNOWN_SERVER_ERROR
-        if header.codec is Codec.NONE:
-            records = [record for record in records if record.offset >= offset]
-        converted.append(write_message_set(records, magic, header.codec, is_append_time=header.is_append_time))
-    # the response has the size of the batches, or of the first message set if that is larger (KIP-283)
-    least = 0 if is_empty else OVERFLOW_BYTES_MIN
-    size = max(len(data), len(converted[0])) if converted else least
-    messages = b"".join(converted)[:size]
-    return messages + write_overflow(size - len(messages))
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

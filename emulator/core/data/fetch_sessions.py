@@ -7,7 +7,7 @@ smaller one: only a session unused for two minutes is evicted.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -45,13 +45,13 @@ PartitionKey = tuple["str | UUID", int]
 class _SessionPartition:
     """A partition of a session: the client's request for it, and the offsets last sent; -1 for none.
 
-    Once its topic id `is_resolved`, it remembers the topic's name (`CachedPartition.maybeResolveUnknownName`).
+    `name` is that of the topic since its id was known (`CachedPartition.maybeResolveUnknownName`).
     """
 
     request: FetchPartition
     high_watermark: int = -1
     log_start_offset: int = -1
-    is_resolved: bool = False
+    name: str = ""
 
 
 @dataclass(slots=True)
@@ -64,9 +64,17 @@ class FetchSession:
     used_at: int
     partitions: dict[PartitionKey, _SessionPartition] = field(default_factory=dict)
 
-    def take_changes(self, results: dict[PartitionKey, PartitionData]) -> dict[PartitionKey, PartitionData]:
+    def name_of(self, key: PartitionKey) -> str:
+        """Return the name that a partition's topic has, or had before its deletion; "" if its id was never known."""
+        partition = self.partitions.get(key)
+        return partition.name if partition is not None else ""
+
+    def take_changes(
+        self, results: dict[PartitionKey, PartitionData], name_now: Callable[[PartitionKey], str]
+    ) -> dict[PartitionKey, PartitionData]:
         """Return the results that differ from those sent before, and remember them as sent.
 
+        `name_now` returns the name of a partition's topic, or "" if its id is unknown.
         A partition that returned records moves to the end, so that each gets its turn at `max_bytes`.
         """
         changed: dict[PartitionKey, PartitionData] = {}
@@ -74,10 +82,7 @@ class FetchSession:
             partition = self.partitions.get(key)
             if partition is None:
                 continue
-            if result.error_code != Error.UNKNOWN_TOPIC_ID:
-                partition.is_resolved = True
-            elif partition.is_resolved:
-                result = replace(result, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)  # noqa: PLW2901
+            partition.name = name_now(key) or partition.name
             sent = (partition.high_watermark, partition.log_start_offset)
             diverges = result.diverging_epoch.epoch >= 0
             is_sent = sent == (result.high_watermark, result.log_start_offset)
@@ -157,14 +162,22 @@ class FetchSessions:
         partitions = {key: partition.request for key, partition in session.partitions.items()}
         return FetchPlan(partitions, session, session.epoch)
 
-    def open(self, now: int, plan: FetchPlan, results: dict[PartitionKey, PartitionData], *, by_id: bool) -> int:
+    def open(
+        self,
+        now: int,
+        plan: FetchPlan,
+        results: dict[PartitionKey, PartitionData],
+        name_now: Callable[[PartitionKey], str],
+        *,
+        by_id: bool,
+    ) -> int:
         """Open a session to which `results` are sent; return its id, or NO_SESSION if there is no room."""
         if not self._make_room(now) or self._partitions() + len(plan.partitions) > PARTITIONS_MAX:
             return NO_SESSION
         session_id = self._new_id()
         session = FetchSession(session_id, by_id, INITIAL_EPOCH + 1, now)
         session.partitions = {key: _SessionPartition(request) for key, request in plan.partitions.items()}
-        session.take_changes(results)
+        session.take_changes(results, name_now)
         self._sessions[session_id] = session
         return session_id
 

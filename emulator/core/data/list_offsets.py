@@ -56,10 +56,17 @@ SINCE: dict[int, int] = {
 """The first version of each special timestamp; older versions get 35."""
 
 
+class ListOffsetsByRow(ListOffsetsRequest):
+    """A request whose rows are looked up one by one, as often as they are given (`handleListOffsetRequestV0`)."""
+
+    __slots__ = ()
+
+
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Return one row per partition; since v1 a partition named twice gets 42."""
+    """Return one row per partition; a partition named twice gets 42, unless the request is a `ListOffsetsByRow`."""
     fails = request.isolation_level not in ISOLATION_LEVELS
     dialect = dialect_of(cluster.settings)
+    refuses_repeats = not isinstance(request, ListOffsetsByRow)
     counts = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
@@ -68,7 +75,7 @@ def list_offsets(cluster: ClusterState, node_id: int, version: int, request: Lis
             is_known = partition.timestamp >= 0 or version >= SINCE.get(partition.timestamp, version + 1)
             if fails and dialect.looks_up_offsets_together:
                 rows.append(_refused(partition, Error.UNKNOWN_SERVER_ERROR))
-            elif version and counts[topic.name, partition.partition_index] > 1:
+            elif refuses_repeats and counts[topic.name, partition.partition_index] > 1:
                 rows.append(_refused(partition, Error.INVALID_REQUEST))
             elif not is_known and dialect.refuses_unknown_timestamps:
                 rows.append(_refused(partition, Error.UNSUPPORTED_VERSION))

@@ -55,6 +55,10 @@ class LogSegment:
     max_timestamp: int
 
 
+def _timestamp(batch: tuple[int, _Batch]) -> int:
+    return batch[1].max_timestamp
+
+
 def _with_records(batch: _Batch, records: list[Record]) -> _Batch:
     """Return a committed batch with only these of its records; unchanged if it has no others and no transaction."""
     header = read_header(batch.data)
@@ -89,6 +93,8 @@ class PartitionLog:
         self._unindexed_bytes = 0
         # running maximum of the batches' timestamps, for bisection; None after DeleteRecords, until it is needed
         self._running_max: list[int] | None = []
+        # of the deleted batches whose segment is still there, the first with the greatest timestamp, and its offset
+        self._latest_deleted: tuple[int, _Batch] | None = None
         self._compact_at = COMPACTED_BYTES_MIN
         # the first offsets of the segments, and the offset before which all batches have their segment
         self._segment_starts, self._divided = [0], 0
@@ -254,9 +260,22 @@ class PartitionLog:
             return
         self.start = offset
         dropped = bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
-        del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
         del self._segment_starts[: bisect_right(self._segment_starts, offset) - 1]
+        deleted = ((at, batch) for at, batch in self._with_deleted(dropped) if at >= self._segment_starts[0])
+        self._latest_deleted = max(deleted, key=_timestamp, default=None)
+        del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
         self._running_max = None
+
+    def _with_deleted(self, count: int) -> Iterator[tuple[int, _Batch]]:
+        """Yield the first batches with their offsets, after the deleted one that has the greatest timestamp."""
+        if self._latest_deleted is not None:
+            yield self._latest_deleted
+        yield from zip(self._offsets[:count], self._batches[:count], strict=True)
+
+    def roll(self) -> None:
+        """Close the active segment, so that it can be deleted."""
+        if self._segment_starts[-1] < self.end:
+            self._segment_starts.append(self.end)
 
     def segments(self, bytes_max: float, duration_ms: float) -> list[LogSegment]:
         """Return the segments, of which the last one is active; empty ones before it are left out.
@@ -319,7 +338,7 @@ class PartitionLog:
         for batch in self._batches:
             self._positions.append(self._written)
             self._written += len(batch.data)
-        self._running_max = None
+        self._running_max = self._latest_deleted = None
         self.cleaned = max(self.cleaned, end)
 
     def _committed(self, index: int) -> Iterator[Record]:
@@ -353,9 +372,19 @@ class PartitionLog:
         return None
 
     def max_timestamp_record(self) -> tuple[int, int] | None:
-        """Return offset and timestamp of the first record with the greatest timestamp (KIP-734), or None."""
-        timestamps = self._timestamps()
-        return self.first_at_or_after(timestamps[-1]) if timestamps else None
+        """Return offset and timestamp of the first record with the greatest timestamp (KIP-734), or None.
+
+        A deleted record counts as long as its segment is there (`UnifiedLog.fetchOffsetByTimestamp`).
+        """
+        latest = max(self._with_deleted(len(self._batches)), key=_timestamp, default=None)
+        if latest is None:
+            return None
+        base_offset, batch = latest
+        try:
+            record = next((r for r in self._opened(base_offset, batch) if r.timestamp == batch.max_timestamp), None)
+        except (Malformed, ImportError):
+            record = None
+        return base_offset if record is None else record.offset, batch.max_timestamp
 
     def _timestamps(self) -> list[int]:
         if self._running_max is None:
@@ -373,15 +402,20 @@ class PartitionLog:
         except (Malformed, ImportError):
             return self._batches[0].max_timestamp
 
-    def _records_in(self, index: int, bytes_max: int = LIMIT) -> Iterator[Record]:
-        records = read_records(self._batches[index].data, bytes_max)
+    def _records_in(self, index: int) -> Iterator[Record]:
+        records = read_records(self._batches[index].data, LIMIT)
         return (record for record in records if record.offset >= self.start)
 
     def _records_for_lookup(self, index: int) -> Iterator[Record]:
-        batch = self._batches[index]
-        if batch.last_offset - self._offsets[index] >= LOOKUP_RECORDS_MAX:
+        records = self._opened(self._offsets[index], self._batches[index])
+        return (record for record in records if record.offset >= self.start)
+
+    @staticmethod
+    def _opened(base_offset: int, batch: _Batch) -> list[Record]:
+        """Return the records of a batch, deleted ones included. Raises Malformed if it has too many for a lookup."""
+        if batch.last_offset - base_offset >= LOOKUP_RECORDS_MAX:
             raise Malformed("too many records to look through")
-        return self._records_in(index, LOOKUP_BYTES_MAX)
+        return read_records(batch.data, LOOKUP_BYTES_MAX)
 
     def _index(self, offset: int) -> int:
         """Return the index of the batch that contains the offset, or else of the next one."""

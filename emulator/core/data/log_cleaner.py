@@ -66,6 +66,8 @@ class LogCleaner:
                 if compacts and topic.is_compacted and _clean(now, topic, log):
                     yield topic, partition
                 if expires and topic.is_deleted and (start := _retained_from(now, topic, log)) > log.start:
+                    if start == log.end:
+                        log.roll()
                     changes.propose(RecordsDeleted(topic.topic_id, partition, start))
 
 

@@ -36,9 +36,10 @@ from koordinator.wire.values import value
 from ..dialects import dialect_of
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name
+from .topic_rules import created_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from uuid import UUID
 
     from ..cluster import ClusterState
@@ -124,10 +125,11 @@ def _requested_topics(
     if None in names:
         return [_refused(Error.UNKNOWN_SERVER_ERROR, each.name or "", each.topic_id) for each in requested]
     may_create = request.allow_auto_topic_creation and view.cluster.settings.auto_create_topics_enable
-    return [_named_topic(view, name or "", may_create=may_create) for name in names]
+    created = created_together(view.cluster, [name for name in names if name])
+    return [_named_topic(view, name or "", created, may_create=may_create) for name in names]
 
 
-def _named_topic(view: _TopicView, name: str, *, may_create: bool) -> MetadataResponseTopic:
+def _named_topic(view: _TopicView, name: str, together: Collection[str], *, may_create: bool) -> MetadataResponseTopic:
     cluster = view.cluster
     existing = cluster.topic(name)
     if existing is not None:
@@ -136,7 +138,7 @@ def _named_topic(view: _TopicView, name: str, *, may_create: bool) -> MetadataRe
     if may_create and error is Error.UNKNOWN_TOPIC_OR_PARTITION:
         created = dialect_of(cluster.settings).auto_created_topic_error
         try:
-            cluster.auto_create_topic(name)
+            cluster.auto_create_topic(name, together)
         except RefusedError as refused:
             # a broker with ZooKeeper knows at once what others hear from the controller
             error = error if created is error else refused.error

@@ -40,10 +40,10 @@ from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import TopicState
 from .topic_configs import refuse_configs
-from .topic_rules import refuse_assignment, refuse_hidden_topic, refuse_shape
+from .topic_rules import created_together, refuse_assignment, refuse_hidden_topic, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ..cluster import ClusterState
 
@@ -79,11 +79,12 @@ def not_controller(
 
 def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create topics, or only validate the request. A name given twice is refused in one row."""
+    together = created_together(cluster, [topic.name for topic in request.topics])
     return CreateTopicsResponse(
         topics=tuple(
             _create_error(topic.name, DUPLICATE_NAME)
             if duplicate
-            else _create(cluster, topic, validate_only=request.validate_only)
+            else _create(cluster, topic, together, validate_only=request.validate_only)
             for topic, duplicate in _by_name(request.topics)
         )
     )
@@ -98,10 +99,14 @@ def _by_name(topics: Sequence[T]) -> list[tuple[T, bool]]:
     return [(topic, counts[name] > 1) for name, topic in firsts.items()]
 
 
-def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+def _create(
+    cluster: ClusterState, requested: CreatableTopic, together: Collection[str], *, validate_only: bool
+) -> CreatableTopicResult:
     configs = {config.name: config.value for config in requested.configs if config.value is not None}
     refusal = (
-        cluster.refuse_topic(requested.name) or _refuse_nulls(requested) or refuse_configs(cluster.settings, configs)
+        cluster.refuse_topic(requested.name, together)
+        or _refuse_nulls(requested)
+        or refuse_configs(cluster.settings, configs)
     )
     replicas = None
     if refusal is None and requested.assignments:
@@ -119,7 +124,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, *, validate_only: 
     if not validate_only:
         try:
             topic = cluster.create_topic(
-                requested.name, partitions, configs, replicas, replication_factor=replication_factor
+                requested.name, partitions, configs, replicas, replication_factor=replication_factor, together=together
             )
         except RefusedError as error:
             return _create_error(requested.name, error.refusal)

@@ -10,7 +10,7 @@ from ..refusal import Refusal
 from .topic import PARTITIONS_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..cluster import ClusterState
 
@@ -65,6 +65,37 @@ def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]
     return None
 
 
-def metric_name(topic: str) -> str:
-    """Return the name of a topic in metrics, in which `.` and `_` are equal."""
+def created_together(cluster: ClusterState, names: Iterable[str]) -> frozenset[str]:
+    """Return the topics of a request that do not exist: they do not collide with each other.
+
+    KRaft validates all names before it creates a topic (`ReplicationControlManager.createTopics`). A broker with
+    ZooKeeper creates one topic after the other, so there this is empty.
+    """
+    if cluster.features.dialect.administers_with_zookeeper:
+        return frozenset()
+    return frozenset(name for name in names if name not in cluster.topics)
+
+
+class MetricNames:
+    """The names of topics in metrics, where `.` and `_` are equal: Kafka refuses a topic that collides with others."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, dict[str, None]] = {}
+
+    def add(self, topic: str) -> None:
+        """Add a topic."""
+        self._topics.setdefault(_metric_name(topic), {})[topic] = None
+
+    def remove(self, topic: str) -> None:
+        """Remove a topic."""
+        del self._topics[_metric_name(topic)][topic]
+
+    def colliding(self, topic: str, staged: Iterable[str]) -> Iterator[str]:
+        """Yield the topics that a new one collides with, also those that are `staged`."""
+        name = _metric_name(topic)
+        yield from self._topics.get(name, ())
+        yield from (other for other in staged if _metric_name(other) == name)
+
+
+def _metric_name(topic: str) -> str:
     return topic.replace(".", "_")

@@ -136,3 +136,19 @@ def test_an_impossible_number_of_partitions_is_refused(desk: Desk, partitions: i
         desk.topic("t", partitions)
     assert refused.value.error is Error.INVALID_PARTITIONS
     assert desk.cluster.partition_count("t") == 0
+
+
+@pytest.mark.parametrize(("release", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("3.9", 0), ("4.3", 0)])
+def test_topics_of_one_request_do_not_collide_with_each_other_in_kraft(
+    new_desk: Callable[..., Desk], release: str, second: int
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.metadata("a.b", "a_b", version=9)
+    assert [topic.error_code for topic in desk.metadata("a.b", "a_b", version=9).topics] == [0, second]
+
+
+def test_a_topic_that_collides_with_a_deleted_one_collides_with_the_rest(desk: Desk) -> None:
+    desk.metadata("a.b", "a_b")
+    desk.cluster.delete_topic(desk.cluster.topics["a.b"])
+    desk.metadata("new", "a.b")
+    assert set(desk.cluster.topics) == {"a_b", "new"}

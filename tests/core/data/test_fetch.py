@@ -334,6 +334,20 @@ def test_kip_516_a_session_cannot_change_from_names_to_ids(desk: Desk) -> None:
     assert answer.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
 
 
+def test_kip_516_a_session_meets_another_topic_of_the_name(desk: Desk) -> None:
+    first = desk.topic("t")
+    session, _ = _open(desk, {(first, 0): 0}, version=13)
+    desk.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)))
+    gone = desk.fetch({}, session_id=session, epoch=1, version=13, max_wait_ms=0)
+    assert gone.partitions[first, 0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    desk.topic("t")
+    # at once: a session that has an error does not wait
+    other = desk.fetch({}, session_id=session, epoch=2, version=13)
+    assert other.partitions[first, 0].error_code == Error.INCONSISTENT_TOPIC_ID
+    alone = desk.fetch({(first, 0): 0}, version=13, max_wait_ms=0)
+    assert alone.partitions[first, 0].error_code == Error.UNKNOWN_TOPIC_ID
+
+
 def test_kip_227_only_a_long_unused_session_makes_room(
     new_desk: Callable[..., Desk],
 ) -> None:

@@ -15,6 +15,8 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.core.data.conftest import Desk
 
 
@@ -34,7 +36,7 @@ def filled(desk: Desk) -> Desk:
     [
         (-1, (6, -1)),
         (-2, (1, -1)),
-        (-3, (4, 900)),
+        (-3, (0, 1000)),
         (-4, (1, -1)),
         (-5, (-1, -1)),
         (-6, (-1, -1)),
@@ -73,6 +75,19 @@ def test_an_empty_log_has_ends_and_no_times(desk: Desk) -> None:
     assert [desk.offsets(t).offset for t in (-1, -2, -3, 0)] == [0, 0, -1, -1]
 
 
+def test_the_greatest_timestamp_of_a_log_expires_with_its_segment(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(log_retention_check_interval_ms=1000)
+    desk.topic("t", configs={"retention.ms": "60000"})
+    desk.produce(desk.batch(b"a", at=desk.now))
+    desk.cluster.topics["t"].logs[0].truncate_front(1)
+    assert desk.offsets(-3).offset == 0
+    desk.produce(desk.batch(b"b", at=desk.now - 1))
+    assert desk.offsets(-3).offset == 0
+    desk.wait(62_000)
+    assert desk.values() == []
+    assert (desk.offsets(-3).offset, desk.offsets(-1).offset) == (-1, 2)
+
+
 def test_unknown_partitions_are_3_and_unknown_epochs_75(filled: Desk) -> None:
     assert filled.offsets(-1, "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert filled.offsets(-1, partition=1).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -84,6 +99,20 @@ def test_a_partition_named_twice_is_42_in_one_row(filled: Desk) -> None:
     request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
     rows = filled.send(request).response.topics[0].partitions
     assert [row.error_code for row in rows] == [Error.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize(("release", "rows"), [("2.4", [(0, (0,))]), ("3.9", [(0, (0,))] * 2)])
+def test_version_0_looks_up_a_partition_named_twice(
+    new_desk: Callable[..., Desk], release: str, rows: list[tuple[int, tuple[int, ...]]]
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    twice = (ListOffsetsPartition(partition_index=0, timestamp=-1),) * 2
+    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=twice),))
+    found = desk.send(request, 0).response.topics[0].partitions
+    assert [(row.error_code, row.old_style_offsets) for row in found] == rows
+    refused = desk.send(request, 1).response.topics[0].partitions
+    assert {row.error_code for row in refused} == {Error.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -61,15 +61,37 @@ def test_a_read_fills_its_size_but_does_not_cut_the_first_batch(batches: Any, by
 def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(batches: Any, more: Any, time: int, cut: int) -> None:
     log = _log(batches)
     log.first_at_or_after(time)
+    deleted = list(log.records())
     log.truncate_front(min(cut, log.end))
+    deleted = [record for record in deleted if record.offset < log.start]
     log.first_at_or_after(time)
     for records in more:
         batch = write_batch([Record(timestamp=t, value=b"v" * size) for t, size in records])
         log.append(read_header(batch), batch, 0)
     there = list(log.records())
     assert log.first_at_or_after(time) == next(((r.offset, r.timestamp) for r in there if r.timestamp >= time), None)
-    greatest = max(r.timestamp for r in there)
-    assert log.max_timestamp_record() == next((r.offset, r.timestamp) for r in there if r.timestamp == greatest)
+    in_segment = deleted + there
+    greatest = max(r.timestamp for r in in_segment)
+    assert log.max_timestamp_record() == next((r.offset, r.timestamp) for r in in_segment if r.timestamp == greatest)
+
+
+def test_the_greatest_timestamp_goes_with_its_segment() -> None:
+    log = _log([[(9, 1)], [(7, 1)], [(8, 1), (5, 1)], [(6, 1)]])
+    size = len(log.read(0, 1, first_whole=True))
+    assert [segment.start for segment in log.segments(2 * size, 1000)] == [0, 2, 4]
+    found = []
+    for start in range(1, log.end + 1):
+        log.truncate_front(start)
+        found.append(log.max_timestamp_record())
+    assert found == [(0, 9), (2, 8), (2, 8), (4, 6), (4, 6)]
+
+
+def test_a_log_whose_last_segment_has_expired_has_no_greatest_timestamp() -> None:
+    log = _log([[(9, 1)]])
+    log.roll()
+    log.roll()
+    log.truncate_front(1)
+    assert log.max_timestamp_record() is None
 
 
 def test_a_batch_that_cannot_be_opened_is_found_by_its_header() -> None:

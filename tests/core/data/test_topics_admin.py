@@ -124,6 +124,19 @@ def test_a_name_given_twice_is_refused_in_one_row_and_others_are_created(desk: D
     assert set(desk.cluster.topics) == {"b"}
 
 
+def test_topics_of_one_request_do_not_collide_with_each_other_in_kraft(new_desk: Callable[..., Desk]) -> None:
+    rows = _create(new_desk(), _topic("a.b"), _topic("a_b"))
+    assert [row.error_code for row in rows] == [0, 0]
+    rows = _create(new_desk(kafka_version="2.8"), _topic("a.b"), _topic("a_b"))
+    assert [row.error_code for row in rows] == [0, Error.INVALID_TOPIC_EXCEPTION]
+
+
+def test_a_topic_collides_with_an_existing_one_that_its_request_names(desk: Desk) -> None:
+    desk.topic("a.b")
+    rows = _create(desk, _topic("a.b"), _topic("a_b"))
+    assert [row.error_code for row in rows] == [Error.TOPIC_ALREADY_EXISTS, Error.INVALID_TOPIC_EXCEPTION]
+
+
 def test_manually_assigned_replicas_are_used(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(brokers=3)
     (row,) = _create(desk, _topic("t", -1, -1, assignments=_assignments((3, 1), (2, 3))))
@@ -280,6 +293,14 @@ def test_configs_of_a_topic_have_their_source(new_desk: Callable[..., Desk], ver
         assert [rows[name].config_type for name in names] == [5, 3, 7]
 
 
+def test_2_4_marks_defaults_in_version_0(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t", configs={"retention.ms": "1"})
+    for version in range(3):
+        rows = _describe(desk, 2, "t", ("cleanup.policy", "retention.ms"), version=version).configs
+        assert {row.name: row.is_default for row in rows} == {"cleanup.policy": version == 0, "retention.ms": False}
+
+
 def test_synonyms_are_sent_on_request(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk(message_max_bytes=5000)
     desk.topic("t", configs={"max.message.bytes": "9"})
@@ -344,6 +365,7 @@ def test_kip_339_configs_are_set_deleted_appended_to_and_subtracted_from(desk: D
         (("compression.type", 0, "brotli"), Error.INVALID_CONFIG),
         (("message.timestamp.type", 0, "LogTime"), Error.INVALID_CONFIG),
         (("retention.ms", 2, "1"), Error.INVALID_CONFIG),
+        (("cleanup.policy", 2, ""), Error.INVALID_CONFIG),
         (("retention.ms", 0, None), Error.INVALID_REQUEST),
         (("retention.ms", 9, "1"), Error.UNKNOWN_SERVER_ERROR),
     ],
