@@ -323,6 +323,10 @@ class Dialect:
     failed_fetch_has_null_records: bool = False
     """Whether the rows of a Fetch that fails have null records, not empty ones. In 3.9 (`FetchRequest`)."""
 
+    failed_fetch_repeats_rows: bool = True
+    """Whether a Fetch that fails has a row for each time that a partition is given. In 2.8 it has one
+    (`FetchRequest.getErrorResponse`)."""
+
     refuses_unknown_timestamps: bool = True
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time
     before the first record (`ReplicaManager.fetchOffsetForTimestamp`)."""
@@ -340,10 +344,10 @@ class Dialect:
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
     administers_with_zookeeper: bool = False
-    """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then DeleteTopics and
-    CreatePartitions have other checks in another order, topics and resources may be given twice, values of configs are
-    refused with INVALID_REQUEST, a quota may be negative, and a request may alter a user once per mechanism
-    (`KafkaApis`, `ZkAdminManager`). Otherwise the controller validates these requests."""
+    """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then requests that create,
+    extend, delete or configure have other checks in another order and other messages (`data/administration.py`), a
+    quota may be negative, and a request may alter a user once per mechanism (`KafkaApis`, `ZkAdminManager`). Otherwise
+    the controller validates these requests."""
 
     leaders_outlive_controller: bool = False
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is

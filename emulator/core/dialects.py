@@ -102,6 +102,7 @@ KAFKA_2_8 = replace(
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
+    failed_fetch_repeats_rows=False,
     explains_record_errors=False,
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,

@@ -35,7 +35,7 @@ from koordinator.wire.records import read_records, whole_batches
 from ..dialects import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
-from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
+from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey, each_once
 from .leader_hints import LeaderHints
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ class Fetches:
     def _request_failed(self, version: int, request: FetchRequest) -> FetchResponse:
         """Return the response to a request that Kafka fails to process: -1, also in each row up to v12."""
         error = Error.UNKNOWN_SERVER_ERROR
+        topics = request.topics if self._dialect.failed_fetch_repeats_rows else each_once(request.topics)
         responses = tuple(
             FetchableTopicResponse(
                 topic=topic.topic,
@@ -154,7 +155,7 @@ class Fetches:
                     replace(self._unknown(each.partition, error), records=self._no_records) for each in topic.partitions
                 ),
             )
-            for topic in (request.topics if version < TOPIC_ID_SINCE else ())
+            for topic in (topics if version < TOPIC_ID_SINCE else ())
         )
         return FetchResponse(error_code=error, session_id=request.session_id, responses=responses)
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import FetchTopic
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from uuid import UUID
 
     from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
@@ -39,6 +42,13 @@ _INT_MAX = 2**31 - 1
 
 PartitionKey = tuple["str | UUID", int]
 """The partition as the client names it: topic name (v0-12) or id (v13+), and partition index."""
+
+
+def each_once(topics: Iterable[FetchTopic]) -> tuple[FetchTopic, ...]:
+    """Return topics with each of their partitions once, in the order of the request."""
+    rows = {(topic.topic, each.partition): each for topic in topics for each in topic.partitions}
+    by_topic = groupby(rows, key=itemgetter(0))
+    return tuple(FetchTopic(topic=name, partitions=tuple(rows[at] for at in places)) for name, places in by_topic)
 
 
 @dataclass(slots=True)

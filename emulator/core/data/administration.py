@@ -1,0 +1,79 @@
+"""The APIs that administer topics and configs, as the release's controller serves them: that of KRaft, or ZooKeeper's.
+
+ListConfigResources is only of KRaft, and DeleteRecords is the same with both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from koordinator.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from koordinator.wire.messages.delete_records import DeleteRecordsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from koordinator.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
+from koordinator.wire.values import value
+
+from . import config_admin, topic_admin, zk_config_admin, zk_topic_admin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from koordinator.wire.schema import Message
+
+    from ..cluster import ClusterState
+    from ..effects import Call
+
+
+@value
+class Administration:
+    """The functions that serve the APIs with one kind of controller."""
+
+    create_topics: Callable[[ClusterState, CreateTopicsRequest], CreateTopicsResponse]
+    create_partitions: Callable[[ClusterState, CreatePartitionsRequest], CreatePartitionsResponse]
+    delete_topics: Callable[[ClusterState, DeleteTopicsRequest], DeleteTopicsResponse]
+    describe_configs: Callable[[ClusterState, int, Call, DescribeConfigsRequest], DescribeConfigsResponse]
+    alter_configs: Callable[[ClusterState, int, IncrementalAlterConfigsRequest], IncrementalAlterConfigsResponse]
+    replace_configs: Callable[[ClusterState, int, AlterConfigsRequest], AlterConfigsResponse]
+
+
+KRAFT, ZOOKEEPER = (
+    Administration(
+        topics.create_topics,
+        topics.create_partitions,
+        topics.delete_topics,
+        configs.describe_configs,
+        configs.alter_configs,
+        configs.replace_configs,
+    )
+    for topics, configs in ((topic_admin, config_admin), (zk_topic_admin, zk_config_admin))
+)
+
+
+def _of(cluster: ClusterState) -> Administration:
+    return ZOOKEEPER if cluster.features.dialect.administers_with_zookeeper else KRAFT
+
+
+RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
+    CreateTopicsRequest: lambda cluster, _, __, request: _of(cluster).create_topics(cluster, request),
+    CreatePartitionsRequest: lambda cluster, _, __, request: _of(cluster).create_partitions(cluster, request),
+    DeleteTopicsRequest: lambda cluster, _, __, request: _of(cluster).delete_topics(cluster, request),
+    DeleteRecordsRequest: lambda cluster, node, _, request: topic_admin.delete_records(cluster, node, request),
+    DescribeConfigsRequest: lambda cluster, node, call, request: _of(cluster).describe_configs(
+        cluster, node, call, request
+    ),
+    IncrementalAlterConfigsRequest: lambda cluster, node, _, request: _of(cluster).alter_configs(
+        cluster, node, request
+    ),
+    AlterConfigsRequest: lambda cluster, node, _, request: _of(cluster).replace_configs(cluster, node, request),
+    ListConfigResourcesRequest: lambda cluster, _, call, request: config_admin.list_config_resources(
+        cluster, call.api_version, request
+    ),
+}
+"""Called with cluster, node id, call and request."""
