@@ -15,6 +15,8 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.core.data.conftest import Desk
 
 
@@ -62,6 +64,18 @@ def test_a_special_timestamp_unknown_to_the_version_is_35(filled: Desk, timestam
     for version in range(1, 12):
         expected = 0 if version >= since else Error.UNSUPPORTED_VERSION
         assert filled.offsets(timestamp, version=version).error_code == expected
+
+
+@pytest.mark.parametrize("timestamp", [-3, -5, -7])
+def test_in_2_8_an_unknown_timestamp_is_before_records_without_a_time(
+    new_desk: Callable[..., Desk], timestamp: int
+) -> None:
+    desk = new_desk(kafka_version="2.8")
+    desk.topic("t")
+    desk.produce(desk.batch(b"a", at=-1))
+    desk.produce(desk.batch(b"b"))
+    row = desk.offsets(timestamp, version=5)
+    assert (row.error_code, row.offset, row.timestamp) == (0, 0, -1)
 
 
 def test_version_0_has_a_list_of_offsets(filled: Desk) -> None:
