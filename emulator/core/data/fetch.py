@@ -35,7 +35,7 @@ from koordinator.wire.records import read_records, whole_batches
 from ..dialects import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
-from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey, each_once
+from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey, each_once, exceeds
 from .leader_hints import LeaderHints
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Fetches:
         if isinstance(plan, Error):
             return [Reply(call, FetchResponse(error_code=plan))]
         if request.isolation_level not in ISOLATION_LEVELS and self._has_known_partition(plan):
-            return [Reply(call, self._request_failed(call.api_version, request))]
+            return [Reply(call, self._failed(call.api_version, request, Error.UNKNOWN_SERVER_ERROR))]
         fetch = ParkedFetch(call, request, plan)
         failed = self._measure_all(fetch)
         if failed or fetch.is_satisfied or not fetch.readable or request.max_wait_ms <= 0:
@@ -143,9 +143,8 @@ class Fetches:
     def _has_known_partition(self, plan: FetchPlan) -> bool:
         return not all(isinstance(self._log(key), Error) for key in plan.partitions)
 
-    def _request_failed(self, version: int, request: FetchRequest) -> FetchResponse:
-        """Return the response to a request that Kafka fails to process: -1, also in each row up to v12."""
-        error = Error.UNKNOWN_SERVER_ERROR
+    def _failed(self, version: int, request: FetchRequest, error: Error) -> FetchResponse:
+        """Return the response to a request that Kafka fails to process, up to v12 with the error in each row."""
         topics = request.topics if self._dialect.failed_fetch_repeats_rows else each_once(request.topics)
         responses = tuple(
             FetchableTopicResponse(
@@ -268,9 +267,10 @@ class Fetches:
             session_id, results = plan.session.session_id, plan.session.take_changes(results)
         elif plan.opens:
             session_id = self.sessions.open(now, plan, results, by_id=fetch.by_id)
-        return Reply(
-            fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
-        )
+        if exceeds(fetch.call.api_version, results.values()):
+            return Reply(fetch.call, self._failed(fetch.call.api_version, fetch.request, Error.UNSUPPORTED_VERSION))
+        response = FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
+        return Reply(fetch.call, response)
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
         """Read every partition within all limits; the first batch is returned whatever its size (KIP-74).

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.fetch import FetchTopic
+from koordinator.wire.messages.fetch import EpochEndOffset, FetchTopic
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
@@ -38,10 +38,20 @@ PARTITIONS_MAX = 100_000
 """The limit of partitions in all sessions together. Kafka has none, but a request may name partitions that do not
 exist, so that sessions could grow without bound. A client without a session still works."""
 
+DIVERGING_SINCE = 12
+"""The first version with diverging epochs (KIP-595)."""
+
+NOT_DIVERGING = EpochEndOffset()
+
 _INT_MAX = 2**31 - 1
 
 PartitionKey = tuple["str | UUID", int]
 """The partition as the client names it: topic name (v0-12) or id (v13+), and partition index."""
+
+
+def exceeds(version: int, rows: Iterable[PartitionData]) -> bool:
+    """Return whether a row has a diverging epoch that the version cannot carry: a session remembers a newer request."""
+    return version < DIVERGING_SINCE and any(row.diverging_epoch != NOT_DIVERGING for row in rows)
 
 
 def each_once(topics: Iterable[FetchTopic]) -> tuple[FetchTopic, ...]:

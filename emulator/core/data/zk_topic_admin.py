@@ -6,6 +6,7 @@ Its checks have another order and other messages than those of KRaft (`ZkAdminMa
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -95,7 +96,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, request: CreateTop
             return create_error(name, refused.refusal)
         if not all(any(map(cluster.is_up, nodes)) for nodes in replicas):
             # it waits for the leaders
-            return create_error(name, Error.REQUEST_TIMED_OUT)
+            return replace(create_error(name, Error.REQUEST_TIMED_OUT), topic_id=topic_id)
     return created(cluster, name, topic_id, (len(replicas), len(replicas[0])), configs, as_sent={})
 
 

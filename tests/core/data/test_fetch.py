@@ -425,3 +425,14 @@ def test_a_fetch_that_fails_repeats_partitions_in_later_releases(
     response = desk.send(request, 12).response
     assert response.error_code == -1
     assert [(each.topic, [row.partition_index for row in each.partitions]) for each in response.responses] == rows
+
+
+def test_a_session_may_not_go_back_to_a_version_without_diverging_epochs(desk: Desk) -> None:
+    desk.topic("t")
+    place = FetchPartition(partition=0, fetch_offset=9, partition_max_bytes=1, last_fetched_epoch=0)
+    opening = FetchRequest(
+        max_wait_ms=0, min_bytes=0, session_epoch=0, topics=(FetchTopic(topic="t", partitions=(place,)),)
+    )
+    first = desk.send(opening, 12).response
+    later = desk.send(replace(opening, session_id=first.session_id, session_epoch=1, topics=()), 11).response
+    assert (first.error_code, later.error_code, later.responses) == (0, Error.UNSUPPORTED_VERSION, ())
