@@ -150,6 +150,10 @@ class Dialect:
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
+    min_isr_may_exceed_replicas: bool = False
+    """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
+    2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
+
     prints_java_sets: bool = True
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 
@@ -326,6 +330,10 @@ class Dialect:
     failed_fetch_repeats_rows: bool = True
     """Whether a Fetch that fails has a row for each time that a partition is given. In 2.8 it has one
     (`FetchRequest.getErrorResponse`)."""
+
+    returns_cut_batches: bool = False
+    """Whether Fetch up to v2 returns the beginning of a first batch that its limit cuts, as it is in the log. In 2.8
+    (`KafkaApis.maybeConvertFetchedData`); later nothing is returned."""
 
     refuses_unknown_timestamps: bool = True
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time

@@ -23,6 +23,10 @@ from koordinator.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
+from koordinator.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from koordinator.wire.values import value
 
 from . import config_admin, replica_admin, topic_admin, zk_config_admin, zk_replica_admin, zk_topic_admin
@@ -45,6 +49,7 @@ class Administration:
     delete_topics: Callable[[ClusterState, DeleteTopicsRequest], DeleteTopicsResponse]
     elect_leaders: Callable[[ClusterState, ElectLeadersRequest], ElectLeadersResponse]
     reassign: Callable[[ClusterState, AlterPartitionReassignmentsRequest], AlterPartitionReassignmentsResponse]
+    list_reassignments: Callable[[], ListPartitionReassignmentsResponse]
     describe_configs: Callable[[ClusterState, int, Call, DescribeConfigsRequest], DescribeConfigsResponse]
     alter_configs: Callable[[ClusterState, int, IncrementalAlterConfigsRequest], IncrementalAlterConfigsResponse]
     replace_configs: Callable[[ClusterState, int, AlterConfigsRequest], AlterConfigsResponse]
@@ -57,6 +62,7 @@ KRAFT, ZOOKEEPER = (
         topics.delete_topics,
         replicas.elect_leaders,
         replicas.alter_partition_reassignments,
+        replicas.list_partition_reassignments,
         configs.describe_configs,
         configs.alter_configs,
         configs.replace_configs,
@@ -79,6 +85,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DeleteRecordsRequest: lambda cluster, node, _, request: topic_admin.delete_records(cluster, node, request),
     ElectLeadersRequest: lambda cluster, _, __, request: _of(cluster).elect_leaders(cluster, request),
     AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: _of(cluster).reassign(cluster, request),
+    ListPartitionReassignmentsRequest: lambda cluster, _, __, ___: _of(cluster).list_reassignments(),
     DescribeConfigsRequest: lambda cluster, node, call, request: _of(cluster).describe_configs(
         cluster, node, call, request
     ),

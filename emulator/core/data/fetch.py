@@ -301,7 +301,9 @@ class Fetches:
             is_cut = not records and bytes_max > 0 and log.readable_bytes(start, bytes_max, limit) > 0
             bytes_left = max(0, bytes_left - len(records))
             first_whole = first_whole and not records
-            if fetch.call.api_version < MAGIC_2_SINCE:
+            if is_cut and fetch.call.api_version < FIRST_WHOLE_SINCE and self._dialect.returns_cut_batches:
+                records = log.beginning(start, bytes_max, limit)
+            elif fetch.call.api_version < MAGIC_2_SINCE:
                 converted = _converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
                 if isinstance(converted, Error):
                     results[key] = replace(_failed(key[1], converted), records=self._no_records)

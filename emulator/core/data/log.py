@@ -201,6 +201,11 @@ class PartitionLog:
             return data
         return b"".join(batch.data for batch in self._batches[first:beyond])[:size]
 
+    def beginning(self, offset: int, bytes_max: int, before: int) -> bytes:
+        """Return the first bytes of the batch that contains `offset`, if it starts before offset `before`."""
+        first = self._first_read(offset, before)
+        return b"" if first is None else self._batches[first].data[:bytes_max]
+
     def _first_read(self, offset: int, before: int | None) -> int | None:
         """Return the index of the first batch that a read returns, or None without one."""
         limit = self.end if before is None else before

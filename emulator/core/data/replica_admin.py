@@ -47,10 +47,7 @@ from koordinator.wire.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
-from koordinator.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
+from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 from koordinator.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from koordinator.wire.primitives import ZERO_UUID
@@ -211,6 +208,11 @@ def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str |
     return None
 
 
+def list_partition_reassignments() -> ListPartitionReassignmentsResponse:
+    """Return no reassignment: none is ever ongoing."""
+    return ListPartitionReassignmentsResponse(error_message=None)
+
+
 def describe_log_dirs(cluster: ClusterState, node_id: int, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Return the replicas of a broker with the sizes of their logs; unknown partitions are omitted."""
     topics = []
@@ -345,7 +347,6 @@ def _refuse_voter(
 
 
 RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    ListPartitionReassignmentsRequest: lambda _, __, ___, ____: ListPartitionReassignmentsResponse(error_message=None),
     DescribeLogDirsRequest: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
     AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
     DescribeQuorumRequest: lambda cluster, _, call, request: describe_quorum(cluster, call, request),

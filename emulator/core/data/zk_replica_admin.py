@@ -12,6 +12,7 @@ from koordinator.wire.messages.alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 from koordinator.wire.messages.elect_leaders import ElectLeadersResponse, ReplicaElectionResult
+from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 
 from ..refusal import Refusal
 from .replica_admin import PREFERRED, UNCLEAN, elect, elected, give_replicas, reassigned
@@ -78,6 +79,11 @@ def alter_partition_reassignments(
         for name, found in groupby(rows, key=itemgetter(0))
     )
     return AlterPartitionReassignmentsResponse(error_message="", responses=tuple(responses))
+
+
+def list_partition_reassignments() -> ListPartitionReassignmentsResponse:
+    """Return no reassignment: none is ever ongoing."""
+    return ListPartitionReassignmentsResponse(error_message="")
 
 
 def _reassign(cluster: ClusterState, name: str, partition: int, replicas: tuple[int, ...] | None) -> Refusal | None:

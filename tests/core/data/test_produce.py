@@ -284,3 +284,13 @@ def test_producer_ids_are_all_different(desk: Desk, version: int) -> None:
 def test_half_an_identity_is_refused(desk: Desk, request_: InitProducerIdRequest, error: Error) -> None:
     answer = desk.send(request_, 4).response
     assert (answer.error_code, answer.producer_id) == (error, -1)
+
+
+@pytest.mark.parametrize(("release", "acks", "error"), [("2.8", -1, 19), ("2.8", 1, 0), ("4.3", -1, 0)])
+def test_in_2_8_more_replicas_may_be_needed_than_there_are(
+    new_desk: Callable[..., Desk], release: str, acks: int, error: int
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t", configs={"min.insync.replicas": "2"})
+    row = desk.produce(desk.batch(b"a"), acks=acks, version=8)
+    assert (row.error_code, row.log_start_offset) == (error, 0)
