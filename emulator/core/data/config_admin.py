@@ -48,7 +48,7 @@ from .metadata_changes import ResourceConfigured, TopicConfigured
 from .topic_configs import refuse_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
@@ -60,11 +60,16 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 OPERATIONS = ("SET", "DELETE", "APPEND", "SUBTRACT")
 """The operations of IncrementalAlterConfigs, and their names."""
 
+_REPEATED = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+
 _UNKNOWN_OPERATION = Refusal(Error.UNKNOWN_SERVER_ERROR, "")
 """With a controller it fails the whole request."""
 
 UNNAMED = {CLIENT_METRICS: "Subscription name can't be empty", GROUP: "Default group resources are not allowed."}
 """Why a resource without a name is refused."""
+
+DIGITS_MAX = 20
+"""The digits of the longest number that is read."""
 
 OF_ONE_BROKER = ("advertised.listeners", "listener", "principal.builder.class", "sasl.", "ssl.")
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
@@ -111,10 +116,10 @@ def alter_configs(
     refused: list[Refusal | None] = []
     for resource in request.resources:
         repeated = times[resource.resource_type, resource.resource_name] > 1
-        problem = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.") if repeated else None
+        nulls = [each.name for each in resource.configs if each.value is None and each.config_operation != DELETE]
         refused.append(
-            problem
-            or _refuse_changes(resource)
+            (_REPEATED if repeated else None)
+            or _refuse_changes([each.name for each in resource.configs], nulls)
             or _refuse_resource(cluster, node_id, resource.resource_type, resource.resource_name)
         )
     # an unknown operation fails all resources that the broker passes on to the controller
@@ -147,12 +152,11 @@ def altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> 
     )
 
 
-def _refuse_changes(resource: AlterConfigsResource) -> Refusal | None:
+def _refuse_changes(names: Sequence[str], nulls: Sequence[str]) -> Refusal | None:
     """Return why the broker refuses changes before it looks at their resource (`ConfigAdminManager.preprocess`)."""
-    if len({each.name for each in resource.configs}) < len(resource.configs):
+    if len(set(names)) < len(names):
         return Refusal(Error.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [each.name for each in resource.configs if each.value is None and each.config_operation != DELETE]
-    return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(nulls)}") if nulls else None
+    return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}") if nulls else None
 
 
 def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
@@ -177,11 +181,18 @@ def _configs(cluster: ClusterState, kind: int, name: str) -> dict[str, str] | Re
 def _refuse_resource(cluster: ClusterState, node_id: int, kind: int, name: str) -> Refusal | None:
     """Return why the broker refuses a resource itself, whatever the controller says about the others."""
     if kind == BROKER and name not in {"", str(node_id)}:
-        if not NUMBER.fullmatch(name):
-            return Refusal(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+        return refuse_broker(node_id, name, "Node id")
     known = configs_of(kind, cluster.settings.kafka_version)
     return None if known else Refusal(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def refuse_broker(node_id: int, name: str, what: str) -> Refusal | None:
+    """Return why a resource is not this broker, or None; Java reads 32 bits."""
+    if not NUMBER.fullmatch(name) or len(name) > DIGITS_MAX or not -(2**31) <= int(name) < 2**31:
+        return Refusal(Error.INVALID_REQUEST, f"{what} must be an integer, but it is: {name}")
+    if int(name) != node_id:
+        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+    return None
 
 
 def _configure(
@@ -242,19 +253,24 @@ def _listed(problem: str, around: str, names: Iterable[str]) -> str:
 
 def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all configs of resources, each completely or not at all."""
+    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     rows = []
     for resource in request.resources:
-        refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
+        refusal: Refusal | None = _REPEATED
+        if times[resource.resource_type, resource.resource_name] == 1:
+            refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
         rows.append(altered(resource.resource_type, resource.resource_name, refusal))
     return AlterConfigsResponse(responses=tuple(rows))
 
 
 def _replace(cluster: ClusterState, node_id: int, resource: ReplacedConfigs, *, validate_only: bool) -> Refusal | None:
     kind, name = resource.resource_type, resource.resource_name
-    missing = [config.name for config in resource.configs if config.value is None]
-    if missing:
-        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(missing)}")
-    before = _refuse_resource(cluster, node_id, kind, name) or _configs(cluster, kind, name)
+    names, nulls = (
+        [each.name for each in resource.configs],
+        [each.name for each in resource.configs if each.value is None],
+    )
+    refusal = _refuse_changes(names, nulls) or _refuse_resource(cluster, node_id, kind, name)
+    before = refusal or _configs(cluster, kind, name)
     configs = {config.name: config.value or "" for config in resource.configs}
     if isinstance(before, Refusal):
         return before

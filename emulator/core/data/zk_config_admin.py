@@ -14,11 +14,20 @@ from koordinator.wire.messages.alter_configs import AlterConfigsResponse
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 
 from ...config.kafka_configs import BROKER, BROKER_LOGGER, KINDS, TOPIC, ConfigType, configs_of
-from ...config.settings import NUMBER
 from ..groups.classic.hash_order import scala_order
 from ..refusal import Refusal
 from . import config_admin
-from .config_admin import APPEND, DELETE, OPERATIONS, SET, SUBTRACT, altered, configure, refuse_broker_configs
+from .config_admin import (
+    APPEND,
+    DELETE,
+    OPERATIONS,
+    SET,
+    SUBTRACT,
+    altered,
+    configure,
+    refuse_broker,
+    refuse_broker_configs,
+)
 from .topic_configs import conflict, invalid_value, unknown_name
 from .zk_topic_admin import bad_path, illegal_name
 
@@ -43,8 +52,6 @@ UNKNOWN_TYPE = Refusal(Error.INVALID_REQUEST, "Unexpected resource type UNKNOWN"
 LOGGERS = Refusal(
     Error.INVALID_REQUEST, "AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER"
 )
-DIGITS_MAX = 20
-
 FAILED = Refusal(Error.UNKNOWN_SERVER_ERROR, "")
 """The refusal of changes at which the broker fails with an exception of Java or Scala."""
 
@@ -154,14 +161,7 @@ def _refuse_changes(resource: AlterConfigsResource) -> Refusal | None:
 
 
 def _refuse_broker(node_id: int, kind: int, name: str) -> Refusal | None:
-    if kind == TOPIC or not name:
-        return None
-    # Java reads 32 bits
-    if not NUMBER.fullmatch(name) or len(name) > DIGITS_MAX or not -(2**31) <= int(name) < 2**31:
-        return Refusal(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
-    if int(name) != node_id:
-        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
-    return None
+    return None if kind == TOPIC or not name else refuse_broker(node_id, name, "Broker id")
 
 
 def _broker(name: str) -> str:
