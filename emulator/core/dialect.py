@@ -357,6 +357,10 @@ class Dialect:
     quota may be negative, and a request may alter a user once per mechanism (`KafkaApis`, `ZkAdminManager`). Otherwise
     the controller validates these requests."""
 
+    fails_at_absent_configs: bool = False
+    """Whether changes of configs fail with -1 at what is absent: a value, the topic, or the own value of a list that is
+    appended to; and whether CreateTopics validates configs first. In 2.4 (`AdminManager`)."""
+
     leaders_outlive_controller: bool = False
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is
     the controller (`KafkaController.onBrokerFailure`)."""

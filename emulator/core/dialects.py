@@ -126,6 +126,7 @@ KAFKA_2_8 = replace(
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,
+    fails_at_absent_configs=True,
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,
     heartbeat_succeeds_before_sync=False,

@@ -90,13 +90,14 @@ def alter_configs(
 def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all configs of resources, each completely or not at all.
 
-    An unknown type, a null and a resource given twice fail the whole request; to the last a broker does not respond.
+    An unknown type, a null and, in 2.8, a resource given twice fail the whole request. To the last a broker of 2.8 does
+    not respond, and one of 2.4 closes the connection for a null.
     """
-    failed = _refuse_request(request)
+    failed = _refuse_request(cluster, request)
     if failed is not None:
         return AlterConfigsResponse(responses=_all(request.resources, failed))
     rows = []
-    for resource in request.resources:
+    for resource in {(each.resource_type, each.resource_name): each for each in request.resources}.values():
         kind, name = resource.resource_type, resource.resource_name
         configs = {config.name: config.value or "" for config in resource.configs}
         refusal = _refuse_broker(node_id, kind, name) or _configure(
@@ -112,9 +113,9 @@ def _all(
     return tuple(altered(each.resource_type, each.resource_name, refusal) for each in resources)
 
 
-def _refuse_request(request: AlterConfigsRequest) -> Refusal | None:
+def _refuse_request(cluster: ClusterState, request: AlterConfigsRequest) -> Refusal | None:
     places = [(each.resource_type, each.resource_name) for each in request.resources]
-    if len(set(places)) < len(places):
+    if len(set(places)) < len(places) and not cluster.features.dialect.fails_at_absent_configs:
         return FAILED
     if any(config.value is None for resource in request.resources for config in resource.configs):
         return FAILED
@@ -126,7 +127,8 @@ def _alter(
     cluster: ClusterState, node_id: int, resource: AlterConfigsResource, *, validate_only: bool
 ) -> Refusal | None:
     kind, name = resource.resource_type, resource.resource_name
-    refusal = _refuse_changes(resource) or _refuse_broker(node_id, kind, name)
+    may_be_null = cluster.features.dialect.fails_at_absent_configs
+    refusal = _refuse_changes(resource, may_be_null=may_be_null) or _refuse_broker(node_id, kind, name)
     if refusal is not None:
         return refusal
     if kind == BROKER_LOGGER:
@@ -140,13 +142,22 @@ def _alter(
         configs = dict(cluster.resource_configs[kind].get(_broker(name), {}))
     keys = configs_of(kind, cluster.settings.kafka_version)
     for change in resource.configs:
+        is_absent = change.value is None or (change.name not in configs and _is_list(change, keys))
+        if may_be_null and is_absent and change.config_operation != DELETE:
+            return FAILED
         refusal = _apply(configs, change, keys)
         if refusal is not None:
             return refusal
     return _configure(cluster, kind, name, configs, validate_only=validate_only)
 
 
-def _refuse_changes(resource: AlterConfigsResource) -> Refusal | None:
+def _is_list(change: AlterableConfig, keys: Mapping[str, ConfigKey]) -> bool:
+    """Return whether a change appends to a list, or subtracts from it."""
+    is_edited = change.config_operation in {APPEND, SUBTRACT} and change.name in keys
+    return is_edited and keys[change.name].type is ConfigType.LIST
+
+
+def _refuse_changes(resource: AlterConfigsResource, *, may_be_null: bool) -> Refusal | None:
     times = Counter(each.name for each in resource.configs)
     repeated = scala_order(name for name, count in times.items() if count > 1)
     if repeated:
@@ -155,7 +166,7 @@ def _refuse_changes(resource: AlterConfigsResource) -> Refusal | None:
     nulls = [
         f"{operations.get(each.config_operation, 'null')}:{each.name}"
         for each in resource.configs
-        if each.value is None and each.config_operation != DELETE
+        if each.value is None and each.config_operation != DELETE and not may_be_null
     ]
     return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(nulls)}") if nulls else None
 
@@ -178,7 +189,7 @@ def _apply(configs: dict[str, str], change: AlterableConfig, keys: Mapping[str, 
         configs[name] = value
     elif operation not in {APPEND, SUBTRACT} or name not in keys:
         return FAILED
-    elif keys[name].type is not ConfigType.LIST:
+    elif not _is_list(change, keys):
         word = OPERATIONS[operation].lower()
         return Refusal(Error.INVALID_REQUEST, f"Config value {word} is not allowed for config key: {name}")
     else:
@@ -214,6 +225,11 @@ def _configure(
 
 
 def _refuse_topic(cluster: ClusterState, name: str, configs: Mapping[str, str]) -> Refusal | None:
+    is_early = cluster.features.dialect.fails_at_absent_configs
+    if is_early and (illegal := illegal_name(name)) is not None:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, illegal)
+    if name not in cluster.topics and is_early:
+        return Refusal(Error.UNKNOWN_SERVER_ERROR, f'Topic "{name}" does not exist.')
     if name not in cluster.topics:
         return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     problem = unknown_name(cluster.settings, configs)

@@ -105,8 +105,14 @@ def _placed(cluster: ClusterState, requested: CreatableTopic) -> dict[int, tuple
     if requested.name in cluster.topics:
         return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{requested.name}' already exists.")
     nulls = ",".join(config.name for config in requested.configs if config.value is None)
+    is_early = cluster.features.dialect.fails_at_absent_configs
+    if nulls and is_early:
+        return Refusal(Error.UNKNOWN_SERVER_ERROR, "")
     if nulls:
         return Refusal(Error.INVALID_REQUEST, f"Null value not supported for topic configs : {nulls}")
+    configs = {config.name: config.value or "" for config in requested.configs}
+    if is_early and (refusal := refuse_configs(cluster.settings, configs)):
+        return refusal
     if requested.assignments:
         if (requested.num_partitions, requested.replication_factor) != (-1, -1):
             return BOTH
@@ -115,8 +121,11 @@ def _placed(cluster: ClusterState, requested: CreatableTopic) -> dict[int, tuple
     factor = cluster.replication_factor(requested.replication_factor)
     if partitions <= 0:
         return Refusal(Error.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
-    refusal = _refuse_factor(cluster, factor) or _refuse_many(partitions)
-    return refusal or dict(enumerate(cluster.place_replicas(range(partitions), factor)))
+    return (
+        _refuse_factor(cluster, factor)
+        or _refuse_many(partitions)
+        or dict(enumerate(cluster.place_replicas(range(partitions), factor)))
+    )
 
 
 def _refuse_factor(cluster: ClusterState, factor: int) -> Refusal | None:

@@ -84,6 +84,7 @@ def _invalid(resource: str, problem: str) -> str:
 
 CLASH = "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (4)"
 T, B = "type=TOPIC, name='t'", "type=BROKER, name='1'"
+DOTS, DOTS_PATH = "type=TOPIC, name='..'", '"/config/topics/.." caused by relative paths not allowed @16'
 NUMBER = "Not a number of type LONG"
 
 _CHANGES: list[tuple[int, str, list[Change], Error, str | None]] = [
@@ -280,3 +281,42 @@ def test_a_topic_that_is_described_has_a_legal_name(desk: Desk, name: str, error
     resource = DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=("flush.ms",))
     (row,) = desk.send(DescribeConfigsRequest(resources=(resource,)), 3).response.results
     assert (row.error_code, row.error_message, len(row.configs)) == (error, message, not error)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "error", "message"),
+    [
+        ("t", [("flush.ms", SET, None)], -1, None),
+        ("t", [("cleanup.policy", APPEND, "compact")], -1, None),
+        ("t", [("cleanup.policy", SUBTRACT, "delete")], -1, None),
+        ("t", [("flush.ms", APPEND, "1")], 42, "Config value append is not allowed for config key: flush.ms"),
+        ("no", [("flush.ms", SET, "x")], -1, 'Topic "no" does not exist.'),
+        ("..", [("flush.ms", APPEND, None)], 42, _invalid(DOTS, f"Invalid path string {DOTS_PATH}")),
+        (
+            "a b",
+            [("flush.ms", SET, "x")],
+            17,
+            "Topic name \"a b\" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'",
+        ),
+    ],
+)
+def test_2_4_fails_at_what_is_absent(
+    new_desk: Callable[..., Desk], name: str, changes: list[Change], error: int, message: str | None
+) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t")
+    assert _alter(desk, (TOPIC, name, changes)) == [(name, error, message)]
+
+
+def test_2_4_appends_to_a_list_that_has_a_value(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t", configs={"cleanup.policy": "delete"})
+    assert _alter(desk, (TOPIC, "t", [("cleanup.policy", APPEND, "compact")])) == [("t", 0, None)]
+    assert desk.cluster.topics["t"].configs == {"cleanup.policy": "delete,compact"}
+
+
+def test_2_4_replaces_the_configs_of_a_resource_given_twice_by_the_last(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t")
+    assert _replace(desk, (TOPIC, "t", {"flush.ms": "7"}), (TOPIC, "t", {"retention.ms": "8"})) == [("t", 0, None)]
+    assert desk.cluster.topics["t"].configs == {"retention.ms": "8"}

@@ -120,6 +120,24 @@ def test_create_topics_makes_its_checks_in_order(
     assert [*desk.cluster.topics] == ["t.x"]
 
 
+@pytest.mark.parametrize(
+    ("requested", "error", "message"),
+    [
+        (_topic("t.x", configs=UNKNOWN), Error.TOPIC_ALREADY_EXISTS, "Topic 't.x' already exists."),
+        (_topic("a b", 0, at={0: (1,)}, configs={"no.such": None}), Error.UNKNOWN_SERVER_ERROR, None),
+        (_topic("a b", 0, at={0: (1,)}, configs=UNKNOWN), Error.INVALID_CONFIG, "Unknown topic config name: no.such"),
+        (_topic("a b", 0, at={0: (1,)}), Error.INVALID_REQUEST, BOTH),
+    ],
+)
+def test_in_2_4_create_topics_validates_configs_first(
+    new_desk: Callable[..., Desk], requested: CreatableTopic, error: Error, message: str | None
+) -> None:
+    desk = new_desk(kafka_version="2.4")
+    desk.topic("t.x")
+    response: Any = desk.send(CreateTopicsRequest(topics=(requested,)), 5).response
+    assert [(row.error_code, row.error_message) for row in response.topics] == [(error, message)]
+
+
 def test_create_topics_refuses_each_row_of_a_name_given_twice(desk: Desk) -> None:
     message = "Found multiple entries for this topic."
     assert _create(desk, _topic("t"), _topic("u"), _topic("t")) == [
