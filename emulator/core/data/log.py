@@ -261,6 +261,10 @@ class PartitionLog:
         del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
         del self._segment_starts[: bisect_right(self._segment_starts, offset) - 1]
         self._running_max = None
+        # the first epoch now starts here (`LeaderEpochFileCache.truncateFromStart`)
+        ended = max(0, bisect_right(self._epoch_starts, offset) - 1)
+        del self._epochs[:ended], self._epoch_starts[:ended]
+        self._epoch_starts[:1] = [max(offset, each) for each in self._epoch_starts[:1]]
 
     def segments(self, bytes_max: float, duration_ms: float) -> list[LogSegment]:
         """Return the segments, of which the last one is active; empty ones before it are left out.

@@ -108,6 +108,18 @@ def test_the_only_epoch_ends_where_the_log_ends(filled: Desk, version: int) -> N
     assert [(row.error_code, row.end_offset) for row in rows] == [(0, 6), (0, -1), (0, -1), (3, -1)]
 
 
+def test_the_first_epoch_starts_where_the_log_starts(desk: Desk) -> None:
+    desk.topic("t")
+    log = desk.cluster.topics["t"].logs[0]
+    for epoch in (1, 2, 3):
+        desk.produce(desk.batch(b"a"))
+        log.begin_epoch(epoch)
+    for start, ends in ((0, [0, 1, 2, 3]), (1, [1, 1, 2, 3]), (2, [2, 2, 2, 3])):
+        log.truncate_front(start)
+        assert [log.epoch_end(epoch)[1] for epoch in (-2, 0, 1, 2)] == ends
+        assert log.epoch_at(start) == start
+
+
 def test_kip_320_a_later_epoch_than_the_leaders_is_75(filled: Desk) -> None:
     sent = (OffsetForLeaderPartition(partition=0, leader_epoch=0, current_leader_epoch=3),)
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=sent),))
