@@ -150,6 +150,10 @@ class Dialect:
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
+    fails_at_overlong_records: bool = False
+    """Whether Produce fails with -1 if a record that is not the last one ends beyond its uncompressed batch. Up to 2.8
+    (`DefaultRecord.readFrom`); later it is refused with 87."""
+
     min_isr_may_exceed_replicas: bool = False
     """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
     2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""

@@ -105,6 +105,7 @@ KAFKA_2_8 = replace(
     failed_fetch_repeats_rows=False,
     returns_cut_batches=True,
     explains_record_errors=False,
+    fails_at_overlong_records=True,
     min_isr_may_exceed_replicas=True,
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,
