@@ -148,10 +148,10 @@ NOT_EMULATED = {
     ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts)",
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
-    "policies",
+    "policies; with ZooKeeper, a partition without a live replica beside one with a leader is in Metadata",
     ApiKey.DESCRIBE_CONFIGS: "the loggers of a broker (42)",
-    ApiKey.ALTER_CONFIGS: "the texts, and some codes, of brokers with ZooKeeper (also of "
-    "ElectLeaders and AlterPartitionReassignments)",
+    ApiKey.ALTER_CONFIGS: "a resource given twice, to which brokers of 2.8 and 3.9 do not respond (-1 and 42); in 2.4 "
+    "the texts of -1, and the connection that a null closes (-1)",
     ApiKey.DESCRIBE_LOG_DIRS: "sizes of volumes (-1)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "

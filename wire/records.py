@@ -51,6 +51,10 @@ class Undecodable(Malformed):
     """The records of a batch cannot be decompressed."""
 
 
+class Overlong(Malformed):
+    """A record that is not the last one ends beyond its batch."""
+
+
 @ready
 @value
 class Record:
@@ -319,7 +323,8 @@ def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) 
     size, at = _varint(data, at)
     end = at + size
     if not at < end <= len(data):
-        raise Malformed(f"a record of {size} bytes, {len(data) - at} bytes left")
+        is_overlong = end > len(data) and len(into) + 1 < header.record_count
+        raise (Overlong if is_overlong else Malformed)(f"a record of {size} bytes, {len(data) - at} bytes left")
     at += 1  # attributes, which are unused
     timestamp_delta, at = _varint(data, at, _VARLONG_BYTES)
     offset_delta, at = _varint(data, at)

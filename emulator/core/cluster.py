@@ -32,13 +32,13 @@ from .data.metadata_changes import (
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name
+from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name, internal_shape
 from .data.topic_configs import inherited, refuse_configs
-from .data.topic_rules import MetricNames, refuse_assignment, refuse_hidden_topic, refuse_shape
+from .data.topic_rules import MetricNames, is_known, refuse_assignment, refuse_hidden_topic, refuse_shape
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
-from .registrations import PLAINTEXT, Endpoint, Registration
+from .registrations import PLAINTEXT, Endpoint, Registration, place_replicas
 
 if TYPE_CHECKING:
     import uuid
@@ -66,6 +66,8 @@ class ClusterState:
         self.topics_by_id: dict[uuid.UUID, TopicState] = {}
         self.hidden_topics: dict[str, TopicState] = {}
         """Read-only topics of the emulator, served by name but never listed."""
+        self.unled_topics: dict[str, TopicState] = {}
+        """Topics in ZooKeeper that brokers do not know, because no partition of them has ever had a leader."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
         self.features = Features(settings)
@@ -175,6 +177,7 @@ class ClusterState:
                 if not self.is_up(leader) and (first := self._first_up(topic.replicas[partition])) != leader
             }
             self._set_leaders(elected)
+            self._announce_topics()
 
     def _first_up(self, replicas: Iterable[int]) -> int:
         return next((replica for replica in replicas if self.is_up(replica)), NO_LEADER)
@@ -210,6 +213,7 @@ class ClusterState:
                     self._add_topic(self._new_topic(change))
                 case TopicGrown():
                     self._add_partitions(self.topics_by_id[change.topic_id], change.replicas)
+                    self._announce_topics()
                 case TopicConfigured():
                     self.topics_by_id[change.topic_id].configs = dict(change.configs)
                 case RecordsDeleted():
@@ -240,13 +244,21 @@ class ClusterState:
     def _add_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
         self.newest_topic_version = self.topics_version
-        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self.topics_by_id[topic.topic_id] = topic
+        if not is_known(self, topic):
+            self.unled_topics[topic.name] = topic
+            return
+        self.topics[topic.name] = topic
         self._metric_names.add(topic.name)
         if not topic.is_internal:
             topic.defaults = self.topic_defaults
         if topic.name in INTERNAL_TOPICS:
             # if a client has created it, it has a partition count of its own
             self.leader_changes += topic is not self._plans.pop(topic.name, None)
+
+    def _announce_topics(self) -> None:
+        for topic in [topic for topic in self.unled_topics.values() if is_known(self, topic)]:
+            self._add_topic(self.unled_topics.pop(topic.name))
 
     def _remove_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
@@ -295,7 +307,7 @@ class ClusterState:
 
     def all_topics(self) -> list[TopicState]:
         """Return all topics, with hidden ones and those that are planned."""
-        return [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values()]
+        return [*self.topics.values(), *self.hidden_topics.values(), *self._plans.values(), *self.unled_topics.values()]
 
     def topic_by_id(self, topic_id: uuid.UUID) -> TopicState | None:
         """Return the topic of this id, hidden ones included, or None."""
@@ -318,7 +330,7 @@ class ClusterState:
             return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
         if name in self.hidden_topics:
             return refuse_hidden_topic(name)
-        if name in self.topics:
+        if name in self.topics or name in self.unled_topics:
             return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         staged = (new.name for new in self.changes.staged if isinstance(new, TopicCreated))
         other = next((each for each in self._metric_names.colliding(name, staged) if each not in together), None)
@@ -336,14 +348,7 @@ class ClusterState:
 
     def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
         """Return replicas for partitions: leaders round-robin, fenced brokers last (`StripedReplicaPlacer`)."""
-        nodes = sorted(self.brokers)
-        copies = min(replication_factor, len(nodes))
-        placed = []
-        for partition in partitions:
-            turn = partition % len(nodes) if nodes else 0
-            in_turn = sorted(nodes[turn:] + nodes[:turn], key=lambda node: not self.brokers[node].is_up)
-            placed.append(tuple(in_turn[:copies]))
-        return placed
+        return place_replicas(self.brokers, partitions, replication_factor)
 
     def create_topic(
         self,
@@ -410,17 +415,11 @@ class ClusterState:
         topic = self.topics.get(name) or self._plans.get(name)
         if topic is None:
             topic = self._plans[name] = TopicState(name, ZERO_UUID, configs=dict(INTERNAL_TOPICS[name]))
-            partitions, copies = self._internal_shape(name)
+            partitions, copies = internal_shape(self.settings, name)
             self._add_partitions(topic, self.place_replicas(range(partitions), copies))
             # the coordinators of transactions begin now
             self.leader_changes += name != OFFSETS_TOPIC
         return topic
-
-    def _internal_shape(self, name: str) -> tuple[int, int]:
-        settings = self.settings
-        if name == OFFSETS_TOPIC:
-            return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor
-        return settings.transaction_state_log_num_partitions, settings.transaction_state_log_replication_factor
 
     def coordinated_by(self, node_id: int, name: str = OFFSETS_TOPIC) -> dict[int, int]:
         """Return the leader epoch of each partition of an internal topic that a broker coordinates."""
@@ -435,7 +434,7 @@ class ClusterState:
 
     def partition_of(self, key: str, name: str = OFFSETS_TOPIC) -> int:
         """Return the partition of an internal topic that stores a group or transactional id."""
-        return offsets_partition(key, self._internal_shape(name)[0])
+        return offsets_partition(key, internal_shape(self.settings, name)[0])
 
     def grow_topic(self, topic: TopicState, count: int, replicas: Sequence[Sequence[int]] | None = None) -> None:
         """Extend a topic to `count` partitions; `replicas` are those of the new ones."""

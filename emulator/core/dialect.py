@@ -150,6 +150,14 @@ class Dialect:
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
+    fails_at_overlong_records: bool = False
+    """Whether Produce fails with -1 if a record that is not the last one ends beyond its uncompressed batch. Up to 2.8
+    (`DefaultRecord.readFrom`); later it is refused with 87."""
+
+    min_isr_may_exceed_replicas: bool = False
+    """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
+    2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
+
     prints_java_sets: bool = True
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 
@@ -323,6 +331,14 @@ class Dialect:
     failed_fetch_has_null_records: bool = False
     """Whether the rows of a Fetch that fails have null records, not empty ones. In 3.9 (`FetchRequest`)."""
 
+    failed_fetch_repeats_rows: bool = True
+    """Whether a Fetch that fails has a row for each time that a partition is given. In 2.8 it has one
+    (`FetchRequest.getErrorResponse`)."""
+
+    returns_cut_batches: bool = False
+    """Whether Fetch up to v2 returns the beginning of a first batch that its limit cuts, as it is in the log. In 2.8
+    (`KafkaApis.maybeConvertFetchedData`); later nothing is returned."""
+
     refuses_unknown_timestamps: bool = True
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time
     before the first record (`ReplicaManager.fetchOffsetForTimestamp`)."""
@@ -340,10 +356,14 @@ class Dialect:
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
     administers_with_zookeeper: bool = False
-    """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then DeleteTopics and
-    CreatePartitions have other checks in another order, topics and resources may be given twice, values of configs are
-    refused with INVALID_REQUEST, a quota may be negative, and a request may alter a user once per mechanism
-    (`KafkaApis`, `ZkAdminManager`). Otherwise the controller validates these requests."""
+    """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then requests that create,
+    extend, delete or configure have other checks in another order and other messages (`data/administration.py`), a
+    quota may be negative, and a request may alter a user once per mechanism (`KafkaApis`, `ZkAdminManager`). Otherwise
+    the controller validates these requests."""
+
+    fails_at_absent_configs: bool = False
+    """Whether changes of configs fail with -1 at what is absent: a value, the topic, or the own value of a list that is
+    appended to; and whether CreateTopics validates configs first. In 2.4 (`AdminManager`)."""
 
     leaders_outlive_controller: bool = False
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is

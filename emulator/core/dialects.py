@@ -102,7 +102,11 @@ KAFKA_2_8 = replace(
     auto_created_topic_error=Error.LEADER_NOT_AVAILABLE,
     producers_may_set_append_time=False,
     failed_fetch_has_null_records=False,
+    failed_fetch_repeats_rows=False,
+    returns_cut_batches=True,
     explains_record_errors=False,
+    fails_at_overlong_records=True,
+    min_isr_may_exceed_replicas=True,
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,
     refuses_unknown_timestamps=False,
@@ -123,6 +127,7 @@ KAFKA_2_8 = replace(
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,
+    fails_at_absent_configs=True,
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,
     heartbeat_succeeds_before_sync=False,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 PLAINTEXT = "PLAINTEXT"
 """The name of the listener that every broker has."""
@@ -24,3 +28,17 @@ class Registration:
     endpoints: dict[str, Endpoint]
     rack: str | None = None
     is_up: bool = True
+
+
+def place_replicas(
+    brokers: Mapping[int, Registration], partitions: Iterable[int], replication_factor: int
+) -> list[tuple[int, ...]]:
+    """Return replicas for partitions: leaders round-robin, fenced brokers last (`StripedReplicaPlacer`)."""
+    nodes = sorted(brokers)
+    copies = min(replication_factor, len(nodes))
+    placed = []
+    for partition in partitions:
+        turn = partition % len(nodes) if nodes else 0
+        in_turn = sorted(nodes[turn:] + nodes[:turn], key=lambda node: not brokers[node].is_up)
+        placed.append(tuple(in_turn[:copies]))
+    return placed

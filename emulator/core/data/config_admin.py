@@ -32,7 +32,6 @@ from ...config.kafka_configs import (
     BROKER_LOGGER,
     CLIENT_METRICS,
     GROUP,
-    KINDS,
     TOPIC,
     ConfigType,
     configs_of,
@@ -48,7 +47,7 @@ from .metadata_changes import ResourceConfigured, TopicConfigured
 from .topic_configs import refuse_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
@@ -59,11 +58,16 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 OPERATIONS = ("SET", "DELETE", "APPEND", "SUBTRACT")
 """The operations of IncrementalAlterConfigs, and their names."""
 
+_REPEATED = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+
 _UNKNOWN_OPERATION = Refusal(Error.UNKNOWN_SERVER_ERROR, "")
 """With a controller it fails the whole request."""
 
 UNNAMED = {CLIENT_METRICS: "Subscription name can't be empty", GROUP: "Default group resources are not allowed."}
 """Why a resource without a name is refused."""
+
+DIGITS_MAX = 20
+"""The digits of the longest number that is read."""
 
 OF_ONE_BROKER = ("advertised.listeners", "listener", "principal.builder.class", "sasl.", "ssl.")
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
@@ -105,18 +109,17 @@ def alter_configs(
 ) -> IncrementalAlterConfigsResponse:
     """Change the configs of resources, each completely or not at all."""
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    dialect = cluster.features.dialect
     refused: list[Refusal | None] = []
     for resource in request.resources:
-        repeated = times[resource.resource_type, resource.resource_name] > 1 and not dialect.administers_with_zookeeper
-        problem = Refusal(Error.INVALID_REQUEST, "Each resource must appear at most once.") if repeated else None
+        repeated = times[resource.resource_type, resource.resource_name] > 1
+        nulls = [each.name for each in resource.configs if each.value is None and each.config_operation != DELETE]
         refused.append(
-            problem
-            or _refuse_changes(resource, in_controller=not dialect.administers_with_zookeeper)
+            (_REPEATED if repeated else None)
+            or _refuse_changes([each.name for each in resource.configs], nulls)
             or _refuse_resource(cluster, node_id, resource.resource_type, resource.resource_name)
         )
     # an unknown operation fails all resources that the broker passes on to the controller
-    fails = not dialect.administers_with_zookeeper and any(
+    fails = any(
         refusal is None and _meets_unknown_operation(cluster, resource)
         for resource, refusal in zip(request.resources, refused, strict=True)
     )
@@ -125,7 +128,7 @@ def alter_configs(
         if refusal is None:
             failed = _UNKNOWN_OPERATION if fails else None
             refusal = failed or _alter(cluster, resource, validate_only=request.validate_only)  # noqa: PLW2901
-        rows.append(_altered(resource.resource_type, resource.resource_name, refusal))
+        rows.append(altered(resource.resource_type, resource.resource_name, refusal))
     return IncrementalAlterConfigsResponse(responses=tuple(rows))
 
 
@@ -135,7 +138,8 @@ def _meets_unknown_operation(cluster: ClusterState, resource: AlterConfigsResour
     return isinstance(configs, dict) and _apply_changes(cluster, configs, resource) is _UNKNOWN_OPERATION
 
 
-def _altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> AlterConfigsResourceResponse:
+def altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> AlterConfigsResourceResponse:
+    """Return the row of a resource that is altered, or refused."""
     return AlterConfigsResourceResponse(
         error_code=refusal.error if refusal else Error.NONE,
         error_message=(refusal.message or None) if refusal else None,
@@ -144,39 +148,27 @@ def _altered(resource_type: int, resource_name: str, refusal: Refusal | None) ->
     )
 
 
-def _refuse_changes(resource: AlterConfigsResource, *, in_controller: bool) -> Refusal | None:
+def _refuse_changes(names: Sequence[str], nulls: Sequence[str]) -> Refusal | None:
     """Return why the broker refuses changes before it looks at their resource (`ConfigAdminManager.preprocess`)."""
-    repeated = [name for name, times in Counter(each.name for each in resource.configs).items() if times > 1]
-    if repeated:
-        which = "" if in_controller else f" : {','.join(repeated)}"
-        return Refusal(Error.INVALID_REQUEST, f"Error due to duplicate config keys{which}")
-    nulls = [each for each in resource.configs if each.value is None and each.config_operation != DELETE]
-    if nulls:
-        shown = (each.name if in_controller else f"{OPERATIONS[each.config_operation]}:{each.name}" for each in nulls)
-        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(shown)}")
-    return None
+    if len(set(names)) < len(names):
+        return Refusal(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+    return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}") if nulls else None
 
 
 def _alter(cluster: ClusterState, resource: AlterConfigsResource, *, validate_only: bool) -> Refusal | None:
-    in_controller = not cluster.features.dialect.administers_with_zookeeper
     kind, name = resource.resource_type, resource.resource_name
     configs = _configs(cluster, kind, name)
     if isinstance(configs, Refusal):
         return configs
     refusal = _apply_changes(cluster, configs, resource)
-    if refusal is not None:
-        return refusal if in_controller else Refusal(Error.INVALID_REQUEST, refusal.message)
-    return _configure(cluster, kind, name, configs, validate_only=validate_only)
+    return refusal or _configure(cluster, kind, name, configs, validate_only=validate_only)
 
 
 def _configs(cluster: ClusterState, kind: int, name: str) -> dict[str, str] | Refusal:
     """Return the values that are set on a resource, or why it cannot be altered."""
     if kind == TOPIC:
-        topic = cluster.topics.get(name)
-        if topic is not None:
-            return dict(topic.configs)
-        # the controller validates the values first
-        return no_topic(name) if cluster.features.dialect.administers_with_zookeeper else {}
+        # the controller validates the values before it looks for the topic
+        return dict(cluster.topics[name].configs) if name in cluster.topics else {}
     if not name and kind in UNNAMED:
         return Refusal(Error.INVALID_REQUEST, UNNAMED[kind])
     return dict(cluster.resource_configs[kind].get(name, {}))
@@ -185,11 +177,18 @@ def _configs(cluster: ClusterState, kind: int, name: str) -> dict[str, str] | Re
 def _refuse_resource(cluster: ClusterState, node_id: int, kind: int, name: str) -> Refusal | None:
     """Return why the broker refuses a resource itself, whatever the controller says about the others."""
     if kind == BROKER and name not in {"", str(node_id)}:
-        if not NUMBER.fullmatch(name):
-            return Refusal(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+        return refuse_broker(node_id, name, "Node id")
     known = configs_of(kind, cluster.settings.kafka_version)
     return None if known else Refusal(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def refuse_broker(node_id: int, name: str, what: str) -> Refusal | None:
+    """Return why a resource is not this broker, or None; Java reads 32 bits."""
+    if not NUMBER.fullmatch(name) or len(name) > DIGITS_MAX or not -(2**31) <= int(name) < 2**31:
+        return Refusal(Error.INVALID_REQUEST, f"{what} must be an integer, but it is: {name}")
+    if int(name) != node_id:
+        return Refusal(Error.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
+    return None
 
 
 def _configure(
@@ -199,11 +198,12 @@ def _configure(
     absent = no_topic(name) if kind == TOPIC and name not in cluster.topics else None
     if absent is not None and absent.error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
         return absent if name else Refusal(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
-    refusal = _refuse(cluster.settings, kind, name, configs)
-    if refusal is not None:
-        return _worded(cluster, kind, name, refusal)
-    if absent is not None or validate_only:
-        return absent
+    refusal = _refuse(cluster.settings, kind, name, configs) or absent
+    return refusal if refusal is not None or validate_only else configure(cluster, kind, name, configs)
+
+
+def configure(cluster: ClusterState, kind: int, name: str, configs: Mapping[str, str]) -> Refusal | None:
+    """Set all configs of a resource; return why they cannot be written, or None."""
     change: Change = ResourceConfigured(kind, name, configs)
     if kind == TOPIC:
         change = TopicConfigured(cluster.topics[name].topic_id, configs)
@@ -218,22 +218,13 @@ def _refuse(settings: Settings, kind: int, name: str, configs: Mapping[str, str]
     if kind == TOPIC:
         return refuse_configs(settings, configs)
     if kind == BROKER:
-        return _refuse_broker_configs(settings, configs, is_default=not name)
+        return refuse_broker_configs(settings, configs, is_default=not name)
     if kind == GROUP:
         return refuse_group_configs(settings, configs)
     return refuse_client_metrics(settings, configs)
 
 
-def _worded(cluster: ClusterState, kind: int, name: str, refusal: Refusal) -> Refusal:
-    """Return the refusal of an invalid value as the release words it."""
-    is_value = not (refusal.message or "").startswith("Unknown topic config name")
-    if not cluster.features.dialect.administers_with_zookeeper or not is_value:
-        return refusal
-    resource = f"ConfigResource(type={KINDS[kind].upper()}, name='{name}')"
-    return Refusal(Error.INVALID_REQUEST, f"Invalid config value for resource {resource}: {refusal.message}")
-
-
-def _refuse_broker_configs(settings: Settings, configs: Mapping[str, str], *, is_default: bool) -> Refusal | None:
+def refuse_broker_configs(settings: Settings, configs: Mapping[str, str], *, is_default: bool) -> Refusal | None:
     """Return why values cannot be set on a running broker (`DynamicBrokerConfig.validateConfigs`), or None."""
     keys, prints = configs_of(BROKER, settings.kafka_version), dialect_of(settings).prints_java_sets
     values = [keys[name].problem(text) for name, text in configs.items() if name in keys]
@@ -258,19 +249,24 @@ def _listed(problem: str, around: str, names: Iterable[str]) -> str:
 
 def replace_configs(cluster: ClusterState, node_id: int, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all configs of resources, each completely or not at all."""
+    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     rows = []
     for resource in request.resources:
-        refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
-        rows.append(_altered(resource.resource_type, resource.resource_name, refusal))
+        refusal: Refusal | None = _REPEATED
+        if times[resource.resource_type, resource.resource_name] == 1:
+            refusal = _replace(cluster, node_id, resource, validate_only=request.validate_only)
+        rows.append(altered(resource.resource_type, resource.resource_name, refusal))
     return AlterConfigsResponse(responses=tuple(rows))
 
 
 def _replace(cluster: ClusterState, node_id: int, resource: ReplacedConfigs, *, validate_only: bool) -> Refusal | None:
     kind, name = resource.resource_type, resource.resource_name
-    missing = [config.name for config in resource.configs if config.value is None]
-    if missing:
-        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for : {','.join(missing)}")
-    before = _refuse_resource(cluster, node_id, kind, name) or _configs(cluster, kind, name)
+    names, nulls = (
+        [each.name for each in resource.configs],
+        [each.name for each in resource.configs if each.value is None],
+    )
+    refusal = _refuse_changes(names, nulls) or _refuse_resource(cluster, node_id, kind, name)
+    before = refusal or _configs(cluster, kind, name)
     configs = {config.name: config.value or "" for config in resource.configs}
     if isinstance(before, Refusal):
         return before
@@ -303,13 +299,12 @@ def list_config_resources(
 
 def _apply_changes(cluster: ClusterState, configs: dict[str, str], resource: AlterConfigsResource) -> Refusal | None:
     """Change the values; return why an operation is refused, or None. The controller has the changes in a map."""
-    in_controller = not cluster.features.dialect.administers_with_zookeeper
     kind, keys = resource.resource_type, configs_of(resource.resource_type, cluster.settings.kafka_version)
     changes = {change.name: change for change in resource.configs}
-    for name in java_order(changes) if in_controller else changes:
+    for name in java_order(changes):
         # the controller knows no types of client metrics
         key = None if kind == CLIENT_METRICS else keys.get(name)
-        refusal = _apply_change(key, configs, changes[name], by_broker=kind == BROKER or not in_controller)
+        refusal = _apply_change(key, configs, changes[name], by_broker=kind == BROKER)
         if refusal is not None:
             return refusal
     return None

@@ -10,19 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.alter_configs import AlterConfigsRequest
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
-from koordinator.wire.messages.delete_records import DeleteRecordsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
-from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
 from koordinator.wire.messages.describe_producers import DescribeProducersRequest
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from koordinator.wire.messages.fetch import FetchRequest
-from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -44,8 +39,7 @@ from ..effects import (
     WriteLog,
 )
 from ..timers import CleanLogs, ProduceRetry
-from . import absent_features, client_quotas, features, replica_admin, scram_credentials
-from .config_admin import alter_configs, describe_configs, list_config_resources, replace_configs
+from . import absent_features, administration, client_quotas, features, replica_admin, scram_credentials
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import ListOffsetsByRow, list_offsets, offset_for_leader_epoch
@@ -54,7 +48,7 @@ from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import failure_without_acks, produce, refuse_produce, storage_failure
 from .record_checks import RejectedError, check_first_batches, has_first_batches
 from .topic import INTERNAL_TOPICS, TRANSACTIONS_TOPIC
-from .topic_admin import create_partitions, create_topics, delete_records, delete_topics, not_controller
+from .topic_admin import not_controller
 from .transactional_produce import (
     RETRIES_MAX,
     RETRY_MS,
@@ -96,20 +90,11 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     ),
     OffsetForLeaderEpochRequest: lambda cluster, node, _, request: offset_for_leader_epoch(cluster, node, request),
     InitProducerIdRequest: lambda cluster, _, __, request: cluster.producer_ids.init(request),
-    CreateTopicsRequest: lambda cluster, _, __, request: create_topics(cluster, request),
-    CreatePartitionsRequest: lambda cluster, _, __, request: create_partitions(cluster, request),
-    DeleteTopicsRequest: lambda cluster, _, __, request: delete_topics(cluster, request),
-    DeleteRecordsRequest: lambda cluster, node, _, request: delete_records(cluster, node, request),
     DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
-    DescribeConfigsRequest: lambda cluster, node, _, request: describe_configs(cluster, node, request),
-    IncrementalAlterConfigsRequest: lambda cluster, node, _, request: alter_configs(cluster, node, request),
     UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
         cluster, call.api_version, request
     ),
-    AlterConfigsRequest: lambda cluster, node, _, request: replace_configs(cluster, node, request),
-    ListConfigResourcesRequest: lambda cluster, _, call, request: list_config_resources(
-        cluster, call.api_version, request
-    ),
+    **administration.RESPONDERS,
     **client_quotas.RESPONDERS,
     **scram_credentials.RESPONDERS,
     **replica_admin.RESPONDERS,

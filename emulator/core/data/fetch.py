@@ -32,7 +32,7 @@ from ..dialects import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
 from .down_conversion import down_converted
-from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey
+from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey, each_once, exceeds
 from .leader_hints import LeaderHints
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Fetches:
         if isinstance(plan, Error):
             return [Reply(call, FetchResponse(error_code=plan))]
         if request.isolation_level not in ISOLATION_LEVELS and self._has_known_partition(plan):
-            return [Reply(call, self._request_failed(call.api_version, request))]
+            return [Reply(call, self._failed(call.api_version, request, Error.UNKNOWN_SERVER_ERROR))]
         fetch = ParkedFetch(call, request, plan)
         failed = self._measure_all(fetch)
         if failed or fetch.is_satisfied or not fetch.readable or request.max_wait_ms <= 0:
@@ -137,9 +137,9 @@ class Fetches:
     def _has_known_partition(self, plan: FetchPlan) -> bool:
         return not all(isinstance(self._log(key), Error) for key in plan.partitions)
 
-    def _request_failed(self, version: int, request: FetchRequest) -> FetchResponse:
-        """Return the response to a request that Kafka fails to process: -1, also in each row up to v12."""
-        error = Error.UNKNOWN_SERVER_ERROR
+    def _failed(self, version: int, request: FetchRequest, error: Error) -> FetchResponse:
+        """Return the response to a request that Kafka fails to process, up to v12 with the error in each row."""
+        topics = request.topics if self._dialect.failed_fetch_repeats_rows else each_once(request.topics)
         responses = tuple(
             FetchableTopicResponse(
                 topic=topic.topic,
@@ -148,7 +148,7 @@ class Fetches:
                     replace(self._unknown(each.partition, error), records=self._no_records) for each in topic.partitions
                 ),
             )
-            for topic in (request.topics if version < TOPIC_ID_SINCE else ())
+            for topic in (topics if version < TOPIC_ID_SINCE else ())
         )
         return FetchResponse(error_code=error, session_id=request.session_id, responses=responses)
 
@@ -263,9 +263,10 @@ class Fetches:
             session_id, results = plan.session.session_id, plan.session.take_changes(results, self._name)
         elif plan.opens:
             session_id = self.sessions.open(now, plan, results, self._name, by_id=fetch.by_id)
-        return Reply(
-            fetch.call, FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
-        )
+        if exceeds(fetch.call.api_version, results.values()):
+            return Reply(fetch.call, self._failed(fetch.call.api_version, fetch.request, Error.UNSUPPORTED_VERSION))
+        response = FetchResponse(session_id=session_id, responses=_by_topic(results), node_endpoints=endpoints)
+        return Reply(fetch.call, response)
 
     def _read(self, fetch: ParkedFetch) -> dict[PartitionKey, PartitionData]:
         """Read every partition within all limits; the first batch is returned whatever its size (KIP-74).
@@ -296,7 +297,9 @@ class Fetches:
             is_cut = not records and bytes_max > 0 and log.readable_bytes(start, bytes_max, limit) > 0
             bytes_left = max(0, bytes_left - len(records))
             first_whole = first_whole and not records
-            if fetch.call.api_version < MAGIC_2_SINCE:
+            if is_cut and fetch.call.api_version < FIRST_WHOLE_SINCE and self._dialect.returns_cut_batches:
+                records = log.beginning(start, bytes_max, limit)
+            elif fetch.call.api_version < MAGIC_2_SINCE:
                 converted = down_converted(records, start, int(fetch.call.api_version >= MAGIC_1_SINCE))
                 if isinstance(converted, Error):
                     results[key] = replace(_failed(key[1], converted), records=self._no_records)

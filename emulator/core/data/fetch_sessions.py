@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import EpochEndOffset, FetchTopic
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from uuid import UUID
 
     from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
@@ -35,10 +38,27 @@ PARTITIONS_MAX = 100_000
 """The limit of partitions in all sessions together. Kafka has none, but a request may name partitions that do not
 exist, so that sessions could grow without bound. A client without a session still works."""
 
+DIVERGING_SINCE = 12
+"""The first version with diverging epochs (KIP-595)."""
+
+NOT_DIVERGING = EpochEndOffset()
+
 _INT_MAX = 2**31 - 1
 
 PartitionKey = tuple["str | UUID", int]
 """The partition as the client names it: topic name (v0-12) or id (v13+), and partition index."""
+
+
+def exceeds(version: int, rows: Iterable[PartitionData]) -> bool:
+    """Return whether a row has a diverging epoch that the version cannot carry: a session remembers a newer request."""
+    return version < DIVERGING_SINCE and any(row.diverging_epoch != NOT_DIVERGING for row in rows)
+
+
+def each_once(topics: Iterable[FetchTopic]) -> tuple[FetchTopic, ...]:
+    """Return topics with each of their partitions once, in the order of the request."""
+    rows = {(topic.topic, each.partition): each for topic in topics for each in topic.partitions}
+    by_topic = groupby(rows, key=itemgetter(0))
+    return tuple(FetchTopic(topic=name, partitions=tuple(rows[at] for at in places)) for name, places in by_topic)
 
 
 @dataclass(slots=True)

@@ -55,6 +55,9 @@ SINCE: dict[int, int] = {
 }
 """The first version of each special timestamp; older versions get 35."""
 
+BEFORE_ALL = -(2**63)
+"""A time that is before every record, also those without a timestamp, which have -1."""
+
 
 class ListOffsetsByRow(ListOffsetsRequest):
     """A request whose rows are looked up one by one, as often as they are given (`handleListOffsetRequestV0`)."""
@@ -83,8 +86,7 @@ def list_offsets(cluster: ClusterState, node_id: int, version: int, request: Lis
                 rows.append(_refused(partition, Error.UNKNOWN_SERVER_ERROR))
             else:
                 is_committed = request.isolation_level == READ_COMMITTED
-                # any time is older than the first record
-                timestamp = partition.timestamp if is_known else 0
+                timestamp = partition.timestamp if is_known else BEFORE_ALL
                 rows.append(_row(cluster, node_id, topic.name, partition, timestamp, is_committed=is_committed))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(rows)))
     if dialect.looks_up_offsets_together and not fails and max(counts.values(), default=1) > 1:

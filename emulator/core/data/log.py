@@ -208,6 +208,11 @@ class PartitionLog:
             return data
         return b"".join(batch.data for batch in self._batches[first:beyond])[:size]
 
+    def beginning(self, offset: int, bytes_max: int, before: int) -> bytes:
+        """Return the first bytes of the batch that contains `offset`, if it starts before offset `before`."""
+        first = self._first_read(offset, before)
+        return b"" if first is None else self._batches[first].data[:bytes_max]
+
     def _first_read(self, offset: int, before: int | None) -> int | None:
         """Return the index of the first batch that a read returns, or None without one."""
         limit = self.end if before is None else before
@@ -265,6 +270,10 @@ class PartitionLog:
         self._latest_deleted = max(deleted, key=_timestamp, default=None)
         del self._batches[:dropped], self._offsets[:dropped], self._positions[:dropped]
         self._running_max = None
+        # the first epoch now starts here (`LeaderEpochFileCache.truncateFromStart`)
+        ended = max(0, bisect_right(self._epoch_starts, offset) - 1)
+        del self._epochs[:ended], self._epoch_starts[:ended]
+        self._epoch_starts[:1] = [max(offset, each) for each in self._epoch_starts[:1]]
 
     def _with_deleted(self, count: int) -> Iterator[tuple[int, _Batch]]:
         """Yield the first batches with their offsets, after the deleted one that has the greatest timestamp."""

@@ -141,7 +141,8 @@ def _named_topic(view: _TopicView, name: str, together: Collection[str], *, may_
             cluster.auto_create_topic(name, together)
         except RefusedError as refused:
             # a broker with ZooKeeper knows at once what others hear from the controller
-            error = error if created is error else refused.error
+            if created is not error:
+                error = created if refused.error is Error.TOPIC_ALREADY_EXISTS else refused.error
         else:
             error = created
     row = _refused(error, name, ZERO_UUID)

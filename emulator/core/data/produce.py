@@ -90,6 +90,8 @@ def produce(
         try:
             refusal = refusals.get((topic.name, partition)) if has_acks else _INVALID_ACKS
             _check_place(cluster, node_id, call, topic, partition, refusal)
+            if request.acks == -1:
+                _check_in_sync(cluster, topic, partition)
             batch = _old_batch(content) if isinstance(content, bytes) else content
             rows[place] = _append(cluster, now, call.api_version, topic, partition, batch)
             grown.append((topic.name, partition))
@@ -159,6 +161,16 @@ def _check_place(
     error = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.check_leader(topic, partition, node_id)
     if error:
         raise RejectedError(error, shows_log_start=False)
+
+
+def _check_in_sync(cluster: ClusterState, topic: TopicState, partition: int) -> None:
+    """Raise RejectedError if the topic needs more replicas in sync than there are (`Partition.appendRecordsToLeader`).
+
+    Later releases need at most as many as the partition has replicas, which are in sync here.
+    """
+    needed = int(topic.config("min.insync.replicas", "1"))
+    if dialect_of(cluster.settings).min_isr_may_exceed_replicas and needed > len(cluster.in_sync(topic, partition)):
+        raise RejectedError(Error.NOT_ENOUGH_REPLICAS)
 
 
 def _append(

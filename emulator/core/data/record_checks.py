@@ -16,6 +16,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.produce import BatchIndexAndErrorMessage
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import (
+    Overlong,
     Undecodable,
     check_crc,
     read_header,
@@ -145,7 +146,9 @@ def check_batch(
     except Undecodable as error:
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR) from error
     except Malformed as error:
-        raise RejectedError(Error.INVALID_RECORD) from error
+        fails = isinstance(error, Overlong) and dialect_of(cluster.settings).fails_at_overlong_records
+        is_failure = fails and header.codec is Codec.NONE
+        raise RejectedError(Error.UNKNOWN_SERVER_ERROR if is_failure else Error.INVALID_RECORD) from error
     if header.codec is not Codec.NONE and any(record.offset != index for index, record in enumerate(records)):
         # it would have to be compressed again, and Kafka has skipped its keys and values
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR)

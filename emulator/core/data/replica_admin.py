@@ -47,10 +47,7 @@ from koordinator.wire.messages.elect_leaders import (
     ReplicaElectionResult,
     TopicPartitions,
 )
-from koordinator.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
+from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 from koordinator.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from koordinator.wire.primitives import ZERO_UUID
@@ -111,10 +108,14 @@ def elect_leaders(cluster: ClusterState, request: ElectLeadersRequest) -> ElectL
 
 
 def _election(cluster: ClusterState, kind: int, name: str, partition: int) -> PartitionResult:
-    refusal = _elect(cluster, kind, name, partition)
+    return elected(partition, _elect(cluster, kind, name, partition))
+
+
+def elected(partition: int, refusal: Refusal | None) -> PartitionResult:
+    """Return the row of a partition with an election, or without one."""
     if refusal is None:
         return PartitionResult(partition_id=partition, error_message=None)
-    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message)
+    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message or None)
 
 
 def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refusal | None:
@@ -125,6 +126,11 @@ def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refus
         return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     if topic.log(partition) is None:
         return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{partition}")
+    return elect(cluster, kind, topic, partition)
+
+
+def elect(cluster: ClusterState, kind: int, topic: TopicState, partition: int) -> Refusal | None:
+    """Elect the leader of a partition; return why there is no election, or None."""
     leader, replicas = topic.leaders[partition], topic.replicas[partition]
     if cluster.is_up(leader) if kind == UNCLEAN else leader == replicas[0]:
         return Refusal(Error.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
@@ -144,18 +150,21 @@ def alter_partition_reassignments(
         rows = []
         for partition in asked.partitions:
             refusal = _reassign(cluster, asked.name, partition, keeps_count=not request.allow_replication_factor_change)
-            rows.append(
-                ReassignablePartitionResponse(
-                    partition_index=partition.partition_index,
-                    error_code=refusal.error if refusal else Error.NONE,
-                    error_message=(refusal.message or None) if refusal else None,
-                )
-            )
+            rows.append(reassigned(partition.partition_index, refusal))
         responses.append(ReassignableTopicResponse(name=asked.name, partitions=tuple(rows)))
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,
         responses=tuple(responses),
+    )
+
+
+def reassigned(partition: int, refusal: Refusal | None) -> ReassignablePartitionResponse:
+    """Return the row of a partition with other replicas, or with those that it had."""
+    return ReassignablePartitionResponse(
+        partition_index=partition,
+        error_code=refusal.error if refusal else Error.NONE,
+        error_message=(refusal.message or None) if refusal else None,
     )
 
 
@@ -175,12 +184,17 @@ def _reassign(cluster: ClusterState, name: str, asked: ReassignablePartition, *,
     if keeps_count and len(replicas) != before:
         problem = f"The replication factor is changed from {before} to {len(replicas)}"
         return Refusal(Error.INVALID_REPLICATION_FACTOR, problem)
+    give_replicas(cluster, topic, partition, replicas)
+    return None
+
+
+def give_replicas(cluster: ClusterState, topic: TopicState, partition: int, replicas: tuple[int, ...]) -> None:
+    """Give a partition other replicas, of which the leader remains, or the first that is up leads."""
     if replicas != topic.replicas[partition]:
         leader = topic.leaders[partition]
         topic.replicas[partition] = replicas
         up = (node for node in replicas if cluster.is_up(node))
         cluster.move_leader(topic, partition, leader if leader in replicas else next(up, replicas[0]))
-    return None
 
 
 def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str | None:
@@ -192,6 +206,11 @@ def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str |
         if replicas.count(node) > 1:
             return f"the broker {node} more than once"
     return None
+
+
+def list_partition_reassignments() -> ListPartitionReassignmentsResponse:
+    """Return no reassignment: none is ever ongoing."""
+    return ListPartitionReassignmentsResponse(error_message=None)
 
 
 def describe_log_dirs(cluster: ClusterState, node_id: int, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
@@ -328,9 +347,6 @@ def _refuse_voter(
 
 
 RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    ElectLeadersRequest: lambda cluster, _, __, request: elect_leaders(cluster, request),
-    AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: alter_partition_reassignments(cluster, request),
-    ListPartitionReassignmentsRequest: lambda _, __, ___, ____: ListPartitionReassignmentsResponse(error_message=None),
     DescribeLogDirsRequest: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
     AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
     DescribeQuorumRequest: lambda cluster, _, call, request: describe_quorum(cluster, call, request),

@@ -38,7 +38,7 @@ PARTITIONS_MAX = 10_000
 """The limit of partitions of a topic, as for one request to KRaft (`MAX_PARTITIONS_PER_BATCH`)."""
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-_NAME_MAX = 249
+NAME_MAX = 249
 
 
 @dataclass(slots=True)
@@ -103,14 +103,21 @@ class TopicState:
         return self.logs[partition] if 0 <= partition < len(self.logs) else None
 
 
+def internal_shape(settings: Settings, name: str) -> tuple[int, int]:
+    """Return the number of partitions and the replication factor of an internal topic."""
+    if name == OFFSETS_TOPIC:
+        return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor
+    return settings.transaction_state_log_num_partitions, settings.transaction_state_log_replication_factor
+
+
 def illegal_name(name: str) -> str | None:
     """Return why a topic name is illegal, in Kafka's words (`Topic.validate`), or None."""
     if name == "":
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
         return f"Topic name is invalid: '{name}' is not allowed"
-    if len(name) > _NAME_MAX:
-        return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_NAME_MAX}"
+    if len(name) > NAME_MAX:
+        return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {NAME_MAX}"
     if not _LEGAL_NAME.fullmatch(name):
         return (
             f"Topic name is invalid: '{name}' contains one or more characters other than "

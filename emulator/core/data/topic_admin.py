@@ -35,7 +35,6 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..dialects import dialect_of
 from ..refusal import Refusal, RefusedError
-from . import zk_topic_admin
 from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import TopicState
@@ -43,7 +42,8 @@ from .topic_configs import refuse_configs
 from .topic_rules import created_together, refuse_assignment, refuse_hidden_topic, refuse_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from uuid import UUID
 
     from ..cluster import ClusterState
 
@@ -65,11 +65,11 @@ def not_controller(
     match request:
         case CreateTopicsRequest():
             return CreateTopicsResponse(
-                topics=tuple(_create_error(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
+                topics=tuple(create_error(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
             )
         case CreatePartitionsRequest():
             return CreatePartitionsResponse(
-                results=tuple(_growth(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
+                results=tuple(growth(topic.name, Error.NOT_CONTROLLER) for topic in request.topics)
             )
         case DeleteTopicsRequest():
             return DeleteTopicsResponse(
@@ -82,15 +82,15 @@ def create_topics(cluster: ClusterState, request: CreateTopicsRequest) -> Create
     together = created_together(cluster, [topic.name for topic in request.topics])
     return CreateTopicsResponse(
         topics=tuple(
-            _create_error(topic.name, DUPLICATE_NAME)
+            create_error(topic.name, DUPLICATE_NAME)
             if duplicate
             else _create(cluster, topic, together, validate_only=request.validate_only)
-            for topic, duplicate in _by_name(request.topics)
+            for topic, duplicate in by_name(request.topics)
         )
     )
 
 
-def _by_name(topics: Sequence[T]) -> list[tuple[T, bool]]:
+def by_name(topics: Sequence[T]) -> list[tuple[T, bool]]:
     """Return the first topic of each name, and whether the name is given more than once."""
     counts = Counter(topic.name for topic in topics)
     firsts: dict[str, T] = {}
@@ -114,32 +114,45 @@ def _create(
     elif refusal is None:
         refusal = refuse_shape(cluster, requested.num_partitions, requested.replication_factor)
     if refusal is not None:
-        return _create_error(requested.name, refusal)
-    topic_id = ZERO_UUID
+        return create_error(requested.name, refusal)
     if replicas is None:
         partitions = cluster.partitions_or_default(requested.num_partitions)
         replication_factor = cluster.replication_factor(requested.replication_factor)
     else:
         partitions, replication_factor = len(replicas), len(replicas[0])
-    if not validate_only:
+    if validate_only:
+        # the controller creates it, and writes nothing
+        topic_id = cluster.new_uuid()
+    else:
         try:
             topic = cluster.create_topic(
                 requested.name, partitions, configs, replicas, replication_factor=replication_factor, together=together
             )
         except RefusedError as error:
-            return _create_error(requested.name, error.refusal)
+            return create_error(requested.name, error.refusal)
         topic_id = topic.topic_id
-    elif not dialect_of(cluster.settings).administers_with_zookeeper:
-        # the controller creates it, and writes nothing
-        topic_id = cluster.new_uuid()
     # the controller repeats values as they were sent (`KafkaConfigSchema.toConfigEntry`)
-    as_sent = {} if dialect_of(cluster.settings).administers_with_zookeeper else configs
+    return created(cluster, requested.name, topic_id, (partitions, replication_factor), configs, as_sent=configs)
+
+
+def created(
+    cluster: ClusterState,
+    name: str,
+    topic_id: UUID,
+    shape: tuple[int, int],
+    configs: Mapping[str, str],
+    as_sent: Mapping[str, str],
+) -> CreatableTopicResult:
+    """Return the row of a new topic; `shape` is its number of partitions and its replication factor.
+
+    Values `as_sent` are not parsed and printed.
+    """
     return CreatableTopicResult(
-        name=requested.name,
+        name=name,
         topic_id=topic_id,
         error_message=None,
-        num_partitions=partitions,
-        replication_factor=replication_factor,
+        num_partitions=shape[0],
+        replication_factor=shape[1],
         configs=tuple(
             CreatableTopicConfigs(
                 name=row.name,
@@ -185,19 +198,18 @@ def _assignment(
     return [by_index[index] for index in range(len(by_index))], refuse_shape(cluster, len(by_index), -1)
 
 
-def _create_error(name: str, refusal: Refusal | Error) -> CreatableTopicResult:
+def create_error(name: str, refusal: Refusal | Error) -> CreatableTopicResult:
+    """Return the row of a topic that is not created."""
     error, message = _code_and_message(refusal)
     return CreatableTopicResult(name=name, error_code=error, error_message=message, configs=())
 
 
 def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
-    return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.message)
+    return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.message or None)
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
-    if dialect_of(cluster.settings).administers_with_zookeeper:
-        return zk_topic_admin.delete_topics(cluster, request)
     counts = Counter(request.topics)
     topics = {state: _find_topic(cluster, state) for state in request.topics}
     ids = {state.topic_id for state in topics if state.name is None}
@@ -252,25 +264,27 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> TopicState | 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Add partitions to topics, or only validate the request. A name given twice is refused in one row."""
     rows = []
-    with_zookeeper = dialect_of(cluster.settings).administers_with_zookeeper
-    duplicate_name = zk_topic_admin.DUPLICATE_TOPIC if with_zookeeper else DUPLICATE_NAME
-    for topic, duplicate in _by_name(request.topics):
-        refusal = duplicate_name if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
-        rows.append(_growth(topic.name, refusal or Error.NONE))
+    for topic, duplicate in by_name(request.topics):
+        refusal = DUPLICATE_NAME if duplicate else _grow(cluster, topic, validate_only=request.validate_only)
+        rows.append(growth(topic.name, refusal or Error.NONE))
     return CreatePartitionsResponse(results=tuple(rows))
 
 
-def _growth(name: str, refusal: Refusal | Error) -> CreatePartitionsTopicResult:
+def growth(name: str, refusal: Refusal | Error) -> CreatePartitionsTopicResult:
+    """Return the row of a topic that was to grow."""
     error, message = _code_and_message(refusal)
     return CreatePartitionsTopicResult(name=name, error_code=error, error_message=message)
 
 
 def _grow(cluster: ClusterState, requested: CreatePartitionsTopic, *, validate_only: bool) -> Refusal | Error | None:
-    with_zookeeper = dialect_of(cluster.settings).administers_with_zookeeper
-    refuse = zk_topic_admin.refuse_growth if with_zookeeper else _refuse_growth
-    refusal, topic = refuse(cluster, requested), cluster.topics.get(requested.name)
-    if refusal is not None or topic is None or validate_only:
+    refusal = _refuse_growth(cluster, requested)
+    if refusal is not None or validate_only:
         return refusal
+    return grow(cluster, cluster.topics[requested.name], requested)
+
+
+def grow(cluster: ClusterState, topic: TopicState, requested: CreatePartitionsTopic) -> Refusal | None:
+    """Add partitions to a topic; return why they cannot be written, or None."""
     replicas = None
     if requested.assignments is not None:
         replicas = [tuple(assignment.broker_ids) for assignment in requested.assignments]

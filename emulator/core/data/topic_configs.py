@@ -6,7 +6,6 @@ and `max.message.bytes`: there is no replication.
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -47,14 +46,26 @@ def in_ms(name: str, text: str) -> str:
 
 def refuse_configs(settings: Settings, configs: Mapping[str, str]) -> Refusal | None:
     """Return why a topic cannot have these configs: 40 for an unknown name, then for an invalid value; or None."""
+    problem = unknown_name(settings, configs) or invalid_value(settings, configs) or conflict(configs)
+    return None if problem is None else Refusal(Error.INVALID_CONFIG, problem)
+
+
+def unknown_name(settings: Settings, configs: Mapping[str, str]) -> str | None:
+    """Return which config topics do not have, or None."""
     keys = configs_of(TOPIC, settings.kafka_version) if configs else {}
-    unknown = (f"Unknown topic config name: {name}" for name in java_order(configs) if name not in keys)
-    invalid = (keys[name].problem(text) for name, text in configs.items() if name in keys)
-    for problem in chain(unknown, invalid):
-        if problem is not None:
-            return Refusal(Error.INVALID_CONFIG, problem)
+    return next((f"Unknown topic config name: {name}" for name in java_order(configs) if name not in keys), None)
+
+
+def invalid_value(settings: Settings, configs: Mapping[str, str]) -> str | None:
+    """Return why a value of a known config is invalid, or None."""
+    keys = configs_of(TOPIC, settings.kafka_version) if configs else {}
+    problems = (keys[name].problem(text) for name, text in configs.items() if name in keys)
+    return next(filter(None, problems), None)
+
+
+def conflict(configs: Mapping[str, str]) -> str | None:
+    """Return why valid values contradict each other, or None."""
     least, most = (configs.get(f"{bound}.compaction.lag.ms") for bound in ("min", "max"))
-    if least is not None and most is not None and int(least) > int(most):
-        problem = f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
-        return Refusal(Error.INVALID_CONFIG, problem)
-    return None
+    if least is None or most is None or int(least) <= int(most):
+        return None
+    return f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"

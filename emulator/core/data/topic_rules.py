@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ..refusal import Refusal
-from .topic import PARTITIONS_MAX
+from .topic import NO_LEADER, PARTITIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ..cluster import ClusterState
+    from .topic import TopicState
 
 
 def refuse_hidden_topic(name: str) -> Refusal:
@@ -63,6 +64,12 @@ def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]
             continue
         return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
     return None
+
+
+def is_known(cluster: ClusterState, topic: TopicState) -> bool:
+    """Return whether brokers know a topic. With ZooKeeper the controller tells them of partitions with leaders."""
+    is_led = any(leader != NO_LEADER for leader in topic.leaders)
+    return is_led or cluster.controller_id == -1 or not cluster.features.dialect.administers_with_zookeeper
 
 
 def created_together(cluster: ClusterState, names: Iterable[str]) -> frozenset[str]:

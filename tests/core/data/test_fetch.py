@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from koordinator.emulator.core.timers import CleanLogs
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from koordinator.wire.messages.fetch import FetchRequest
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import BatchHeader, read_batches, read_records
 from tests.core.data.conftest import START
@@ -421,3 +422,31 @@ def test_a_fetch_session_is_equivalent_to_full_fetches(new_desk: Callable[..., D
 def test_request_fields_have_the_defaults_the_core_relies_on() -> None:
     request = FetchRequest()
     assert (request.max_bytes, request.session_id, request.session_epoch) == (2**31 - 1, 0, -1)
+
+
+@pytest.mark.parametrize(("release", "rows"), [("2.8", [("t", [0, 1])]), ("4.3", [("t", [0]), ("t", [0, 1])])])
+def test_a_fetch_that_fails_repeats_partitions_in_later_releases(
+    new_desk: Callable[..., Desk], release: str, rows: list[tuple[str, list[int]]]
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t", 2)
+    place = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+    topics = (
+        FetchTopic(topic="t", partitions=(place,)),
+        FetchTopic(topic="t", partitions=(place, replace(place, partition=1))),
+    )
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, isolation_level=2, topics=topics)
+    response = desk.send(request, 12).response
+    assert response.error_code == -1
+    assert [(each.topic, [row.partition_index for row in each.partitions]) for each in response.responses] == rows
+
+
+def test_a_session_may_not_go_back_to_a_version_without_diverging_epochs(desk: Desk) -> None:
+    desk.topic("t")
+    place = FetchPartition(partition=0, fetch_offset=9, partition_max_bytes=1, last_fetched_epoch=0)
+    opening = FetchRequest(
+        max_wait_ms=0, min_bytes=0, session_epoch=0, topics=(FetchTopic(topic="t", partitions=(place,)),)
+    )
+    first = desk.send(opening, 12).response
+    later = desk.send(replace(opening, session_id=first.session_id, session_epoch=1, topics=()), 11).response
+    assert (first.error_code, later.error_code, later.responses) == (0, Error.UNSUPPORTED_VERSION, ())

@@ -8,6 +8,7 @@ import pytest
 
 from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
@@ -75,3 +76,18 @@ def test_zstd_has_no_records_for_old_clients(
     desk.produce(desk.batch(b"a", compression="zstd"))
     row = desk.fetch({T0: 0}, version=3).partitions[T0]
     assert (row.error_code, row.records) == (Error.UNSUPPORTED_COMPRESSION_TYPE, records)
+
+
+@pytest.mark.parametrize(("release", "version", "size"), [("2.8", 0, 60), ("2.8", 2, 60), ("3.9", 2, 0)])
+def test_2_8_returns_the_beginning_of_a_batch_to_old_clients(
+    new_desk: Callable[..., Desk], release: str, version: int, size: int
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    desk.produce(desk.batch(b"a" * 66))
+    place = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=60)
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic="t", partitions=(place,)),))
+    records = desk.send(request, version).response.responses[0].partitions[0].records
+    stored = desk.fetch({T0: 0}, version=4).partitions[T0].records
+    assert len(records) == size
+    assert stored.startswith(records)

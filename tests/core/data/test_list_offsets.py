@@ -66,6 +66,18 @@ def test_a_special_timestamp_unknown_to_the_version_is_35(filled: Desk, timestam
         assert filled.offsets(timestamp, version=version).error_code == expected
 
 
+@pytest.mark.parametrize("timestamp", [-3, -5, -7])
+def test_in_2_8_an_unknown_timestamp_is_before_records_without_a_time(
+    new_desk: Callable[..., Desk], timestamp: int
+) -> None:
+    desk = new_desk(kafka_version="2.8")
+    desk.topic("t")
+    desk.produce(desk.batch(b"a", at=-1))
+    desk.produce(desk.batch(b"b"))
+    row = desk.offsets(timestamp, version=5)
+    assert (row.error_code, row.offset, row.timestamp) == (0, 0, -1)
+
+
 def test_version_0_has_a_list_of_offsets(filled: Desk) -> None:
     assert [filled.offsets(t, version=0).old_style_offsets for t in (-1, -2, 901)] == [(6,), (1,), ()]
 
@@ -121,6 +133,18 @@ def test_the_only_epoch_ends_where_the_log_ends(filled: Desk, version: int) -> N
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=sent),))
     rows = filled.send(request, version).response.topics[0].partitions
     assert [(row.error_code, row.end_offset) for row in rows] == [(0, 6), (0, -1), (0, -1), (3, -1)]
+
+
+def test_the_first_epoch_starts_where_the_log_starts(desk: Desk) -> None:
+    desk.topic("t")
+    log = desk.cluster.topics["t"].logs[0]
+    for epoch in (1, 2, 3):
+        desk.produce(desk.batch(b"a"))
+        log.begin_epoch(epoch)
+    for start, ends in ((0, [0, 1, 2, 3]), (1, [1, 1, 2, 3]), (2, [2, 2, 2, 3])):
+        log.truncate_front(start)
+        assert [log.epoch_end(epoch)[1] for epoch in (-2, 0, 1, 2)] == ends
+        assert log.epoch_at(start) == start
 
 
 def test_kip_320_a_later_epoch_than_the_leaders_is_75(filled: Desk) -> None:

@@ -10,7 +10,9 @@ from uuid import UUID
 
 import crc32c
 import pytest
+from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
 
+from koordinator.wire.compression import Codec, compress
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -284,3 +286,35 @@ def test_producer_ids_are_all_different(desk: Desk, version: int) -> None:
 def test_half_an_identity_is_refused(desk: Desk, request_: InitProducerIdRequest, error: Error) -> None:
     answer = desk.send(request_, 4).response
     assert (answer.error_code, answer.producer_id) == (error, -1)
+
+
+@pytest.mark.parametrize(("release", "acks", "error"), [("2.8", -1, 19), ("2.8", 1, 0), ("4.3", -1, 0)])
+def test_in_2_8_more_replicas_may_be_needed_than_there_are(
+    new_desk: Callable[..., Desk], release: str, acks: int, error: int
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t", configs={"min.insync.replicas": "2"})
+    row = desk.produce(desk.batch(b"a"), acks=acks, version=8)
+    assert (row.error_code, row.log_start_offset) == (error, 0)
+
+
+@pytest.mark.parametrize(
+    ("release", "cut", "error"), [("2.8", 1, 87), ("2.8", 9, -1), ("2.8", 17, -1), ("3.9", 9, 87), ("3.9", 17, 87)]
+)
+def test_in_2_8_a_record_that_is_longer_than_its_batch_fails(
+    new_desk: Callable[..., Desk], release: str, cut: int, error: int
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    batch = desk.batch(b"a", b"b", b"c")
+    body = batch[HEADER_ENDS:]
+    assert len(body) == 24
+    assert desk.produce(with_body(body[:-cut], batch), version=8).error_code == error
+
+
+def test_in_2_8_a_record_in_a_compressed_batch_may_be_longer(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk(kafka_version="2.8")
+    desk.topic("t")
+    batch = desk.batch(b"a", b"b", b"c")
+    body = compress(Codec.GZIP, batch[HEADER_ENDS:-9])
+    assert desk.produce(patched(with_body(body, batch), ATTRIBUTES, ">h", 1), version=8).error_code == 87

@@ -7,12 +7,14 @@ depends on the strings alone, except for strings that share a bucket.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..records import java_string_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+T = TypeVar("T")
 
 UINT_MAX = 0xFFFFFFFF
 
@@ -42,11 +44,19 @@ def scala_order(names: Iterable[str]) -> list[str]:
 
 def scala_partition_order(partitions: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Return partitions in the order of `scala.collection.mutable.HashMap` (2.13): by bucket, then by hash."""
-    hashes = {at: _java_spread_of(31 * (31 + at[1]) + java_string_hash(at[0])) for at in partitions}
+    return _by_bucket({at: _java_spread_of(31 * (31 + at[1]) + java_string_hash(at[0])) for at in partitions})
+
+
+def scala_mutable_order(names: Iterable[str]) -> list[str]:
+    """Return names in the order of `scala.collection.mutable.HashMap` (2.13): by bucket, then by hash."""
+    return _by_bucket({name: _java_spread(name) for name in names})
+
+
+def _by_bucket(hashes: Mapping[T, int]) -> list[T]:
     buckets = BUCKETS_MIN
     while len(hashes) > buckets * LOAD_FACTOR:
         buckets *= 2
-    return sorted(hashes, key=lambda at: (hashes[at] & (buckets - 1), hashes[at]))
+    return sorted(hashes, key=lambda each: (hashes[each] & (buckets - 1), hashes[each]))
 
 
 def _trie(hashed: Sequence[tuple[int, str]], shift: int) -> list[str]:

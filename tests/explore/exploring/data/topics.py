@@ -11,7 +11,7 @@ from clients.raw_member import Rival
 
 from exploring.data.plain import Names
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import describe_configs, fetch, list_offsets, metadata
+from koordinator.wire.messages import create_partitions, describe_configs, fetch, list_offsets, metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -117,8 +117,16 @@ class SequenceTopics:
     def _await_deletion(self, topic_id: UUID | None, name: str) -> None:
         for _ in polls(f"the end of {name}"):
             (row,) = self._metadata(name)
-            if row.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION or row.topic_id != topic_id:
+            is_absent = row.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+            if (is_absent and self._is_forgotten(name)) or (not is_absent and row.topic_id != topic_id):
                 return
+
+    def _is_forgotten(self, name: str) -> bool:
+        """Return whether the controller has deleted a topic, and not only told the brokers so, as with ZooKeeper."""
+        row = create_partitions.CreatePartitionsTopic(name=self._name(name), count=1_000, assignments=None)
+        request = create_partitions.CreatePartitionsRequest(topics=(row,), timeout_ms=1_000, validate_only=True)
+        (found,) = self._ask(request, 0).results
+        return bool(found.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _ends(self) -> object:
         found = self._found()
