@@ -115,6 +115,8 @@ def explore_live(release: Release, seeds: list[int], kind: str) -> bool:
     }
     for name, value in rows.items():
         click.echo(f"{name:32} {value}")
+    for each in found.unsteady:
+        click.echo(f"  once only, seed {each.sequence.name}, {each.text().partition('step ')[2]}")
     return not found.differences
 
 

@@ -140,10 +140,10 @@ class DurableCluster(Wire):
 class Unsettled(DurableCluster):
     """A durable cluster with topic t, whose log writes stay in flight until `complete`."""
 
-    def __init__(self, brokers: int = 1) -> None:
+    def __init__(self, brokers: int = 1, **settings: object) -> None:
         self.is_settling = True
         self.files = CrashingFiles()
-        super().__init__(DIR, self.files, brokers)
+        super().__init__(DIR, self.files, brokers, **settings)
         self.create("t")
         self.is_settling = False
 

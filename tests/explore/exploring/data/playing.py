@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from exploring.data.batches import STAMPS, Batch
-from exploring.data.topics import BARRIER, BEGINNING, COLLIDES, OWN, TOPIC, SequenceTopics, polls
+from exploring.data.topics import BARRIER, BEGINNING, COLLIDES, OWN, PREPARE_S, TOPIC, SequenceTopics, polls
 from koordinator.wire.messages import (
     create_partitions,
     create_topics,
@@ -59,7 +59,7 @@ class Playing(SequenceTopics):
     def prepare(self) -> None:
         """Wait until the topics are there."""
         for name in BEGINNING:
-            self._await_topic(name)
+            self._await_topic(name, limit_s=PREPARE_S)
 
     def wait_ready(self) -> None:
         """Return at once: there is no restart."""

@@ -23,6 +23,9 @@ ANSWER_S = 60
 WAIT_S = 45
 """The limit of a wait for a change of metadata."""
 
+PREPARE_S = 300
+"""The limit of the wait before a sequence: many topics are created at once, and no outcome depends on it."""
+
 POLL_S = 0.01
 """The first pause between two looks; each later one is longer by half."""
 
@@ -37,15 +40,15 @@ BARRIER = "barrier"
 UNKNOWN_ID = UUID(int=7)
 
 
-def polls(what: str) -> Iterator[None]:
+def polls(what: str, limit_s: float = WAIT_S) -> Iterator[None]:
     """Yield for each look. Raises TimeoutError after a time limit."""
-    limit = time.monotonic() + WAIT_S
+    limit = time.monotonic() + limit_s
     pause = POLL_S
     while time.monotonic() < limit:
         yield
         time.sleep(pause)
         pause *= 1.5
-    raise TimeoutError(f"no {what} after {WAIT_S} s")
+    raise TimeoutError(f"no {what} after {limit_s} s")
 
 
 class SequenceTopics:
@@ -102,9 +105,9 @@ class SequenceTopics:
         rows = sorted(self._metadata(*OWN, COLLIDES), key=lambda row: row.name or "")
         return [row for row in rows if not row.error_code]
 
-    def _await_topic(self, name: str, count: int = 1) -> None:
+    def _await_topic(self, name: str, count: int = 1, limit_s: float = WAIT_S) -> None:
         """Wait until a topic has so many partitions, and they serve requests."""
-        for _ in polls(f"{name} with {count} partitions"):
+        for _ in polls(f"{name} with {count} partitions", limit_s):
             (row,) = self._metadata(name)
             if not row.error_code and len(row.partitions) >= count and self._serves(row):
                 self._ids[self._name(name)] = row.topic_id
