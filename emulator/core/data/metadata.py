@@ -165,7 +165,9 @@ class _TopicView:
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=tuple(self._partition(topic, partition) for partition in range(len(topic.logs))),
+            partitions=tuple(
+                self._partition(topic, each) for each in range(len(topic.logs)) if each not in topic.unknown
+            ),
             topic_authorized_operations=self.operations,
         )
 

@@ -183,6 +183,9 @@ def test_a_topic_is_known_from_its_first_leader_on(desk: Desk) -> None:
     _create(desk, _topic("t", at={0: (9,)}), _topic("u", at={0: (9,)}))
     assert [row.error_code for row in _grow(desk, ("t", 2))] == [7]
     assert desk.cluster.topics["t"].leaders == [-1, 1]
+    (row,) = desk.metadata("t", version=9).topics
+    assert [each.partition_index for each in row.partitions] == [1]
+    assert [desk.produce(desk.batch(b"a"), partition=at, version=8).error_code for at in (0, 1)] == [3, 0]
     desk.cluster.register(9, "127.0.0.1", 9)
     desk.cluster.unfence(9)
     assert desk.cluster.topics["t"].leaders == [9, 1]
