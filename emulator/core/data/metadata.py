@@ -34,6 +34,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
 from ..dialects import dialect_of
+from ..groups.classic.hash_order import scala_mutable_order
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name
 
@@ -124,7 +125,16 @@ def _requested_topics(
     if None in names:
         return [_refused(Error.UNKNOWN_SERVER_ERROR, each.name or "", each.topic_id) for each in requested]
     may_create = request.allow_auto_topic_creation and view.cluster.settings.auto_create_topics_enable
-    return [_named_topic(view, name or "", may_create=may_create) for name in names]
+    rows = {name: _named_topic(view, name, may_create=may_create) for name in _in_order(view.cluster, names)}
+    return [rows[name or ""] for name in names]
+
+
+def _in_order(cluster: ClusterState, names: Iterable[str | None]) -> list[str]:
+    """Return the topics of a request in the order in which they are created: of two that collide one is refused."""
+    existing = [name for name in names if name is not None and cluster.topic(name) is not None]
+    others = [name for name in names if name is not None and cluster.topic(name) is None]
+    # the topics that may be created are in a map (`AutoTopicCreationManager`)
+    return existing + (scala_mutable_order(others) if cluster.features.dialect.administers_with_zookeeper else others)
 
 
 def _named_topic(view: _TopicView, name: str, *, may_create: bool) -> MetadataResponseTopic:
