@@ -52,7 +52,7 @@ class Undecodable(Malformed):
 
 
 class Overlong(Malformed):
-    """A record that is not the last one ends beyond its batch."""
+    """A record ends beyond its batch, and is not the last one, or nothing of it is there."""
 
 
 @ready
@@ -323,7 +323,7 @@ def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) 
     size, at = _varint(data, at)
     end = at + size
     if not at < end <= len(data):
-        is_overlong = end > len(data) and len(into) + 1 < header.record_count
+        is_overlong = end > len(data) and (len(into) + 1 < header.record_count or at == len(data))
         raise (Overlong if is_overlong else Malformed)(f"a record of {size} bytes, {len(data) - at} bytes left")
     at += 1  # attributes, which are unused
     timestamp_delta, at = _varint(data, at, _VARLONG_BYTES)

@@ -34,7 +34,7 @@ from .data.metadata_changes import (
 from .data.producer_ids import ProducerIds
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name, internal_shape
 from .data.topic_configs import inherited, refuse_configs
-from .data.topic_rules import MetricNames, is_known, refuse_assignment, refuse_hidden_topic, refuse_shape
+from .data.topic_rules import MetricNames, refuse_assignment, refuse_hidden_topic, refuse_shape, unknown_partitions
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import Refusal, RefusedError
@@ -189,6 +189,7 @@ class ClusterState:
             topic.leaders[partition] = node_id
             topic.epochs[partition] += 1
             if node_id != NO_LEADER:
+                topic.unknown.discard(partition)
                 topic.logs[partition].begin_epoch(topic.epochs[partition])
             if topic.name in self.topics:
                 epoch = topic.epochs[partition]
@@ -244,11 +245,10 @@ class ClusterState:
     def _add_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
         self.newest_topic_version = self.topics_version
-        self.topics_by_id[topic.topic_id] = topic
-        if not is_known(self, topic):
-            self.unled_topics[topic.name] = topic
+        topics = self.topics if topic.is_known else self.unled_topics
+        self.topics_by_id[topic.topic_id] = topics[topic.name] = topic
+        if not topic.is_known:
             return
-        self.topics[topic.name] = topic
         self._metric_names.add(topic.name)
         if not topic.is_internal:
             topic.defaults = self.topic_defaults
@@ -257,7 +257,7 @@ class ClusterState:
             self.leader_changes += topic is not self._plans.pop(topic.name, None)
 
     def _announce_topics(self) -> None:
-        for topic in [topic for topic in self.unled_topics.values() if is_known(self, topic)]:
+        for topic in [topic for topic in self.unled_topics.values() if topic.is_known]:
             self._add_topic(self.unled_topics.pop(topic.name))
 
     def _remove_topic(self, topic: TopicState) -> None:
@@ -277,6 +277,7 @@ class ClusterState:
             topic.replicas.append(tuple(nodes))
             topic.leaders.append(self._first_up(nodes))
             topic.epochs.append(0)
+        topic.unknown = unknown_partitions(self, topic)
 
     def new_log(self) -> PartitionLog:
         """Return the log of a new partition."""

@@ -151,8 +151,8 @@ class Dialect:
     (`ReplicationControlManager`)."""
 
     fails_at_overlong_records: bool = False
-    """Whether Produce fails with -1 if a record that is not the last one ends beyond its uncompressed batch. Up to 2.8
-    (`DefaultRecord.readFrom`); later it is refused with 87."""
+    """Whether Produce fails with -1 if a record ends beyond its uncompressed batch, and is not the last one, or nothing
+    of it is there. Up to 2.8 (`DefaultRecord.readFrom`); later it is refused with 87."""
 
     min_isr_may_exceed_replicas: bool = False
     """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to

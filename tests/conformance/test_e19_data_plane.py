@@ -13,6 +13,7 @@ from conformance.targets import raw_header
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import encode
+from koordinator.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_topic_partitions import (
@@ -337,3 +338,91 @@ def test_e715_fetches_of_unknown_partitions_replicas_and_isolation_levels(play: 
             topics = (FetchTopic(topic=name, partitions=(partition,)),)
             request = FetchRequest(replica_id=replica, max_wait_ms=0, min_bytes=0, isolation_level=level, topics=topics)
             play.ask(request, version).answer()
+
+
+RECORD = write_batch([Record(timestamp=-1, key=b"k", value=b"v")])
+
+
+@scenario(kip="base")
+def test_e716_more_replicas_in_sync_than_there_are(play: Player) -> None:
+    topic = play.new_topic(1, {"min.insync.replicas": "2"})
+    play.wait_config(2, topic, "min.insync.replicas", "2")
+    for acks in (1, -1):
+        data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=RECORD),))
+        answer = play.ask(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
+        (row,) = answer.responses[0].partition_responses
+        play.transcript.add("Produce", 8, f"acks {acks}: {row.error_code} {row.base_offset} {row.log_start_offset}")
+
+
+@scenario(kip="KIP-79")
+def test_e717_records_without_a_time_are_after_an_unknown_timestamp(play: Player) -> None:
+    topic = play.new_topic(1)
+    data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=RECORD),))
+    play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
+    for timestamp in (-1, -3, -5, -7, 0):
+        listed(play, 5, topic, timestamp=timestamp)
+
+
+@scenario(kip="KIP-227")
+def test_e718_a_session_that_goes_back_to_a_version_without_epochs(play: Player) -> None:
+    play.needs(ApiKey.FETCH, 12)
+    topic = play.new_topic(1)
+    place = FetchPartition(partition=0, fetch_offset=9, partition_max_bytes=1000, last_fetched_epoch=0)
+    topics = (FetchTopic(topic=topic, partitions=(place,)),)
+    first = play.ask(FetchRequest(max_wait_ms=0, min_bytes=0, session_epoch=0, topics=topics), 12).unrecorded()
+    place = replace(place, last_fetched_epoch=-1)
+    for version, epoch, asked in ((11, 1, ()), (11, 2, (FetchTopic(topic=f"{play.g}-none", partitions=(place,)),))):
+        request = FetchRequest(
+            max_wait_ms=0, min_bytes=0, session_id=first.session_id, session_epoch=epoch, topics=asked
+        )
+        answer = play.ask(request, version).unrecorded()
+        rows = [row.error_code for each in answer.responses for row in each.partitions]
+        is_same = answer.session_id == first.session_id
+        play.transcript.add("Fetch", version, f"{answer.error_code} {is_same} {rows}")
+
+
+@scenario(kip="KIP-98")
+def test_e719_the_rows_of_a_fetch_that_fails(play: Player) -> None:
+    play.needs(ApiKey.FETCH, 12)
+    topic, place = play.new_topic(2), FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    both = FetchTopic(topic=topic, partitions=(place, replace(place, partition=1)))
+    none = FetchTopic(topic=f"{play.g}-none", partitions=(place,))
+    for topics in ((both, both), (FetchTopic(topic=topic, partitions=(place,)), none, both), (none, none)):
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, isolation_level=2, topics=topics)
+        answer = play.ask(request, 12).unrecorded()
+        rows = [
+            (each.topic.replace(play.g, "g"), row.partition_index, row.error_code)
+            for each in answer.responses
+            for row in each.partitions
+        ]
+        play.transcript.add("Fetch", 12, f"{answer.error_code} {rows}")
+
+
+@scenario(kip="KIP-74")
+def test_e720_a_batch_that_is_larger_than_an_old_fetch(play: Player) -> None:
+    play.needs(ApiKey.FETCH, 1)
+    topic = play.new_topic(1)
+    data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=RECORD),))
+    play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
+    for version in (1, 2, 3):
+        for size in (1, 30, len(RECORD) - 1, len(RECORD)):
+            place = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=size)
+            topics = (FetchTopic(topic=topic, partitions=(place,)),)
+            answer = play.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), version).unrecorded()
+            records = answer.responses[0].partitions[0].records or b""
+            play.transcript.add("Fetch", version, f"{size}: {len(records)} bytes, {records[:12].hex()}")
+
+
+@scenario(kip="KIP-101")
+def test_e721_epochs_before_the_start_of_a_log(play: Player) -> None:
+    topic = play.new_topic(1)
+    data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=RECORD),))
+    for start in (0, 1, 2):
+        play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
+        rows = (DeleteRecordsPartition(partition_index=0, offset=start),)
+        deleted = DeleteRecordsRequest(topics=(DeleteRecordsTopic(name=topic, partitions=rows),), timeout_ms=1000)
+        play.slowly(deleted, 1)
+        for epoch in (-2, -1, 0, 1):
+            partition = OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=-1)
+            asked = (OffsetForLeaderTopic(topic=topic, partitions=(partition,)),)
+            play.ask(OffsetForLeaderEpochRequest(replica_id=-1, topics=asked), 3).answer()

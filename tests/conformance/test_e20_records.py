@@ -373,6 +373,20 @@ def test_e814_a_partition_without_a_complete_batch(play: Player) -> None:
     assert codes(produced(play, (topic, [(0, zstd), (1, BATCH)]), version=6)) == [76, 0]
 
 
+@scenario(kip="KIP-98")
+def test_e815_a_record_that_is_longer_than_its_batch(play: Player) -> None:
+    play.needs(ApiKey.PRODUCE, 8)
+    topic = play.new_topic(1)
+    batch = write_batch([Record(timestamp=-1, value=b"v" * 30)] * 3)
+    body = batch[HEADER_ENDS:]
+    size = len(body) // 3
+    for cut in (1, size - 1, size + 1, 2 * size + 1):
+        damaged = damaged_batches.with_body(body[:-cut], batch)
+        assert codes(produced(play, (topic, [(0, damaged)]), version=8))[0] in {-1, 87}
+    gzip = damaged_batches.with_body(compress(Codec.GZIP, body[: -size - 1]), batch)
+    assert codes(produced(play, (topic, [(0, patched(gzip, ATTRIBUTES, ">h", 1))]), version=8)) == [87]
+
+
 def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:
     """Yield batches and messages but for the last one, which may be cut: a broker fills the size that it promised."""
     try:

@@ -1,6 +1,6 @@
 """E.21: the requests that administration tools send on their way.
 
-Releases with ZooKeeper explain refusals in words of their own, and have other codes for some of them.
+2.4 explains refusals in words of its own, and has other codes for some of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PREFERRED, UNCLEAN = 0, 1
 def admin(play: Player, request: Any, version: int) -> None:
     """Send a request that a controller answers, and record the response."""
     answer = play.slowly(request, version)
-    if not play.since("3.9.0"):
+    if not play.since("2.8.0"):
         answer = without_messages(answer)
     play.transcript.add(type(request).__name__.removesuffix("Request"), version, answer)
 
@@ -75,7 +75,7 @@ def test_e901_alter_configs_replaces_all_configs_of_a_topic(play: Player) -> Non
     topic = play.new_topic(1, {"retention.ms": "1000", "cleanup.policy": "compact"})
     none = f"{play.g}-none"
     for version in versions(play, ApiKey.ALTER_CONFIGS):
-        kraft = play.since("3.9.0")
+        later = play.since("2.8.0")
         for kind, name, configs, is_tried in (
             (TOPIC, topic, {"flush.ms": "7"}, True),
             (TOPIC, topic, {"flush.ms": "7"}, False),
@@ -87,7 +87,7 @@ def test_e901_alter_configs_replaces_all_configs_of_a_topic(play: Player) -> Non
                     (TOPIC, topic, {"flush.ms": None}, False),
                     (TOPIC, "bad name", {"flush.ms": "7"}, False),
                 )
-                if kraft
+                if later
                 else ()
             ),
             (BROKER, "9", {"log.cleaner.threads": "2"}, False),
@@ -157,14 +157,14 @@ def test_e903_replicas_do_not_move_between_log_directories(play: Player) -> None
 def test_e904_elections_of_leaders_that_lead(play: Player) -> None:
     topic, none = play.new_topic(1), f"{play.g}-none"
     for version in versions(play, ApiKey.ELECT_LEADERS):
-        kraft = play.since("3.9.0")
-        for kind in (PREFERRED, UNCLEAN, *((7,) if kraft else ())) if version else (PREFERRED,):
-            for name, partitions in ((topic, (0, 7)), (none, (0,)), *(((topic, ()),) if kraft else ())):
+        later = play.since("2.8.0")
+        for kind in (PREFERRED, UNCLEAN, *((7,) if later else ())) if version else (PREFERRED,):
+            for name, partitions in ((topic, (0, 7)), (none, (0,)), *(((topic, ()),) if later else ())):
                 wanted = (TopicPartitions(topic=name, partitions=partitions),)
                 request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted, timeout_ms=3000)
                 answer = play.slowly(request, version)
                 rows = sorted(
-                    (found.topic, row.partition_id, row.error_code, row.error_message if kraft else None)
+                    (found.topic, row.partition_id, row.error_code, row.error_message if later else None)
                     for found in answer.replica_election_results
                     for row in found.partition_result
                 )
@@ -185,7 +185,7 @@ def test_e905_reassignments_to_brokers_that_do_not_exist(play: Player) -> None:
             (topic, 0, (-1,)),
             (topic, 7, (1,)),
             (none, 0, (1,)),
-            *(((none, 0, None),) if play.since("3.9.0") else ()),
+            *(((none, 0, None),) if play.since("2.8.0") else ()),
         ):
             partition = ReassignablePartition(partition_index=index, replicas=replicas)
             moved = (ReassignableTopic(name=name, partitions=(partition,)),)

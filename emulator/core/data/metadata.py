@@ -34,6 +34,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
 from ..dialects import dialect_of
+from ..groups.classic.hash_order import scala_mutable_order
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name
 from .topic_rules import created_together
@@ -125,8 +126,17 @@ def _requested_topics(
     if None in names:
         return [_refused(Error.UNKNOWN_SERVER_ERROR, each.name or "", each.topic_id) for each in requested]
     may_create = request.allow_auto_topic_creation and view.cluster.settings.auto_create_topics_enable
-    created = created_together(view.cluster, [name for name in names if name])
-    return [_named_topic(view, name or "", created, may_create=may_create) for name in names]
+    together = created_together(view.cluster, [name for name in names if name])
+    rows = {name: _named_topic(view, name, together, may_create=may_create) for name in _in_order(view.cluster, names)}
+    return [rows[name or ""] for name in names]
+
+
+def _in_order(cluster: ClusterState, names: Iterable[str | None]) -> list[str]:
+    """Return the topics of a request in the order in which they are created: of two that collide one is refused."""
+    existing = [name for name in names if name is not None and cluster.topic(name) is not None]
+    others = [name for name in names if name is not None and cluster.topic(name) is None]
+    # the topics that may be created are in a map (`AutoTopicCreationManager`)
+    return existing + (scala_mutable_order(others) if cluster.features.dialect.administers_with_zookeeper else others)
 
 
 def _named_topic(view: _TopicView, name: str, together: Collection[str], *, may_create: bool) -> MetadataResponseTopic:
@@ -167,7 +177,9 @@ class _TopicView:
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=topic.is_internal,
-            partitions=tuple(self._partition(topic, partition) for partition in range(len(topic.logs))),
+            partitions=tuple(
+                self._partition(topic, each) for each in range(len(topic.logs)) if each not in topic.unknown
+            ),
             topic_authorized_operations=self.operations,
         )
 

@@ -56,6 +56,8 @@ class TopicState:
     configs: dict[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The configs that it inherits from all brokers."""
+    unknown: set[int] = field(default_factory=set)
+    """The partitions that brokers do not know, because they have never had a leader; see `unknown_partitions`."""
     next_keyless_partition: int = 0
     """The partition for the next record without a key from Python, before the modulus."""
 
@@ -63,6 +65,11 @@ class TopicState:
     def is_internal(self) -> bool:
         """Whether clients may not write to it."""
         return self.name in INTERNAL_TOPICS
+
+    @property
+    def is_known(self) -> bool:
+        """Whether brokers know one of its partitions."""
+        return not self.unknown or len(self.unknown) < len(self.logs)
 
     @property
     def is_compacted(self) -> bool:
@@ -99,8 +106,8 @@ class TopicState:
                 log.producers.keep_last_batches()
 
     def log(self, partition: int) -> PartitionLog | None:
-        """Return the log of a partition, or None if the partition does not exist."""
-        return self.logs[partition] if 0 <= partition < len(self.logs) else None
+        """Return the log of a partition, or None if the partition does not exist or is unknown."""
+        return self.logs[partition] if 0 <= partition < len(self.logs) and partition not in self.unknown else None
 
 
 def internal_shape(settings: Settings, name: str) -> tuple[int, int]:

@@ -66,10 +66,15 @@ def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]
     return None
 
 
-def is_known(cluster: ClusterState, topic: TopicState) -> bool:
-    """Return whether brokers know a topic. With ZooKeeper the controller tells them of partitions with leaders."""
-    is_led = any(leader != NO_LEADER for leader in topic.leaders)
-    return is_led or cluster.controller_id == -1 or not cluster.features.dialect.administers_with_zookeeper
+def unknown_partitions(cluster: ClusterState, topic: TopicState) -> set[int]:
+    """Return the partitions that brokers do not know: with ZooKeeper the controller tells them of those with leaders.
+
+    All are known while no broker is up.
+    """
+    if cluster.controller_id == -1 or not cluster.features.dialect.administers_with_zookeeper:
+        return set()
+    epochs = zip(topic.leaders, topic.epochs, strict=True)
+    return {partition for partition, (leader, epoch) in enumerate(epochs) if leader == NO_LEADER and not epoch}
 
 
 def created_together(cluster: ClusterState, names: Iterable[str]) -> frozenset[str]:

@@ -299,7 +299,8 @@ def test_in_2_8_more_replicas_may_be_needed_than_there_are(
 
 
 @pytest.mark.parametrize(
-    ("release", "cut", "error"), [("2.8", 1, 87), ("2.8", 9, -1), ("2.8", 17, -1), ("3.9", 9, 87), ("3.9", 17, 87)]
+    ("release", "cut", "error"),
+    [("2.8", 1, 87), ("2.8", 7, -1), ("2.8", 9, -1), ("2.8", 17, -1), ("3.9", 7, 87), ("3.9", 9, 87)],
 )
 def test_in_2_8_a_record_that_is_longer_than_its_batch_fails(
     new_desk: Callable[..., Desk], release: str, cut: int, error: int

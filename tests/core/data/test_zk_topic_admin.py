@@ -160,6 +160,15 @@ def test_of_two_colliding_topics_the_first_in_the_hash_map_is_created(desk: Desk
         desk.cluster.delete_topic(desk.cluster.topics[winner])
 
 
+@pytest.mark.parametrize(("winner", "other"), [("p46158.d_x", "p46158.d.x"), ("p46216.d.x", "p46216.d_x")])
+def test_of_two_colliding_topics_that_are_missing_one_is_created(desk: Desk, winner: str, other: str) -> None:
+    for names in ((winner, other), (other, winner)):
+        rows = desk.metadata(*names, version=9).topics
+        assert {row.name: row.error_code for row in rows} == {winner: 5, other: 17}
+        assert [row.name for row in rows] == [*names]
+        desk.cluster.delete_topic(desk.cluster.topics[winner])
+
+
 def test_of_a_partition_index_given_twice_the_last_replicas_count(desk: Desk) -> None:
     assert _create(desk, _topic("t", at=[(0, (1,)), (0, (2, 1))])) == [("t", 0, None)]
     assert desk.cluster.topics["t"].replicas == [(2, 1)]
@@ -183,6 +192,9 @@ def test_a_topic_is_known_from_its_first_leader_on(desk: Desk) -> None:
     _create(desk, _topic("t", at={0: (9,)}), _topic("u", at={0: (9,)}))
     assert [row.error_code for row in _grow(desk, ("t", 2))] == [7]
     assert desk.cluster.topics["t"].leaders == [-1, 1]
+    (row,) = desk.metadata("t", version=9).topics
+    assert [each.partition_index for each in row.partitions] == [1]
+    assert [desk.produce(desk.batch(b"a"), partition=at, version=8).error_code for at in (0, 1)] == [3, 0]
     desk.cluster.register(9, "127.0.0.1", 9)
     desk.cluster.unfence(9)
     assert desk.cluster.topics["t"].leaders == [9, 1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exploring.data.batches import STAMPS, Batch
 from exploring.data.topics import BARRIER, BEGINNING, COLLIDES, OWN, PREPARE_S, TOPIC, SequenceTopics, polls
+from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_partitions,
     create_topics,
@@ -326,7 +327,10 @@ class Playing(SequenceTopics):
             ),
         )
         answer = self._ask(request, version)
-        for row in [] if isinstance(answer, str) or validate_only else answer.results:
+        results = [] if isinstance(answer, str) or validate_only else answer.results
+        if any(row.error_code == Error.UNKNOWN_SERVER_ERROR for row in results):
+            self._await_growth()
+        for row in results:
             if not row.error_code:
                 self._await_topic(*next((name, count) for name, count, _ in rows if self._name(name) == row.name))
         return self._names.plain(answer)
@@ -377,11 +381,7 @@ class Playing(SequenceTopics):
 
     def _await_configs(self) -> None:
         """Wait until a later change of another topic has an effect on its log: brokers apply changes in order."""
-        if not self._barrier:
-            row = create_topics.CreatableTopic(name=self._name(BARRIER), num_partitions=1, replication_factor=1)
-            self._ask(create_topics.CreateTopicsRequest(topics=(row,), timeout_ms=TIMEOUT_MS), 2)
-            self._await_topic(BARRIER)
-        self._barrier += 1
+        self._create_barrier()
         is_append_time = bool(self._barrier % 2)
         kind = "LogAppendTime" if is_append_time else "CreateTime"
         self._altered(0, ((TOPIC, BARRIER, (("message.timestamp.type", kind, 0),)),))
@@ -392,6 +392,24 @@ class Playing(SequenceTopics):
             (row,) = answer.responses[0].partition_responses
             if (row.log_append_time_ms >= 0) == is_append_time:
                 return
+
+    def _create_barrier(self) -> None:
+        """Create the topic of changes that are waited for, and count one."""
+        if not self._barrier:
+            row = create_topics.CreatableTopic(name=self._name(BARRIER), num_partitions=1, replication_factor=1)
+            self._ask(create_topics.CreateTopicsRequest(topics=(row,), timeout_ms=TIMEOUT_MS), 2)
+            self._await_topic(BARRIER)
+        self._barrier += 1
+
+    def _await_growth(self) -> None:
+        """Wait until another topic has grown: a failed request may have extended topics, and they grow in order."""
+        self._create_barrier()
+        count = self._barrier + 1
+        row = create_partitions.CreatePartitionsTopic(name=self._name(BARRIER), count=count, assignments=None)
+        self._ask(
+            create_partitions.CreatePartitionsRequest(topics=(row,), timeout_ms=TIMEOUT_MS, validate_only=False), 0
+        )
+        self._await_topic(BARRIER, count)
 
     def describe_topic_partitions(
         self, version: int, topics: tuple[str, ...], limit: int, cursor: tuple[str, int] | None
