@@ -8,34 +8,54 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.verify.group_trace import GroupTrace
 
 from . import members, verdicts
-from .group_facts import GroupFacts, find_fetches
+from .group_facts import STAY, WATCHED, GroupFacts, find_fetches
+from .growing import CHOSEN, trace_state, waiting_state
 from .partitions import PartitionFacts
 from .rebalances import RebalanceFacts
 from .settled import CARRIED, group_state, resume
 from .transactions import transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from koordinator.emulator.verify.group_trace import Line
 
     from .group_facts import Row
+
+ADDED_KINDS = (CARRIED, CHOSEN, STAY)
+"""The kinds of lines that a load adds to those of the trace, besides WATCHED."""
 
 
 def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[Row]]]:
     """Return the rows of each table, group by group; tables are named by path. `lines` are in the order of `seq`.
 
     Lines of the kind CARRIED have the states of groups that go on; of these only the rows that are not settled are
-    made.
+    made. Lines of the kind CHOSEN name the groups whose rows are made, and one of them tells of the transactions;
+    without such lines all rows are made. Lines of the kind STAY have the stays of the groups that are not chosen.
     """
     states = {line["group_id"]: resume(line["body"]) for line in lines if line["kind"] == CARRIED}
+    choice = {line.get("group_id"): line.get("body") or {} for line in lines if line["kind"] == CHOSEN}
+    stays = [line for line in lines if line["kind"] == STAY]
     carried = ({"trace_id": trace_id, "group_id": group} | line for group, (_, old) in states.items() for line in old)
-    lines = [*carried, *(line for line in lines if line["kind"] != CARRIED)] if states else lines
-    groups = [GroupFacts(trace_id, trace, states.get(trace.group_id, (None,))[0]) for trace in _groups(lines)]
-    find_fetches(groups, lines)
-    if any(line["kind"] == "transaction" for line in lines):
+    lines = [*carried, *(line for line in lines if line["kind"] not in ADDED_KINDS)]
+    if not lines:
+        return
+    is_log = any(line["kind"] == WATCHED for line in lines)
+    groups = [
+        GroupFacts(trace_id, trace, states.get(trace.group_id, (None,))[0]) for trace in _groups(lines, choice or None)
+    ]
+    find_fetches(groups, [*stays, *lines])
+    of_transactions = choice.get(None, {})
+    has_transactions = any(line["kind"] == "transaction" for line in lines)
+    if of_transactions.get("are_chosen", has_transactions):
         yield "gold/transaction", transactions(trace_id, lines)
         yield "mart/verdict", verdicts.transaction_verdict(trace_id, lines)
+    if not is_log:
+        had_transactions = bool(of_transactions.get("has_transactions"))
+        yield (
+            "silver/group_state",
+            [trace_state(trace_id, lines, has_transactions=had_transactions or has_transactions)],
+        )
     for facts in groups:
         partitions = PartitionFacts(facts)
         rebalances = RebalanceFacts(facts, partitions)
@@ -55,12 +75,14 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
             "gold/commit": members.commit(facts),
             "gold/fencing": members.fencing(facts),
             "mart/verdict": verdicts.verdict(facts, observed),
-            "silver/group_state": group_state(facts, rebalances, observed),
+            "silver/group_state": group_state(facts, rebalances, observed)
+            if is_log
+            else [waiting_state(facts, rebalances)],
         }.items()
 
 
-def _groups(lines: Sequence[Line]) -> Iterator[GroupTrace]:
-    """Return each group with its own lines, and the other lines that concern its members.
+def _groups(lines: Sequence[Line], chosen: Collection[str | None] | None) -> Iterator[GroupTrace]:
+    """Return each group, or each chosen one, with its own lines, and the other lines that concern its members.
 
     Those are the lines of its clients and of their connections, and every line that belongs to no connection. A line of
     another group on the same connection appears as one without a group.
@@ -81,6 +103,8 @@ def _groups(lines: Sequence[Line]) -> Iterator[GroupTrace]:
         else:
             connections[connection].append(line)
     for group_id, each in own.items():
+        if chosen is not None and group_id not in chosen:
+            continue
         requests = [line for line in each if line["kind"] == "request"]
         others = [line for name in {line.get("client_id") or "" for line in requests} for line in clients[name]]
         for connection in {(line.get("node"), line.get("conn_id")) for line in requests}:

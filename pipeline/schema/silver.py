@@ -182,6 +182,7 @@ MEMBER_SPAN = table(
     *SOFTWARE,
     ("joined_seq", LONG, "the event that started the stay"),
     ("joined_us", LONG, "its start, by the group's clock"),
+    ("answered_seq", LONG, "the response to the first JoinGroup of the stay; null if the trace has none"),
     ("left_seq", LONG, "the event that ended the stay; null if it lasts to the end of the trace"),
     ("left_us", LONG, "its end, by the group's clock"),
     ("end_reason", STRING, "the cause of its end: member_leave, session_expired, join_timeout, replaced, …"),
