@@ -291,13 +291,26 @@ GROUP = table(
 
 GROUP_STATE = table(
     "silver/group_state",
-    "The state of each group of a broker's log, with which the next load goes on.",
+    "The state of each group, with which the next load goes on; for traces of the emulator, also a row without a group.",
     TRACE_ID,
     GROUP_ID,
-    ("cut_seq", LONG, "the event that began the last settled rebalance; rows before it do not change any more"),
-    ("last_seq", LONG, "the last event of the group; if an earlier one arrives, its log is folded as a whole"),
+    (
+        "cut_seq",
+        LONG,
+        "logs: the event that began the last settled rebalance; rows before it do not change any more",
+    ),
+    (
+        "last_seq",
+        LONG,
+        "the last event of the group, or of the trace; if an earlier one arrives, the trace is folded as a whole",
+    ),
     ("strangers", STRINGS, "member ids without a known group.instance.id; a line that names one changes earlier rows"),
-    ("state", STRING, "JSON: sums of the events before cut_seq, the members at that time, and the lines since then"),
+    (
+        "state",
+        STRING,
+        "JSON; logs: sums of the events before cut_seq, the members at that time, and the lines since then; traces: the "
+        "connections and clients whose next lines concern the group",
+    ),
     key="trace_id group_id",
 )
 
