@@ -50,7 +50,8 @@ class Continuation:
         )
         growing = [*self._traces.growing, *self._traces.unchanged] if self._traces else []
         self._whole = sorted({*touched} - {*self._going_on, *growing})
-        self.states = logs.where(F.col("trace_id").isin(self._going_on))
+        self._log_states = logs.where(F.col("trace_id").isin(self._going_on))
+        self.states = self._log_states.unionByName(self._traces.states) if self._traces else self._log_states
 
     def _logs(self, states: DataFrame) -> list[str]:
         """Return the logs that go on with the states of their groups."""
@@ -104,7 +105,7 @@ class Continuation:
         if table.path in SETTLED_ROWS and self._going_on:
             column = SETTLED_ROWS[table.path]
             is_settled = F.lit(col=True) if column is None else F.col(column) < F.col("cut_seq")
-            cuts = F.broadcast(self.states.select(*GROUP, "cut_seq"))
+            cuts = F.broadcast(self._log_states.select(*GROUP, "cut_seq"))
             settled = rows.join(cuts, GROUP).where(is_settled).drop("cut_seq").join(made.select(*key), key, "left_anti")
             kept = kept.unionByName(settled.select(*table.names))
         elif table in PER_LINE and self._going_on:
@@ -122,7 +123,7 @@ class Continuation:
             key = [*table.key]
             kept = kept.unionByName(of_growing.join(made.select(*key), key, "left_anti"))
         elif self._traces.growing:
-            kept = kept.unionByName(self._traces.kept(table, rows))
+            kept = kept.unionByName(self._traces.kept(table, rows, made))
         if "run_id" not in table.names:
             return kept
         return with_trace_columns(kept, self._draft.read(TRACE, self._homes), table)

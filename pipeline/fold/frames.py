@@ -71,7 +71,10 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
     new events, and the old ones of the groups that the added lines name.
     """
     # client logs describe no group as a coordinator does
-    events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
+    groups = F.broadcast(group_state.select("trace_id", "group_id", F.lit(col=True).alias("goes_on")))
+    events = event.where(F.col("kind") != "client").select(*COLUMNS).join(groups, ["trace_id", "group_id"], "left")
+    # which heartbeats are regular depends on all sessions of the group
+    events = shortened(events, F.coalesce("goes_on", F.lit(col=False))).select(*COLUMNS)
     ends = trace.where(F.col("watched_us").isNotNull()).select(
         "trace_id",
         F.lit(NEVER).alias("seq"),

@@ -105,7 +105,7 @@ class GroupFacts:
             "puppet": any(line["kind"] == "puppet" for _, line, _ in marks),
         }
         stays: list[Row] = []
-        stay: Row = {}
+        stay: Row = dict(self.settled.of_trace.stays.get(member_id or "", {}))
         for seq, line, join in sorted(marks, key=lambda mark: mark[0]):
             if "joined_seq" not in stay and (join or line.get("change") in ("added", "loaded")):
                 stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
@@ -135,7 +135,8 @@ class GroupFacts:
 
     @lazy
     def _states(self) -> tuple[list[tuple[str | None, int | None]], list[int]]:
-        states: list[tuple[str | None, int | None]] = [(None, None)]
+        first, generation = self.settled.of_trace.state
+        states: list[tuple[str | None, int | None]] = [(first, generation)]
         for line in self.trace.states:
             states.append((line["state_to"], line.get("generation", states[-1][1])))
         return states, [int(line["seq"]) for line in self.trace.states]
@@ -166,8 +167,9 @@ def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
             if span.get("client_id") is not None:
                 stay = (span["answered_seq"], span.get("left_seq", NEVER), group, span["member"])
                 stays[span["client_id"]].append(stay)
+    made = {(group.trace.group_id, span.get("answered_seq")) for group in groups for span in group.spans}
     for line in lines:
-        if line["kind"] == STAY:
+        if line["kind"] == STAY and (line["group_id"], line["body"]["since"]) not in made:
             stays[line["client_id"]].append((line["body"]["since"], line["body"].get("until", NEVER), None, ""))
     waiting = {client_id: sorted(each, key=itemgetter(0), reverse=True) for client_id, each in stays.items()}
     current: dict[str, list[tuple[int, int, GroupFacts | None, str]]] = defaultdict(list)
@@ -181,7 +183,7 @@ def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
         current[client_id] = [stay for stay in current[client_id] if stay[1] > seq]
         if len(current[client_id]) == 1:
             ((_, _, group_of_member, member),) = current[client_id]
-            if group_of_member is not None:
+            if group_of_member is not None and seq >= group_of_member.settled.of_trace.floor:
                 group_of_member.fetches.append(Fetch(member, line))
 
 

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.verify.group_trace import GroupTrace
 
 from . import members, verdicts
+from .cut import cut
 from .group_facts import STAY, WATCHED, GroupFacts, find_fetches
 from .growing import CHOSEN, trace_state, waiting_state
 from .partitions import PartitionFacts
 from .rebalances import RebalanceFacts
-from .settled import CARRIED, group_state, resume
+from .settled import CARRIED, Settled, group_state, resume
 from .transactions import transactions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from koordinator.emulator.verify.group_trace import Line
+    from koordinator.emulator.verify.observations import Observations
 
     from .group_facts import Row
 
@@ -36,15 +38,15 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
     states = {line["group_id"]: resume(line["body"]) for line in lines if line["kind"] == CARRIED}
     choice = {line.get("group_id"): line.get("body") or {} for line in lines if line["kind"] == CHOSEN}
     stays = [line for line in lines if line["kind"] == STAY]
-    carried = ({"trace_id": trace_id, "group_id": group} | line for group, (_, old) in states.items() for line in old)
-    lines = [*carried, *(line for line in lines if line["kind"] not in ADDED_KINDS)]
-    if not lines:
+    lines = [line for line in lines if line["kind"] not in ADDED_KINDS]
+    if not lines and not states:
         return
     is_log = any(line["kind"] == WATCHED for line in lines)
     groups = [
-        GroupFacts(trace_id, trace, states.get(trace.group_id, (None,))[0]) for trace in _groups(lines, choice or None)
+        GroupFacts(trace_id, trace, states[trace.group_id][0] if trace.group_id in states else None)
+        for trace in _groups(trace_id, lines, choice or None, states)
     ]
-    find_fetches(groups, [*stays, *lines])
+    find_fetches(groups, [*stays, *_with_carried(lines, states)])
     of_transactions = choice.get(None, {})
     has_transactions = any(line["kind"] == "transaction" for line in lines)
     if of_transactions.get("are_chosen", has_transactions):
@@ -59,33 +61,61 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
     for facts in groups:
         partitions = PartitionFacts(facts)
         rebalances = RebalanceFacts(facts, partitions)
-        observed = verdicts.observations(facts)
-        yield from {
-            "silver/group": members.group(facts),
-            "silver/member": members.member(facts),
-            "silver/member_span": facts.spans,
-            "silver/assignment": partitions.assignment,
-            "silver/round": rebalances.rounds,
-            "silver/arrival": (row for rows in rebalances.arrivals.values() for row in rows),
-            "silver/move": (row for rows in partitions.moves.values() for row in rows),
-            "gold/rebalance": rebalances.rebalances,
-            "gold/member_downtime": rebalances.downtimes(),
-            "gold/partition_gap": partitions.gaps(rebalances.rebalances, rebalances.arrivals),
-            "gold/state_time": members.state_time(facts),
-            "gold/commit": members.commit(facts),
-            "gold/fencing": members.fencing(facts),
-            "mart/verdict": verdicts.verdict(facts, observed),
-            "silver/group_state": group_state(facts, rebalances, observed)
-            if is_log
-            else [waiting_state(facts, rebalances)],
-        }.items()
+        tables, observed = _rows(facts, partitions, rebalances)
+        yield from tables.items()
+        if is_log:
+            yield "silver/group_state", group_state(facts, rebalances, observed)
+        else:
+            going_on = cut(facts, partitions, rebalances, tables, observed, _rows)
+            until = max(line["seq"] for line in lines)
+            yield "silver/group_state", [waiting_state(facts, rebalances, going_on, until)]
 
 
-def _groups(lines: Sequence[Line], chosen: Collection[str | None] | None) -> Iterator[GroupTrace]:
+def _rows(
+    facts: GroupFacts, partitions: PartitionFacts | None = None, rebalances: RebalanceFacts | None = None
+) -> tuple[dict[str, list[Row]], dict[str, Observations]]:
+    """Return the rows of a group by table, and the observations of each check."""
+    partitions = partitions or PartitionFacts(facts)
+    rebalances = rebalances or RebalanceFacts(facts, partitions)
+    observed = verdicts.observations(facts)
+    tables: dict[str, Iterable[Row]] = {
+        "silver/group": members.group(facts),
+        "silver/member": members.member(facts),
+        "silver/member_span": facts.spans,
+        "silver/assignment": partitions.assignment,
+        "silver/round": rebalances.rounds,
+        "silver/arrival": (row for rows in rebalances.arrivals.values() for row in rows),
+        "silver/move": (row for rows in partitions.moves.values() for row in rows),
+        "gold/rebalance": rebalances.rebalances,
+        "gold/member_downtime": rebalances.downtimes(),
+        "gold/partition_gap": partitions.gaps(rebalances.rebalances, rebalances.arrivals),
+        "gold/state_time": members.state_time(facts),
+        "gold/commit": members.commit(facts),
+        "gold/fencing": members.fencing(facts),
+        "mart/verdict": verdicts.verdict(facts, observed),
+    }
+    return {path: list(rows) for path, rows in tables.items()}, observed
+
+
+def _with_carried(lines: Sequence[Line], states: Mapping[str, tuple[Settled, list[Line]]]) -> list[Line]:
+    """Return lines in order with the fetches that groups carry; several groups may carry the same."""
+    fetches = {
+        line["seq"]: line for _, carried in states.values() for line in carried if line.get("api") == "Fetch"
+    } | {line["seq"]: line for line in lines}
+    return [fetches[seq] for seq in sorted(fetches)]
+
+
+def _groups(
+    trace_id: str,
+    lines: Sequence[Line],
+    chosen: Mapping[str | None, Row] | None,
+    states: Mapping[str, tuple[Settled, list[Line]]],
+) -> Iterator[GroupTrace]:
     """Return each group, or each chosen one, with its own lines, and the other lines that concern its members.
 
     Those are the lines of its clients and of their connections, and every line that belongs to no connection. A line of
-    another group on the same connection appears as one without a group.
+    another group on the same connection appears as one without a group. A group that goes on has the lines that it
+    carries, and later ones.
     """
     own: dict[str, list[Line]] = defaultdict(list)
     clients: dict[str, list[Line]] = defaultdict(list)
@@ -102,12 +132,18 @@ def _groups(lines: Sequence[Line], chosen: Collection[str | None] | None) -> Ite
             clients[line.get("client_id") or ""].append(line)
         else:
             connections[connection].append(line)
-    for group_id, each in own.items():
+    for group_id in dict.fromkeys([*states, *own]):
         if chosen is not None and group_id not in chosen:
             continue
-        requests = [line for line in each if line["kind"] == "request"]
+        each = own.get(group_id, [])
+        settled, carried = states.get(group_id, (Settled(), []))
+        of_log = {} if settled.of_trace.floor else {"group_id": group_id}
+        carried = [{"trace_id": trace_id} | of_log | line for line in carried]
+        requests = [line for line in (*carried, *each) if line["kind"] == "request" and line.get("group_id")]
         others = [line for name in {line.get("client_id") or "" for line in requests} for line in clients[name]]
         for connection in {(line.get("node"), line.get("conn_id")) for line in requests}:
             foreign = (line for line in connections[connection] if line.get("group_id") != group_id)
             others += [{name: line[name] for name in line if name != "group_id"} for line in foreign]
-        yield GroupTrace(sorted([*each, *others, *general], key=lambda line: int(line["seq"])), group_id)
+        since = settled.until
+        later = [line for line in (*each, *others, *general) if line["seq"] > since]
+        yield GroupTrace(sorted([*carried, *later], key=lambda line: int(line["seq"])), group_id)

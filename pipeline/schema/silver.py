@@ -291,7 +291,7 @@ GROUP = table(
 
 GROUP_STATE = table(
     "silver/group_state",
-    "The state of each group, with which the next load goes on; for traces of the emulator, also a row without a group.",
+    "The state of each group, with which the next load goes on; each trace of the emulator also has a row without one.",
     TRACE_ID,
     GROUP_ID,
     (
@@ -308,8 +308,7 @@ GROUP_STATE = table(
     (
         "state",
         STRING,
-        "JSON; logs: sums of the events before cut_seq, the members at that time, and the lines since then; traces: the "
-        "connections and clients whose next lines concern the group",
+        "JSON: sums of the events before a cut, the lines that later ones refer to, and what it waits for",
     ),
     key="trace_id group_id",
 )

@@ -12,6 +12,7 @@ from scenes.growing_traces import Suite, with_fetches
 from scenes.loads_on_lists import TraceStore, counted, folded
 from scenes.trace_tales import Tale
 
+from koordinator.pipeline.fold import cut
 from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
@@ -57,6 +58,34 @@ def test_any_split_of_a_trace_into_loads_gives_the_tables_of_one_load(
     lines, chance = made(seed % n), random.Random(f"loads {seed}")
     cuts = [*sorted(chance.sample(range(1, len(lines)), min(chance.randrange(1, 6), len(lines) - 1))), len(lines)]
     assert_loads_give_the_tables_of_one_load(lines, cuts)
+
+
+def calm(seed: int) -> list[Line]:
+    """Return a trace of classic groups without faults, which go on from a cut."""
+    return Suite(seed, transactions=False, consumer_groups=False, faults=False).lines(700)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("made", [calm, generated, suite])
+def test_groups_that_go_on_from_a_cut_have_the_tables_of_one_load(
+    made: Callable[[int], list[Line]], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut, "CUT_LINES", 30)
+    lines, chance = made(seed), random.Random(f"cuts {seed}")
+    cuts = [len(lines) // 3]
+    while cuts[-1] < len(lines) and len(cuts) < 12:
+        cuts.append(min(len(lines), cuts[-1] + chance.choice((2, 10, 30, 90))))
+    store = assert_loads_give_the_tables_of_one_load(lines, cuts)
+    assert store.gone_on or made is not calm
+
+
+def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_same_size() -> None:
+    lines: list[Line] = [json.loads(line) for line in generate_trace(1, 1, 9_000).lines]
+    lines = [line for line in lines if line["kind"] not in ("header", "test")]
+    store = assert_loads_give_the_tables_of_one_load(lines, [8_700, 8_750, 9_000])
+    assert (store.gone_on, store.folded[1:]) == (2, [50, 250])
+    (state,) = (json.loads(row["state"]) for row in store.tables["silver/group_state"] if "group_id" in row)
+    assert len(state["going_on"]["lines"]) < 1_000
 
 
 @pytest.mark.parametrize("seed", range(25))

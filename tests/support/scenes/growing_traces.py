@@ -25,9 +25,9 @@ PROTOCOLS = (["range"], ["cooperative-sticky"], ["roundrobin", "range"])
 class Suite:
     """A cluster that serves one group after the other, some of them at the same time."""
 
-    def __init__(self, seed: int, *, transactions: bool, consumer_groups: bool) -> None:
+    def __init__(self, seed: int, *, transactions: bool, consumer_groups: bool, faults: bool = True) -> None:
         self.chance = random.Random(seed)
-        self._with_transactions, self._with_consumers = transactions, consumer_groups
+        self._with_transactions, self._with_consumers, self._with_faults = transactions, consumer_groups, faults
         config = {"group.consumer.assignment.interval.ms": 0}
         self._simulation = Simulation(topics={"t": 4, "u": 2}, config=config, seed=seed, brokers=2)
         self._cluster: Cluster
@@ -50,8 +50,9 @@ class Suite:
             return with_fetches(self.chance, cluster.trace())
 
     def _actions(self) -> list[Callable[[], None]]:
-        usual = [self._starts, self._starts, self._acts, self._acts, self._acts, self._waits, self._waits, self._fault]
-        usual += [self._node] * (self.chance.random() < 0.3)
+        usual = [self._starts, self._starts, self._acts, self._acts, self._acts, self._waits, self._waits]
+        if self._with_faults:
+            usual += [self._fault] + [self._node] * (self.chance.random() < 0.3)
         return usual + [self._transaction] * (2 * self._with_transactions)
 
     def _starts(self) -> None:
