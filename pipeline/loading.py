@@ -267,12 +267,9 @@ class Loader:
             frame = step.build(self._continuation.events(), trace, self._continuation.states)
             self._folded = frame.persist(StorageLevel.DISK_ONLY)
             return
-        inputs = (
-            self._folded if table is FOLD else self._draft.read(table, homes).select(*table.names)
-            for table in step.inputs
-        )
+        inputs = (self._folded if table is FOLD else self._continuation.input(step, table) for table in step.inputs)
         frame = step.build(*inputs)
-        if FOLD in step.inputs and self._draft.snapshot.folders(step.table.path, homes):
+        if self._continuation.is_needed(step):
             frame = frame.unionByName(self._continuation.kept(step.table, frame))
         if len(homes) == 1:
             frame = frame.withColumn("home", F.lit(homes[0]))

@@ -78,10 +78,11 @@ def _revokes(exchanges: list[Exchange]) -> list[tuple[Exchange, Exchange | None]
     for exchange in exchanges:
         if exchange.error == "REBALANCE_IN_PROGRESS" and exchange.api == "Heartbeat":
             signal = signal or exchange
-        elif exchange.api == "LeaveGroup" or (exchange.api == "JoinGroup" and eager):
-            if owns:
-                revokes.append((exchange, signal))
-            owns = False
+        elif exchange.api in ("LeaveGroup", "JoinGroup"):
+            if exchange.api == "LeaveGroup" or eager:
+                if owns:
+                    revokes.append((exchange, signal))
+                owns = False
             signal = None
         if exchange.api == "SyncGroup" and exchange.error == OK:
             owns = any((exchange.response_body.get("assignment") or {}).values())

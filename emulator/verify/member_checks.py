@@ -33,11 +33,12 @@ def heartbeats(trace: GroupTrace) -> Observations:
     for exchange in trace.exchanges:
         users[exchange.connection].add(exchange.member_id)
     exchanges = {exchange.seq: exchange for exchange in trace.exchanges if exchange.member_id}
+    end = trace.end
     for line in trace.lines:
         if line["seq"] in exchanges:
             exchange = exchanges[line["seq"]]
             monitors[exchange.member_id].add(exchange)
-        elif line["kind"] in ("node", "leader"):
+        elif line["kind"] in ("node", "leader") and end is not None and line["seq"] < end["seq"]:
             # a stopped broker takes no heartbeats, and a moved coordinator takes time to find
             for monitor in monitors.values():
                 monitor.pause()
@@ -46,9 +47,9 @@ def heartbeats(trace: GroupTrace) -> Observations:
                 monitors[member_id].pause()
         elif line["kind"] == "member" and line.get("change") != "added" and line.get("member_id") in monitors:
             monitors[line["member_id"]].end(line)
-    if trace.end is not None:
+    if end is not None:
         for monitor in monitors.values():
-            monitor.end(trace.end)
+            monitor.end(end)
     return observations
 
 

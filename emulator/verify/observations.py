@@ -70,14 +70,28 @@ class Observations:
             self._cases[status].append(Observation(tuple(evidence), text, None, n))
 
     def before(self, seq: int) -> list[tuple[str, list[int], str, int]]:
-        """Return the cases before a line, as status, first and last evidence, text and number.
+        """Return the cases before a line in the short form of `shortened`."""
+        return self.shortened(each for each in self.all_cases if min(each[1].evidence, default=0) < seq)
+
+    @property
+    def all_cases(self) -> list[tuple[str, Observation]]:
+        """All observations, each with its status."""
+        return [(status, each) for status, cases in self._cases.items() for each in cases]
+
+    @staticmethod
+    def shortened(cases: Iterable[tuple[str, Observation]]) -> list[tuple[str, list[int], str, int]]:
+        """Return cases as status, evidence, text and number.
 
         Of each status the first SHOWN, and the others as one: enough for the status, the message and the number.
         """
         found: list[tuple[str, list[int], str, int]] = []
-        for status, cases in self._cases.items():
+        by_status: dict[str, list[Observation]] = {}
+        for status, case in cases:
+            by_status.setdefault(status, []).append(case)
+        for status, each in by_status.items():
             earlier = sorted(
-                (each.evidence, each.text, each.n) for each in cases if min(each.evidence, default=0) < seq
+                ((case.evidence, case.text, case.n) for case in each),
+                key=lambda case: (min(case[0], default=0), case[1]),
             )
             found += [(status, [*evidence], text, n) for evidence, text, n in earlier[:SHOWN]]
             if rest := earlier[SHOWN:]:

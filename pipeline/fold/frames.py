@@ -67,11 +67,14 @@ ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NA
 def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
-    A trace is folded as a whole, because its groups share clients, connections and nodes. A log that goes on has its
-    new events only, and the states of its groups.
+    A log that goes on has its new events only, and the states of its groups. A growing trace of the emulator has the
+    new events, and the old ones of the groups that the added lines name.
     """
     # client logs describe no group as a coordinator does
-    events = shortened(event.where(F.col("kind") != "client").select(*COLUMNS)).select(*COLUMNS)
+    groups = F.broadcast(group_state.select("trace_id", "group_id", F.lit(col=True).alias("goes_on")))
+    events = event.where(F.col("kind") != "client").select(*COLUMNS).join(groups, ["trace_id", "group_id"], "left")
+    # which heartbeats are regular depends on all sessions of the group
+    events = shortened(events, F.coalesce("goes_on", F.lit(col=False))).select(*COLUMNS)
     ends = trace.where(F.col("watched_us").isNotNull()).select(
         "trace_id",
         F.lit(NEVER).alias("seq"),
@@ -96,7 +99,7 @@ def unfolded(table: Table, fold_: DataFrame) -> DataFrame:
 
 def _fold_arrow(result: pa.Schema, key: tuple[Any, ...], events: pa.Table) -> pa.Table:
     rows: dict[str, list[Row]] = {}
-    for path, each in fold(key[0].as_py(), list(_lines(events.sort_by("seq")))):
+    for path, each in fold(key[0].as_py(), list(trace_lines(events.sort_by("seq")))):
         rows.setdefault(path.rpartition("/")[2], []).extend(each)
     parts, trace_id = [], key[0]
     for name, its_rows in rows.items():
@@ -108,7 +111,7 @@ def _fold_arrow(result: pa.Schema, key: tuple[Any, ...], events: pa.Table) -> pa
     return pa.concat_tables(parts) if parts else result.empty_table()
 
 
-def _lines(events: pa.Table) -> Iterator[Line]:
+def trace_lines(events: pa.Table) -> Iterator[Line]:
     """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body."""
     names = [RENAMED.get(name, name) for name in events.column_names]
     for values in zip(*(column.to_pylist() for column in events.columns), strict=True):

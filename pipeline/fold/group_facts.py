@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.verify.consumer_group_checks import JOINING_EPOCH
@@ -27,6 +29,11 @@ NEVER = 2**62
 
 WATCHED = "watched"
 """The kind of the line that the pipeline adds at the end of a log: it has the time of the log's last line."""
+
+STAY = "stay"
+"""The kind of the line that brings a stay in a group that is not folded: `client_id`, and in its body `since` and
+`until`.
+"""
 
 JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics")
 """Columns of silver/member_span from the body of a JoinGroup."""
@@ -72,7 +79,7 @@ class GroupFacts:
 
         A stay starts with `added` or `loaded`, or with the join alone: that of a member that replaces a static one
         (KIP-345), or that joined before the trace began. In a log it may start with the replacement of the old member.
-        The last join determines the member's fields.
+        The last join determines the member's fields, and the first one its client id.
         """
         marks: dict[str | None, list[tuple[int, Line, Exchange | None]]] = {}
         for line in self.trace.group_lines:
@@ -98,13 +105,14 @@ class GroupFacts:
             "puppet": any(line["kind"] == "puppet" for _, line, _ in marks),
         }
         stays: list[Row] = []
-        stay: Row = {}
+        stay: Row = dict(self.settled.of_trace.stays.get(member_id or "", {}))
         for seq, line, join in sorted(marks, key=lambda mark: mark[0]):
             if "joined_seq" not in stay and (join or line.get("change") in ("added", "loaded")):
                 stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
             if join:
+                first = {name: stay[name] for name in ("client_id", "answered_seq") if name in stay}
                 stay |= {name: line.get(name) for name in CLIENT}
-                stay |= _join_fields(join)
+                stay |= _join_fields(join) | {"answered_seq": join.response_seq} | first
             elif line.get("change") in LEFT:
                 reason = "replaced" if line["change"] == "replaced" else line.get("cause")
                 stays.append(stay | {"left_seq": seq, "left_us": line.get("group_ts_us"), "end_reason": reason})
@@ -127,7 +135,8 @@ class GroupFacts:
 
     @lazy
     def _states(self) -> tuple[list[tuple[str | None, int | None]], list[int]]:
-        states: list[tuple[str | None, int | None]] = [(None, None)]
+        first, generation = self.settled.of_trace.state
+        states: list[tuple[str | None, int | None]] = [(first, generation)]
         for line in self.trace.states:
             states.append((line["state_to"], line.get("generation", states[-1][1])))
         return states, [int(line["seq"]) for line in self.trace.states]
@@ -149,28 +158,33 @@ def _join_fields(join: Exchange) -> Row:
 def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
     """Set the fetches of each group: the responses with records, in the order of the trace.
 
-    The member is the one with the connection's client id, unless two members with that id existed at the same time.
+    The member is the one with the connection's client id, unless several members have that id at the time. A member
+    has it from the response to its first JoinGroup on, so that no later line changes the members of a time.
     """
-    stays: dict[str, list[tuple[int, int, GroupFacts, str]]] = {}
+    stays: dict[str, list[tuple[int, int, GroupFacts | None, str]]] = defaultdict(list)
     for group in groups:
         for span in group.spans:
             if span.get("client_id") is not None:
-                stay = (span["joined_seq"], span.get("left_seq", NEVER), group, span["member"])
-                stays.setdefault(span["client_id"], []).append(stay)
-    for client_id, each in list(stays.items()):
-        each.sort(key=lambda stay: stay[0])
-        until = -1
-        for joined, left, _, _ in each:
-            if joined < until:
-                del stays[client_id]
-                break
-            until = max(until, left)
+                stay = (span["answered_seq"], span.get("left_seq", NEVER), group, span["member"])
+                stays[span["client_id"]].append(stay)
+    made = {(group.trace.group_id, span.get("answered_seq")) for group in groups for span in group.spans}
     for line in lines:
-        if line["kind"] == "response" and line.get("api") == "Fetch" and not line.get("error"):
-            each = stays.get(line.get("client_id", ""), [])
-            at = bisect_left(each, line["seq"], key=lambda stay: stay[0]) - 1
-            if at >= 0 and line["seq"] < each[at][1]:
-                each[at][2].fetches.append(Fetch(each[at][3], line))
+        if line["kind"] == STAY and (line["group_id"], line["body"]["since"]) not in made:
+            stays[line["client_id"]].append((line["body"]["since"], line["body"].get("until", NEVER), None, ""))
+    waiting = {client_id: sorted(each, key=itemgetter(0), reverse=True) for client_id, each in stays.items()}
+    current: dict[str, list[tuple[int, int, GroupFacts | None, str]]] = defaultdict(list)
+    for line in lines:
+        if line["kind"] != "response" or line.get("api") != "Fetch" or line.get("error"):
+            continue
+        client_id, seq = line.get("client_id", ""), line["seq"]
+        later = waiting.get(client_id, [])
+        while later and later[-1][0] < seq:
+            current[client_id].append(later.pop())
+        current[client_id] = [stay for stay in current[client_id] if stay[1] > seq]
+        if len(current[client_id]) == 1:
+            ((_, _, group_of_member, member),) = current[client_id]
+            if group_of_member is not None and seq >= group_of_member.settled.of_trace.floor:
+                group_of_member.fetches.append(Fetch(member, line))
 
 
 def ms(earlier_us: int | None, later_us: int | None) -> float | None:

@@ -26,8 +26,10 @@ _SAME = ("kind", "api", "correlation_id", "error", "rule_id", "member_id", "gene
 """The columns that a heartbeat is compared by."""
 
 
-def shortened(events: DataFrame) -> DataFrame:
+def shortened(events: DataFrame, stays: Column | None = None) -> DataFrame:
     """Leave out regular heartbeats; `count` is the number of heartbeats that a remaining request stands for.
+
+    Heartbeats for which `stays` is true remain.
 
     A heartbeat is regular if it and the next one come more than STORM_MS and less than half of the group's shortest
     session timeout after their predecessors. In groups whose coordinator moved all heartbeats remain, because C02
@@ -44,6 +46,7 @@ def shortened(events: DataFrame) -> DataFrame:
     sessions = F.when(F.col("api") == "JoinGroup", F.get_json_object("body", "$.session_timeout_ms").try_cast("long"))
     events = (
         events.repartition("trace_id")
+        .withColumn("stays", F.lit(col=False) if stays is None else stays)
         .withColumns({"before": F.lag(near).over(connection), "after": F.lead(near).over(connection)})
         .withColumn("is_quiet", F.coalesce(is_quiet, F.lit(col=False)))
         .withColumn("asked", F.when(F.col("kind") == "request", near).otherwise(F.col("before")))
@@ -59,7 +62,7 @@ def shortened(events: DataFrame) -> DataFrame:
     is_regular = (F.greatest(*waits_us) > STORM_MS * 1000) & (F.least(*waits_us) < F.col("session_ms") * 500)
     marked = (
         events.withColumn("last", last)
-        .withColumn("is_regular", is_regular & F.col("is_quiet") & (F.col("strays") == 0))
+        .withColumn("is_regular", is_regular & F.col("is_quiet") & (F.col("strays") == 0) & ~F.col("stays"))
         .withColumn("left_out", F.coalesce(F.col("is_regular") & following, F.lit(col=False)))
         .withColumn("place", F.row_number().over(run))
         .where("NOT left_out")

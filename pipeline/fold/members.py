@@ -42,6 +42,7 @@ def member(facts: GroupFacts) -> Iterator[Row]:
         last = exchanges[-1]
         requests = [exchange.request for exchange in exchanges if exchange.request.get("client_software")]
         by = requests[0] if requests else {}
+        old = facts.settled.of_trace.members.get(member_id, {})
         closed = trace.closed.get(last.connection)
         formed = (exchange.seq for exchange in exchanges if exchange.joined_generation is not None)
         yield row | {
@@ -55,6 +56,7 @@ def member(facts: GroupFacts) -> Iterator[Row]:
             "closed_seq": closed["seq"] if closed else None,
             "by_broker": "reason" in closed if closed else None,
             "formed_seq": next(formed, None),
+            **{name: value for name, value in old.items() if value is not None},
         }
 
 
@@ -89,7 +91,7 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
     In a consumer group the generation is the epoch of the member, which may be behind that of the group.
     """
     for call in facts.trace.exchanges:
-        if call.api != "OffsetCommit":
+        if call.api != "OffsetCommit" or call.seq < facts.settled.of_trace.floor:
             continue
         state, current = facts.state_at(call.seq)
         is_known = current is not None and call.generation is not None and call.generation >= 0
@@ -115,10 +117,10 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
 
 def fencing(facts: GroupFacts) -> Iterator[Row]:
     """Return gold/fencing: the replaced static members, and the requests of fenced members (KIP-345)."""
-    replaced_by: dict[str | None, str | None] = {}
+    replaced_by: dict[str | None, str | None] = dict(facts.settled.of_trace.new_ids.items())
     new_ids = {line["seq"]: new for line, new in facts.trace.replacements}
     for line in facts.trace.group_lines:
-        if not _fences(line):
+        if not fences(line) or line["seq"] < facts.settled.of_trace.floor:
             continue
         instance = line.get("instance_id")
         replaced_by[instance] = new_ids.get(line["seq"], replaced_by.get(instance))
@@ -133,7 +135,8 @@ def fencing(facts: GroupFacts) -> Iterator[Row]:
         }
 
 
-def _fences(line: Line) -> bool:
+def fences(line: Line) -> bool:
+    """Return whether a line replaces a static member, or refuses a request of one."""
     if line["kind"] == "member":
         return line.get("change") == "replaced"
     return line["kind"] == "response" and line.get("error") == FENCED

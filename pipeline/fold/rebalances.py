@@ -123,7 +123,7 @@ class RebalanceFacts:
         rows: list[Row] = []
         settled = self._facts.settled
         base, storm = settled.base, dict(settled.storm)
-        seen_in: dict[str, int] = {}
+        seen_in: dict[str, int] = dict.fromkeys(settled.of_trace.seen, int(settled.base.get("rebalance_no", 0)))
         statics = set(self._facts.trace.instances.values())
         for each, lines, joined in zip(self.rounds, self._facts.rounds, self._facts.arrivals, strict=True):
             before = rows[-1] if rows else settled.before
@@ -131,7 +131,7 @@ class RebalanceFacts:
             labels = dict.fromkeys(filter(None, map(self._label, ids)))
             row: Row = each | self._times(each, lines) | self._straggler(each, lines, joined)
             row["mode"], row["protocol"] = self._mode(each, lines)
-            row |= self._moved(each, labels)
+            row |= self._moved(each, labels) | {"labels": [*labels]}
             row |= _members(each, base, labels, seen_in, statics)
             row["sub_cause"] = sub_cause(each["client_reason"])
             may_follow_up = before.get("mode") == "cooperative" and each["cause"] in REJOINS

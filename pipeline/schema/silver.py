@@ -182,6 +182,7 @@ MEMBER_SPAN = table(
     *SOFTWARE,
     ("joined_seq", LONG, "the event that started the stay"),
     ("joined_us", LONG, "its start, by the group's clock"),
+    ("answered_seq", LONG, "the response to the first JoinGroup of the stay; null if the trace has none"),
     ("left_seq", LONG, "the event that ended the stay; null if it lasts to the end of the trace"),
     ("left_us", LONG, "its end, by the group's clock"),
     ("end_reason", STRING, "the cause of its end: member_leave, session_expired, join_timeout, replaced, …"),
@@ -290,13 +291,25 @@ GROUP = table(
 
 GROUP_STATE = table(
     "silver/group_state",
-    "The state of each group of a broker's log, with which the next load goes on.",
+    "The state of each group, with which the next load goes on; each trace of the emulator also has a row without one.",
     TRACE_ID,
     GROUP_ID,
-    ("cut_seq", LONG, "the event that began the last settled rebalance; rows before it do not change any more"),
-    ("last_seq", LONG, "the last event of the group; if an earlier one arrives, its log is folded as a whole"),
+    (
+        "cut_seq",
+        LONG,
+        "logs: the event that began the last settled rebalance; rows before it do not change any more",
+    ),
+    (
+        "last_seq",
+        LONG,
+        "the last event of the group, or of the trace; if an earlier one arrives, the trace is folded as a whole",
+    ),
     ("strangers", STRINGS, "member ids without a known group.instance.id; a line that names one changes earlier rows"),
-    ("state", STRING, "JSON: sums of the events before cut_seq, the members at that time, and the lines since then"),
+    (
+        "state",
+        STRING,
+        "JSON: sums of the events before a cut, the lines that later ones refer to, and what it waits for",
+    ),
     key="trace_id group_id",
 )
 

@@ -75,7 +75,7 @@ def test_the_fold_without_regular_heartbeats_equals_the_fold_with_all(
     spark: SparkSession, event: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = rows(spark, event)
-    monkeypatch.setattr(frames, "shortened", lambda events: events)
+    monkeypatch.setattr(frames, "shortened", lambda events, _: events)
     expected = rows(spark, event)
     for path, counts in expected.items():
         assert found[path] == counts, path

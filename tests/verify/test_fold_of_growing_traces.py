@@ -1,0 +1,171 @@
+"""The fold of an emulator's trace that arrives in several loads, against the fold of all its lines at once."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scenes.growing_traces import Suite, with_fetches
+from scenes.loads_on_lists import TraceStore, counted, folded
+from scenes.trace_tales import Tale
+
+from koordinator.pipeline.fold import cut
+from koordinator.pipeline.generate import generate_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from koordinator.emulator.verify.group_trace import Line
+
+TRACES = Path(__file__).parent.parent / "pages" / "traces"
+
+
+def suite(seed: int) -> list[Line]:
+    chance = random.Random(seed)
+    cluster = Suite(seed, transactions=chance.random() < 0.3, consumer_groups=chance.random() < 0.6)
+    return cluster.lines(chance.choice((200, 400, 900)))
+
+
+def generated(seed: int) -> list[Line]:
+    lines: list[Line] = [json.loads(line) for line in generate_trace(seed, seed + 1, 400).lines]
+    return with_fetches(random.Random(seed), [line for line in lines if line["kind"] not in ("header", "test")])
+
+
+def recorded(seed: int) -> list[Line]:
+    text = sorted(TRACES.glob("*.jsonl"))[seed].read_text()
+    lines: list[Line] = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if line["kind"] != "header"]
+
+
+def assert_loads_give_the_tables_of_one_load(lines: list[Line], cuts: Iterable[int]) -> TraceStore:
+    """Load the lines up to each cut in turn; compare the tables after each load."""
+    store, begin = TraceStore(), 0
+    for end in cuts:
+        store.load(lines[begin:end])
+        assert counted(store.tables) == counted(folded(lines[:end])), (begin, end)
+        begin = end
+    return store
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize(("made", "n"), [(suite, 25), (generated, 6), (recorded, 3)])
+def test_any_split_of_a_trace_into_loads_gives_the_tables_of_one_load(
+    made: Callable[[int], list[Line]], n: int, seed: int
+) -> None:
+    lines, chance = made(seed % n), random.Random(f"loads {seed}")
+    cuts = [*sorted(chance.sample(range(1, len(lines)), min(chance.randrange(1, 6), len(lines) - 1))), len(lines)]
+    assert_loads_give_the_tables_of_one_load(lines, cuts)
+
+
+def calm(seed: int) -> list[Line]:
+    """Return a trace of classic groups without faults, which go on from a cut."""
+    return Suite(seed, transactions=False, consumer_groups=False, faults=False).lines(700)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("made", [calm, generated, suite])
+def test_groups_that_go_on_from_a_cut_have_the_tables_of_one_load(
+    made: Callable[[int], list[Line]], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut, "CUT_LINES", 30)
+    lines, chance = made(seed), random.Random(f"cuts {seed}")
+    cuts = [len(lines) // 3]
+    while cuts[-1] < len(lines) and len(cuts) < 12:
+        cuts.append(min(len(lines), cuts[-1] + chance.choice((2, 10, 30, 90))))
+    store = assert_loads_give_the_tables_of_one_load(lines, cuts)
+    assert store.gone_on or made is not calm
+
+
+def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_same_size() -> None:
+    lines: list[Line] = [json.loads(line) for line in generate_trace(1, 1, 9_000).lines]
+    lines = [line for line in lines if line["kind"] not in ("header", "test")]
+    store = assert_loads_give_the_tables_of_one_load(lines, [8_700, 8_750, 9_000])
+    assert (store.gone_on, store.folded[1:]) == (2, [50, 250])
+    (state,) = (json.loads(row["state"]) for row in store.tables["silver/group_state"] if "group_id" in row)
+    assert len(state["going_on"]["lines"]) < 1_000
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_loads_of_a_few_lines_give_the_tables_of_one_load(seed: int) -> None:
+    lines, chance = suite(seed), random.Random(f"few {seed}")
+    cuts = [chance.randrange(1, len(lines) - 40)]
+    for _ in range(16):
+        cuts.append(min(len(lines), cuts[-1] + chance.choice((1, 1, 2, 3, 5, 20))))
+    assert_loads_give_the_tables_of_one_load(lines, cuts)
+
+
+def test_a_load_folds_only_the_groups_that_its_lines_concern() -> None:
+    lines: list[Line] = []
+    for number in range(5):
+        tale = Tale(f"g{number}")
+        tale.forms({f"{number}-a": [0], f"{number}-b": [1]})
+        for name in ("a", "b"):
+            tale.call("LeaveGroup", f"{number}-{name}", member_id=f"{number}-{name}")
+            tale.member("removed", f"{number}-{name}", "member_leave")
+            tale.closes(f"{number}-{name}")
+        moved = [
+            line | {"conn_id": line["conn_id"] + 10 * number} if "conn_id" in line else line for line in tale.lines
+        ]
+        lines += [line | {"seq": len(lines) + at} for at, line in enumerate(moved, 1)]
+    size = len(lines) // 5
+    store = assert_loads_give_the_tables_of_one_load(lines, range(size, len(lines) + 1, size))
+    assert store.folded == [size] * 5
+
+
+def split(tale: Tale, at: Line) -> TraceStore:
+    return assert_loads_give_the_tables_of_one_load(tale.lines, (at["seq"] - 1, tale.seq))
+
+
+def test_a_line_that_says_how_busy_the_emulator_was_concerns_the_groups_of_that_time() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    tale.passes(5_000)
+    tale.beat("a")
+    late = tale.line("lag", of_group=False, body={"lag_ms": 4_000})
+    store = split(tale, late)
+    assert store.folded[-1] == len(tale.lines)
+    (found,) = (row for row in store.tables["mart/verdict"] if row["check_id"] == "C04")
+    assert "on a busy machine" in found["message"]
+
+
+def test_the_next_line_of_a_connection_concerns_the_group_that_has_a_request_in_flight() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    tale.asks("Heartbeat", "a", member_id="a", generation=1)
+    other = tale.asks("Metadata", "a", of_group=False)
+    store = split(tale, other)
+    (found,) = (row for row in store.tables["mart/verdict"] if row["check_id"] == "S10")
+    assert found["status"] == "fail"
+
+
+def test_a_node_that_stops_after_the_last_line_of_a_group_does_not_concern_it() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    tale.passes(5_000)
+    tale.beat("a")
+    stop = tale.line("node", of_group=False, change="stopped")
+    store = split(tale, stop)
+    assert store.folded[-1] == 1
+    (found,) = (row for row in store.tables["mart/verdict"] if row["check_id"] == "C04")
+    assert found["status"] == "fail"
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_late_line_makes_a_load_fold_the_whole_trace(number: int) -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    store = TraceStore()
+    store.load([line for line in tale.lines if line["seq"] != number])
+    store.load([line for line in tale.lines if line["seq"] == number])
+    assert counted(store.tables) == counted(folded(tale.lines))
+
+
+def test_events_that_the_emulator_discarded_concern_all_groups() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    lost = tale.line("dropped", of_group=False, count=9)
+    store = split(tale, lost)
+    assert {row.get("lost") for row in store.tables["silver/group"]} == {9}
