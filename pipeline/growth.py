@@ -1,7 +1,7 @@
 """The traces of the emulator that gain lines in a load, and the old lines that the fold of their new lines needs.
 
-`fold.growing` says which groups new lines concern. Their rows are made from all of their lines, and the rows of the
-other groups stay.
+`fold.growing` says which groups new lines concern. Their rows are made from all of their lines, or from their state and
+the lines since then, and the rows of the other groups stay.
 """
 
 from __future__ import annotations

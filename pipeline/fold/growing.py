@@ -2,7 +2,8 @@
 
 A group is concerned by the lines that name it, by the end of a connection of its members, and by lines for which one
 of its rows waits: the next line of a connection with a request in flight, and the first fetch after a rebalance. So
-the state of a group lists these connections and clients. A group that is concerned is folded from all of its lines.
+the state of a group lists these connections and clients. A group that is concerned goes on from its cut (`cut`), if it
+has one and no line refers to what was before; otherwise it is folded from all of its lines.
 """
 
 from __future__ import annotations

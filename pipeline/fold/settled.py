@@ -3,7 +3,7 @@
 The last rebalance that completed, or emptied the group, settles everything before it: no later line changes those rows.
 So the state of a group has the lines since that rebalance began, the members at that time, and sums over the rest. A
 member id never returns after its removal (GroupMetadata.generateMemberId). Groups in traces of the emulator are folded
-as a whole, because the checks of clients look back at every request (`growing`).
+as a whole, because the checks of clients look back at every request (`growing`), or from a cut (`cut`).
 """
 
 from __future__ import annotations

@@ -254,7 +254,9 @@ class Playing(SequenceTopics):
         ]
         if creates and not asks_all and not answer.error_code:
             for name, _ in topics or ():
-                if name in OWN and any(row.name == self._name(name) and row.error_code in (3, 5) for row in rows):
+                # of a topic that may collide only brokers with ZooKeeper say at once that they create it
+                codes = (3, 5) if name in OWN else (5,) if name == COLLIDES else ()
+                if name and any(row.name == self._name(name) and row.error_code in codes for row in rows):
                     self._await_topic(name)
         return self._names.plain(replace(answer, topics=tuple(rows)))
 
