@@ -74,18 +74,18 @@ def cut(
         return None
     connections = {*trace.by_connection, *((node, number) for node, number in old.connections)} - trace.closed.keys()
     of_trace = replace(old, connections=[(node, number) for node, number in connections])
-    return _state(replace(facts.settled, last_seq=trace.group_lines[-1]["seq"], of_trace=of_trace), trace)
+    return _state(replace(facts.settled, last_seq=trace.group_lines[-1]["seq"], of_trace=of_trace), trace, facts)
 
 
-def _state(settled: Settled, trace: GroupTrace) -> Row:
+def _present(facts: GroupFacts) -> set[str]:
+    """Return the members that are in the group."""
+    return {span["member_id"] for span in facts.spans if "left_seq" not in span and span["member_id"]}
+
+
+def _state(settled: Settled, trace: GroupTrace, facts: GroupFacts) -> Row:
     own = [{name: line[name] for name in line if name != "trace_id"} for line in trace.lines]
     named = {line["member_id"] for line in trace.group_lines if line.get("member_id")}
-    left = {
-        member_id
-        for member_id, changes in trace.member_changes.items()
-        if any(line.get("change") in LEFT and line["seq"] >= settled.of_trace.floor for line in changes)
-    }
-    ids = named - (settled.of_trace.members.keys() - (settled.of_trace.stays.keys() - left))
+    ids = named - (settled.of_trace.members.keys() - _present(facts))
     committed = {call.member_id for call in trace.exchanges if call.api == "OffsetCommit" and call.error == OK}
     return {
         "settled": asdict(settled),
@@ -152,11 +152,11 @@ class _Cut:
         end = self._trace.end
         if end is None or at_least_ms(earlier[-1].response or earlier[-1].request, end) <= LOOP_MS:
             return False
-        return all(self._is_whole(span["member_id"]) for span in self._spans if "left_seq" not in span)
+        return all(map(self._is_whole, _present(self._facts)))
 
-    def _is_whole(self, member_id: str | None) -> bool:
+    def _is_whole(self, member_id: str) -> bool:
         """Return whether a member's later verdicts need none of its earlier requests."""
-        calls = self._trace.by_member.get(member_id or "", [])
+        calls = self._trace.by_member.get(member_id, [])
         before = [call for call in calls if call.seq < self._floor]
         since = calls[len(before) :]
         sessions = [
@@ -196,7 +196,7 @@ class _Cut:
         now = {path: Counter(map(_text, each)) for path, each in made.items()}
         if any(Counter(map(_text, each)) - now[path] for path, each in rows.items()):
             return None
-        return _state(settled, again.trace)
+        return _state(settled, again.trace, self._facts)
 
     def _is_final(self, check: str, cases: list[tuple[str, Observation]], kept: GroupTrace) -> bool:
         """Return whether no later line changes the cases that the kept lines do not show."""

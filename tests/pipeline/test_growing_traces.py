@@ -65,22 +65,23 @@ def test_traces_in_several_loads_give_the_tables_of_one_load(
     spark: SparkSession, tmp_path: Path, events_folded: list[int]
 ) -> None:
     one, other, groups = recorded(1), recorded(3), of_groups(2)
-    long = generate_trace(1, 1, 2_000).lines
-    header = {"trace_id": "trace-1", "kind": "header", "schema_version": 1, "wall_ts": 1, "run_id": "r", "test_id": "x"}
+    long = generate_trace(1, 3, 1_540).lines
+    headers = [
+        {"trace_id": trace_id, "kind": "header", "schema_version": 1, "wall_ts": 1, "run_id": "r", "test_id": "x"}
+        for trace_id in ("trace-1", "trace-3")
+    ]
     put(tmp_path / "1", "one.jsonl", one[:200])
-    put(tmp_path / "1", "other.jsonl", other[:-9])
+    put(tmp_path / "1", "other.jsonl", other)
     put(tmp_path / "1", "groups.jsonl", groups[0])
-    put(tmp_path / "1", "long.jsonl", long[:-100])
-    # the header of a trace comes late, and one trace has no new line
-    put(tmp_path / "2", "one.jsonl", [json.dumps(header), *one[200:207]])
+    put(tmp_path / "1", "long.jsonl", long[:1_501])
+    # the headers of two traces come late, and one of them has no new line
+    put(tmp_path / "2", "headers.jsonl", list(map(json.dumps, headers)))
+    put(tmp_path / "2", "one.jsonl", one[200:])
     put(tmp_path / "2", "groups.jsonl", groups[1])
-    put(tmp_path / "2", "long.jsonl", long[-100:-60])
-    put(tmp_path / "3", "one.jsonl", one[207:])
-    put(tmp_path / "3", "other.jsonl", other[-9:])
-    put(tmp_path / "3", "long.jsonl", long[-60:])
-    for number in (1, 2, 3):
+    put(tmp_path / "2", "long.jsonl", long[1_501:])
+    for number in (1, 2):
         load(spark, tmp_path / "store", tmp_path / str(number))
-    load(spark, tmp_path / "whole", *(tmp_path / str(number) for number in (1, 2, 3)))
+    load(spark, tmp_path / "whole", tmp_path / "1", tmp_path / "2")
     assert differing(tables(tmp_path / "store"), tables(tmp_path / "whole")) == {}
-    # the second load reads the new group alone, of the long group the new lines, and one other trace at most
-    assert events_folded[1] <= 207 + len(groups[1]) + 40
+    # the second load reads the new lines of the long group and the new group, and one trace again
+    assert events_folded[1] <= len(one) + len(groups[1]) + len(long[1_501:])
