@@ -328,12 +328,12 @@ def _apply_change(
             problem = f"Config value {word.lower()} is not allowed for config key: {change.name}"
         return Refusal(Error.INVALID_CONFIG, problem)
     else:
-        before = [item for item in _java_split(configs.get(change.name, key.default or "")) if item]
-        configs[change.name] = ",".join(_edit_list(before, _java_split(value), operation))
+        before = [item for item in java_split(configs.get(change.name, key.default or "")) if item]
+        configs[change.name] = ",".join(_edit_list(before, java_split(value), operation))
     return None
 
 
-def _java_split(text: str) -> list[str]:
+def java_split(text: str) -> list[str]:
     """Return the parts of a text as Java's `String.split`: no empty ones at the end, and "" has one part."""
     parts = text.rstrip(",")
     return parts.split(",") if parts or not text else []

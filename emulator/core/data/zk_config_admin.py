@@ -25,6 +25,7 @@ from .config_admin import (
     SUBTRACT,
     altered,
     configure,
+    java_split,
     refuse_broker,
     refuse_broker_configs,
 )
@@ -190,23 +191,15 @@ def _apply(configs: dict[str, str], change: AlterableConfig, keys: Mapping[str, 
         word = OPERATIONS[operation].lower()
         return Refusal(Error.INVALID_REQUEST, f"Config value {word} is not allowed for config key: {name}")
     else:
-        items = _split(configs.get(name, keys[name].default or ""))
+        items = java_split(configs.get(name, keys[name].default or ""))
         if operation == APPEND:
-            items += _split(value)
+            items += java_split(value)
         else:
-            for item in _split(value):
+            for item in java_split(value):
                 if item in items:
                     items.remove(item)
         configs[name] = ",".join(items)
     return None
-
-
-def _split(text: str) -> list[str]:
-    """Return the items of a list as Java splits it: without the empty ones at the end."""
-    items = text.split(",")
-    while len(items) > 1 and not items[-1]:
-        items.pop()
-    return [] if text and items == [""] else items
 
 
 def _configure(
