@@ -149,7 +149,6 @@ NOT_EMULATED = {
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",
     ApiKey.CREATE_TOPICS: "replication (a factor up to the number of brokers is accepted and shown), timeouts, "
     "policies",
-    ApiKey.DELETE_TOPICS: "in 2.4 and 2.8 a topic with a replica on a broker that does not exist keeps its name (36)",
     ApiKey.DESCRIBE_CONFIGS: "the loggers of a broker (42)",
     ApiKey.ALTER_CONFIGS: "a resource given twice, to which brokers of 2.8 and 3.9 do not respond (-1 and 42); in 2.4 "
     "the texts of -1, and the connection that a null closes (-1)",

@@ -32,12 +32,12 @@ from .data.metadata_changes import (
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
-from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, illegal_name, internal_shape
+from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, internal_shape
 from .data.topic_configs import inherited, refuse_configs
-from .data.topic_rules import MetricNames, refuse_assignment, refuse_hidden_topic, refuse_shape, unknown_partitions
+from .data.topic_rules import MetricNames, refuse_assignment, refuse_name, refuse_shape, unknown_partitions
 from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
-from .refusal import Refusal, RefusedError
+from .refusal import RefusedError
 from .registrations import PLAINTEXT, Endpoint, Registration, place_replicas
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ class ClusterState:
         """Read-only topics of the emulator, served by name but never listed."""
         self.unled_topics: dict[str, TopicState] = {}
         """Topics in ZooKeeper that brokers do not know, because no partition of them has ever had a leader."""
+        self.queued_deletions: dict[str, set[int]] = {}
+        """Deleted topics whose names ZooKeeper keeps, until these brokers with replicas are up."""
         self.changes = PendingChanges(self.apply)
         self.producer_ids = ProducerIds(self.changes)
         self.features = Features(settings)
@@ -95,7 +97,7 @@ class ClusterState:
         self._plans: dict[str, TopicState] = {}
         self.request_tokens = count(1)
         """The tokens of requests between brokers."""
-        self._metric_names = MetricNames()
+        self.metric_names = MetricNames()
 
     @property
     def controller_id(self) -> int:
@@ -249,7 +251,7 @@ class ClusterState:
         self.topics_by_id[topic.topic_id] = topics[topic.name] = topic
         if not topic.is_known:
             return
-        self._metric_names.add(topic.name)
+        self.metric_names.add(topic.name)
         if not topic.is_internal:
             topic.defaults = self.topic_defaults
         if topic.name in INTERNAL_TOPICS:
@@ -259,12 +261,14 @@ class ClusterState:
     def _announce_topics(self) -> None:
         for topic in [topic for topic in self.unled_topics.values() if topic.is_known]:
             self._add_topic(self.unled_topics.pop(topic.name))
+        queued = self.queued_deletions.items()
+        self.queued_deletions = {name: nodes for name, nodes in queued if not all(map(self.is_up, nodes))}
 
     def _remove_topic(self, topic: TopicState) -> None:
         self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
-        self._metric_names.remove(topic.name)
+        self.metric_names.remove(topic.name)
         # its partitions have lost their leaders
         self.leader_changes += 1
 
@@ -325,20 +329,6 @@ class ClusterState:
         found = self.topic(topic)
         return found.log(partition) if found else None
 
-    def refuse_topic(self, name: str, together: Collection[str] = ()) -> Refusal | None:
-        """Return why no topic can be created: 17 (illegal, or collides with one not created `together`) or 36."""
-        if (problem := illegal_name(name)) is not None:
-            return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
-        if name in self.hidden_topics:
-            return refuse_hidden_topic(name)
-        if name in self.topics or name in self.unled_topics:
-            return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        staged = (new.name for new in self.changes.staged if isinstance(new, TopicCreated))
-        other = next((each for each in self._metric_names.colliding(name, staged) if each not in together), None)
-        if other is not None:
-            return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
-        return None
-
     def partitions_or_default(self, partitions: int) -> int:
         """Return `partitions`, or `num.partitions` for -1."""
         return self.settings.num_partitions if partitions == -1 else partitions
@@ -362,7 +352,7 @@ class ClusterState:
     ) -> TopicState:
         """Create a topic; -1 takes the broker's default. Raises RefusedError where Kafka refuses it."""
         refusal = (
-            self.refuse_topic(name, together)
+            refuse_name(self, name, together)
             or refuse_shape(self, partitions, replication_factor)
             or refuse_configs(self.settings, configs or {})
             or (refuse_assignment(self, replicas, len(replicas[0])) if replicas else None)

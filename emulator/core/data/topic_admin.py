@@ -39,7 +39,7 @@ from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted
 from .topic import TopicState
 from .topic_configs import refuse_configs
-from .topic_rules import created_together, refuse_assignment, refuse_hidden_topic, refuse_shape
+from .topic_rules import created_together, refuse_assignment, refuse_hidden_topic, refuse_name, refuse_shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -104,7 +104,7 @@ def _create(
 ) -> CreatableTopicResult:
     configs = {config.name: config.value for config in requested.configs if config.value is not None}
     refusal = (
-        cluster.refuse_topic(requested.name, together)
+        refuse_name(cluster, requested.name, together)
         or _refuse_nulls(requested)
         or refuse_configs(cluster.settings, configs)
     )

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ..refusal import Refusal
-from .topic import NO_LEADER, PARTITIONS_MAX
+from .metadata_changes import TopicCreated
+from .topic import NO_LEADER, PARTITIONS_MAX, illegal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ..cluster import ClusterState
     from .topic import TopicState
@@ -19,6 +20,21 @@ if TYPE_CHECKING:
 def refuse_hidden_topic(name: str) -> Refusal:
     """Return the refusal of any change to a topic of the emulator: 17."""
     return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
+
+
+def refuse_name(cluster: ClusterState, name: str, together: Collection[str] = ()) -> Refusal | None:
+    """Return why no topic can be created: 17 (illegal, or collides with one not created `together`) or 36."""
+    if (problem := illegal_name(name)) is not None:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
+    if name in cluster.hidden_topics:
+        return refuse_hidden_topic(name)
+    if any(name in names for names in (cluster.topics, cluster.unled_topics, cluster.queued_deletions)):
+        return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    staged = (new.name for new in cluster.changes.staged if isinstance(new, TopicCreated))
+    other = next((each for each in cluster.metric_names.colliding(name, staged) if each not in together), None)
+    if other is not None:
+        return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+    return None
 
 
 def refuse_shape(cluster: ClusterState, partitions: int, replication_factor: int) -> Refusal | None:

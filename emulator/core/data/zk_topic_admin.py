@@ -22,7 +22,7 @@ from .topic import NAME_MAX, NO_LEADER, PARTITIONS_MAX
 from .topic import illegal_name as is_illegal
 from .topic_admin import by_name, create_error, created, grow, growth
 from .topic_configs import refuse_configs
-from .topic_rules import refuse_hidden_topic
+from .topic_rules import refuse_hidden_topic, refuse_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 DUPLICATE_ENTRY = Refusal(Error.INVALID_REQUEST, "Found multiple entries for this topic.")
 DUPLICATE_TOPIC = Refusal(Error.INVALID_REQUEST, "Duplicate topic in request.")
+QUEUED = Refusal(Error.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
 BOTH = Refusal(
     Error.INVALID_REQUEST,
     "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time.",
@@ -146,7 +147,7 @@ def _refuse_name(cluster: ClusterState, name: str) -> Refusal | None:
     problem = illegal_name(name)
     if problem is not None:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
-    refusal = cluster.refuse_topic(name)
+    refusal = refuse_name(cluster, name)
     return refusal and Refusal(refusal.error, refusal.message.replace("existing topic:", "existing topics:"))
 
 
@@ -207,6 +208,10 @@ def _delete_named(cluster: ClusterState, name: str) -> Error:
         cluster.delete_topic(topic)
     except RefusedError as refused:
         return refused.error
+    down = {node for replicas in topic.replicas for node in replicas if not cluster.is_up(node)}
+    if down:
+        # their replicas cannot be deleted (`TopicDeletionManager.onTopicDeletion`)
+        cluster.queued_deletions[name] = down
     return Error.NONE
 
 
@@ -241,6 +246,8 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic) -> Refusal | 
 
 def _refuse_growth(cluster: ClusterState, requested: CreatePartitionsTopic) -> Refusal | None:
     """Return why a topic cannot get these partitions, or None."""
+    if requested.name in cluster.queued_deletions:
+        return QUEUED
     topic = _in_zookeeper(cluster, requested.name)
     if topic is None:
         return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{requested.name}' does not exist.")

@@ -305,3 +305,18 @@ def test_a_deletion_that_is_not_enabled_does_not_look_for_ids(new_desk: Callable
     request = DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=UUID(int=7)),))
     (row,) = desk.send(request, 6).response.responses
     assert row.error_code == Error.TOPIC_DELETION_DISABLED
+
+
+def test_a_deleted_topic_keeps_its_name_until_the_brokers_with_replicas_are_up(desk: Desk) -> None:
+    _create(desk, _topic("t", at={0: (1, 9)}))
+    request = DeleteTopicsRequest(topics=(DeleteTopicState(name="t", topic_id=ZERO_UUID),))
+    assert [row.error_code for row in desk.send(request, 6).response.responses] == [0]
+    assert desk.metadata("t", version=9, allow_auto_topic_creation=False).topics[0].error_code == 3
+    assert [row.error_code for row in desk.send(request, 6).response.responses] == [3]
+    assert _create(desk, _topic("t")) == [("t", 36, "Topic 't' already exists.")]
+    assert [(row.error_code, row.error_message) for row in _grow(desk, ("t", 3))] == [
+        (17, "The topic is queued for deletion.")
+    ]
+    desk.cluster.register(9, "127.0.0.1", 9)
+    desk.cluster.unfence(9)
+    assert _create(desk, _topic("t")) == [("t", 0, None)]
