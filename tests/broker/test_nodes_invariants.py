@@ -79,7 +79,7 @@ class Cluster(RuleBasedStateMachine):
     @rule(data=st.data(), partition=st.integers(0, 3))
     def move_partition(self, data: st.DataObject, partition: int) -> None:
         node = self.node(data, "up", "paused")
-        if node is not None:
+        if node is not None and "t" in self.nodes.cluster.topics:
             self.nodes.do(self.runtime.move_leader, "t", partition, node)
 
     @rule(ms=st.sampled_from([0, 1, 100, 499, 5_000, 10_000, 31_000]))
