@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Tables = dict[str, list[Row]]
     Fold = Callable[[GroupFacts], tuple[Tables, Mapping[str, Observations]]]
 
-CUT_LINES = 1_000
+CUT_LINES = 300
 """The number of a group's own lines from which a cut is worth its cost."""
 
 TRIED = 3

@@ -83,7 +83,7 @@ def waiting_state(facts: GroupFacts, rebalances: RebalanceFacts, going_on: Row |
         settled = going_on["settled"]
         begin = {FLOOR: settled["of_trace"]["floor"], FIRST_NO: settled["number"] + 1}
         state["going_on"] = going_on | begin | {"until": until}
-    return facts.key | {"last_seq": trace.group_lines[-1]["seq"], "state": json.dumps(state)}
+    return facts.key | {"last_seq": trace.group_lines[-1]["seq"], "state": json.dumps(state, sort_keys=True)}
 
 
 def _fetching(facts: GroupFacts, rebalances: RebalanceFacts) -> set[str]:

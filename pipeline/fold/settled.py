@@ -99,7 +99,7 @@ class Settled:
 def resume(state: Row) -> tuple[Settled, list[Line]]:
     """Return the settled part of a group, and the lines that later ones may refer to."""
     state = state.get("going_on", state)
-    of_trace = OfTrace(**state["settled"]["of_trace"])
+    of_trace = OfTrace(**state["settled"].get("of_trace", {}))
     return Settled(**state["settled"] | {"of_trace": of_trace, "until": state.get("until", -1)}), state["lines"]
 
 

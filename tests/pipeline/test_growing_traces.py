@@ -16,6 +16,7 @@ from koordinator.pipeline.fold.frames import FOLD
 from koordinator.pipeline.fold.group_facts import STAY
 from koordinator.pipeline.fold.growing import CHOSEN
 from koordinator.pipeline.generate import generate_trace
+from koordinator.pipeline.schema import GROUP_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,7 @@ def test_traces_in_several_loads_give_the_tables_of_one_load(
     for number in (1, 2):
         load(spark, tmp_path / "store", tmp_path / str(number))
     load(spark, tmp_path / "whole", tmp_path / "1", tmp_path / "2")
-    assert differing(tables(tmp_path / "store"), tables(tmp_path / "whole")) == {}
+    # the state of a group that goes on has the lines as its loads have read them
+    assert differing(tables(tmp_path / "store"), tables(tmp_path / "whole")).keys() <= {GROUP_STATE.path}
     # the second load reads the new lines of the long group and the new group, and one trace again
     assert events_folded[1] <= len(one) + len(groups[1]) + len(long[1_501:])
