@@ -94,7 +94,7 @@ def after_lines(root: Path, count: int) -> tuple[float, float]:
     """Load the last lines of one group alone, and after the lines before them."""
     number = next(number for number in range(1, 50) if _has_one_group(generate_trace(1, number, EVENTS).lines))
     lines = generate_trace(1, number, count + MORE_LINES).lines
-    return in_two_parts(root, lines, len(lines) - MORE_LINES)
+    return after_others(root, lines, len(lines) - MORE_LINES)
 
 
 def after_groups(root: Path, count: int) -> tuple[float, float]:
@@ -109,16 +109,18 @@ def after_groups(root: Path, count: int) -> tuple[float, float]:
                 line["conn_id"] += 10_000 * number
             lines.append(line | {"trace_id": "suite", "seq": len(lines) + 1})
     texts = [json.dumps(line) for line in lines]
-    return in_two_parts(root, texts, len(texts) - len(traces[-1]))
+    return after_others(root, texts, len(texts) - len(traces[-1]))
 
 
-def in_two_parts(root: Path, lines: list[str], begin: int) -> tuple[float, float]:
-    """Load the lines from one on alone, and after the lines before it."""
-    for name, part in (("more", lines[begin:]), ("before", lines[:begin])):
+def after_others(root: Path, lines: list[str], begin: int) -> tuple[float, float]:
+    """Load the lines from one on alone, and after two loads of the lines before it: the trace has grown already."""
+    half = begin // 2
+    for name, part in (("more", lines[begin:]), ("first", lines[:half]), ("second", lines[half:begin])):
         (root / name).mkdir()
         (root / name / f"{name}.jsonl").write_text("\n".join([*part, ""]), encoding="utf-8")
     alone = load(root / "more", root / "alone")
-    load(root / "before", root / "store")
+    for name in ("first", "second"):
+        load(root / name, root / "store")
     return alone, load(root / "more", root / "store")
 
 

@@ -66,7 +66,8 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
         if is_log:
             yield "silver/group_state", group_state(facts, rebalances, observed)
         else:
-            going_on = cut(facts, partitions, rebalances, tables, observed, _rows)
+            # a cut costs as much as the fold, and most traces are loaded once
+            going_on = cut(facts, partitions, rebalances, tables, observed, _rows) if choice else None
             until = max(line["seq"] for line in lines)
             yield "silver/group_state", [waiting_state(facts, rebalances, going_on, until)]
 

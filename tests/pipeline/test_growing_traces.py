@@ -74,16 +74,18 @@ def test_traces_in_several_loads_give_the_tables_of_one_load(
     put(tmp_path / "1", "one.jsonl", one[:200])
     put(tmp_path / "1", "other.jsonl", other)
     put(tmp_path / "1", "groups.jsonl", groups[0])
-    put(tmp_path / "1", "long.jsonl", long[:1_501])
+    put(tmp_path / "1", "long.jsonl", long[:1_401])
     # the headers of two traces come late, and one of them has no new line
     put(tmp_path / "2", "headers.jsonl", list(map(json.dumps, headers)))
     put(tmp_path / "2", "one.jsonl", one[200:])
     put(tmp_path / "2", "groups.jsonl", groups[1])
-    put(tmp_path / "2", "long.jsonl", long[1_501:])
-    for number in (1, 2):
+    put(tmp_path / "2", "long.jsonl", long[1_401:1_501])
+    put(tmp_path / "3", "long.jsonl", long[1_501:])
+    for number in (1, 2, 3):
         load(spark, tmp_path / "store", tmp_path / str(number))
-    load(spark, tmp_path / "whole", tmp_path / "1", tmp_path / "2")
+    load(spark, tmp_path / "whole", *(tmp_path / str(number) for number in (1, 2, 3)))
     # the state of a group that goes on has the lines as its loads have read them
     assert differing(tables(tmp_path / "store"), tables(tmp_path / "whole")).keys() <= {GROUP_STATE.path}
-    # the second load reads the new lines of the long group and the new group, and one trace again
-    assert events_folded[1] <= len(one) + len(groups[1]) + len(long[1_501:])
+    # the second load reads the new group and the groups that have grown, the third one new lines alone
+    assert events_folded[1] <= len(one) + len(groups[1]) + len(long[:1_501])
+    assert events_folded[2] <= len(long[1_501:])

@@ -79,7 +79,7 @@ def test_groups_that_go_on_from_a_cut_have_the_tables_of_one_load(
 
 
 def cut_group() -> tuple[list[Line], list[Line]]:
-    """Return the lines of a group that has a cut, and the requests of a member that left before it.
+    """Return the lines of a group that has a cut once it has grown, and the requests of a member that left before it.
 
     The connection of that member stays open.
     """
@@ -97,7 +97,7 @@ def shares(line: Line, other: Line) -> bool:
 def test_new_members_and_known_ones_go_on_from_a_cut() -> None:
     lines, _ = cut_group()
     new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]
-    sizes = (len(lines), len(lines) + 20, len(lines) + len(new))
+    sizes = (len(lines) - 20, len(lines), len(lines) + 20, len(lines) + len(new))
     store = assert_loads_give_the_tables_of_one_load([*lines, *new], sizes)
     assert store.gone_on == 2
 
@@ -118,7 +118,7 @@ def test_a_line_that_refers_to_what_was_before_the_cut_makes_a_load_fold_the_gro
     request = {**of_gone[-1], **last, "seq": 1_501, "correlation_id": 7_777, **changed}
     response = {**request, "seq": 1_502, "kind": "response", "body": {}}
     both = [{name: value for name, value in line.items() if value is not None} for line in (request, response)]
-    store = assert_loads_give_the_tables_of_one_load([*lines, *both], (len(lines), len(lines) + 2))
+    store = assert_loads_give_the_tables_of_one_load([*lines, *both], (len(lines) - 20, len(lines), len(lines) + 2))
     assert store.gone_on == 0
 
 
@@ -137,7 +137,7 @@ def test_a_change_that_reaches_back_makes_a_load_fold_the_group(line: Line) -> N
     end = next(each for each in reversed(lines) if "group_ts_us" in each)
     common = {name: end[name] for name in ("wall_ts", "group_ts_us", "group_id", "node")}
     store = assert_loads_give_the_tables_of_one_load(
-        [*lines, common | {"seq": 1_501} | line], (len(lines), len(lines) + 1)
+        [*lines, common | {"seq": 1_501} | line], (len(lines) - 20, len(lines), len(lines) + 1)
     )
     assert store.gone_on == 0
 
@@ -146,15 +146,15 @@ def test_the_end_of_a_connection_from_before_the_cut_makes_a_load_fold_the_group
     lines, of_gone = cut_group()
     end = {"seq": 1_501, "wall_ts": lines[-1]["wall_ts"], "kind": "conn", "change": "closed"}
     end |= {name: of_gone[-1][name] for name in ("node", "conn_id")}
-    store = assert_loads_give_the_tables_of_one_load([*lines, end], (len(lines), len(lines) + 1))
+    store = assert_loads_give_the_tables_of_one_load([*lines, end], (len(lines) - 20, len(lines), len(lines) + 1))
     assert store.gone_on == 0
 
 
 def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_same_size() -> None:
     lines: list[Line] = [json.loads(line) for line in generate_trace(1, 1, 9_000).lines]
     lines = [line for line in lines if line["kind"] not in ("header", "test")]
-    store = assert_loads_give_the_tables_of_one_load(lines, [8_700, 8_750, 9_000])
-    assert (store.gone_on, store.folded[1:]) == (2, [50, 250])
+    store = assert_loads_give_the_tables_of_one_load(lines, [8_600, 8_700, 8_750, 9_000])
+    assert (store.gone_on, store.folded[2:]) == (2, [50, 250])
     (state,) = (json.loads(row["state"]) for row in store.tables["silver/group_state"] if "group_id" in row)
     assert len(state["going_on"]["lines"]) < 1_000
 
