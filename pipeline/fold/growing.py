@@ -77,7 +77,7 @@ def waiting_state(facts: GroupFacts, rebalances: RebalanceFacts, going_on: Row |
         "connections": connections,
         "in_flight": in_flight,
         "fetching": sorted(_fetching(facts, rebalances)),
-        "wall_us": max(line["wall_ts"] for line in trace.group_lines),
+        "wall_us": max((line["wall_ts"] for line in trace.group_lines if "wall_ts" in line), default=NEVER),
     }
     if going_on is not None:
         settled = going_on["settled"]
