@@ -30,6 +30,13 @@ COMMON_SETTINGS = {
 }
 """Settings that the tables depend on, wherever Spark runs."""
 
+START_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
+"""Settings that only a new session accepts.
+
+Else PySpark tells Java the place in Python of each of the thousands of expressions, which takes half of the time of
+making a plan.
+"""
+
 LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -102,7 +109,7 @@ def open_session(
         yield from _stopped_after(_connect(remote, settings))
         return
     if master is None and GATEWAY_PORT_VARIABLE in os.environ:
-        builder = SparkSession.builder.config(map={**COMMON_SETTINGS, **settings})
+        builder = SparkSession.builder.config(map={**COMMON_SETTINGS, **START_SETTINGS, **settings})
         yield from _stopped_after(builder.getOrCreate())
         return
     master = master or os.environ.get("MASTER") or LOCAL_MASTER
@@ -113,7 +120,7 @@ def open_session(
         log = Path(scratch) / "spark.log"
         local = local_settings(big=big) if master.startswith("local") else {}
         builder = SparkSession.builder.appName("koordinator").master(master)
-        builder = builder.config(map={**COMMON_SETTINGS, **local, **settings})
+        builder = builder.config(map={**COMMON_SETTINGS, **START_SETTINGS, **local, **settings})
         try:
             with _stderr_to(log):
                 session = builder.getOrCreate()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.storagelevel import StorageLevel
 
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
@@ -171,7 +172,8 @@ def _log_files(lines: DataFrame) -> DataFrame:
 
 def _parse_logs(lines: DataFrame, time_zone: str, earlier: DataFrame | None) -> DataFrame:
     """Parse the lines of logs; lines without an event are marked as ignored."""
-    events = logs.parse(lines, time_zone, earlier)
+    # Spark would analyse the large plan of these rows again in every step that follows
+    events = logs.parse(lines, time_zone, earlier).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
     is_bad = F.col("reject_reason").isNotNull()
     events = events.select(
         *PLACE,
@@ -214,11 +216,12 @@ def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
         firsts = keys.groupBy("trace_id").agg(F.min("seq").alias("first"))
         known = known.join(F.broadcast(firsts), "trace_id").where("seq >= first").drop("first")
         keys = keys.unionByName(known.select(*_KEY))
-    suspects = _traces_with_gaps(keys)
+    # several steps need these small tables, and finding them reads all keys
+    suspects = _traces_with_gaps(keys).localCheckpoint()
     if suspects.isEmpty():
         return rows
     suspects = keys.join(F.broadcast(suspects), "trace_id", "left_semi")
-    repeated = suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY)
+    repeated = suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY).localCheckpoint()
     if repeated.isEmpty():
         return rows
     repeated = repeated.withColumn("repeated", F.expr("true"))

@@ -60,13 +60,13 @@ def spark() -> Iterator[SparkSession]:
     """Start a session with two cores, or connect to the Spark Connect server in SPARK_REMOTE."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional dependency
 
-    from koordinator.pipeline.session import COMMON_SETTINGS  # noqa: PLC0415 - needs Spark, too
+    from koordinator.pipeline.session import COMMON_SETTINGS, START_SETTINGS  # noqa: PLC0415 - needs Spark, too
 
     builder = SparkSession.builder
     if "SPARK_REMOTE" not in os.environ:
         # Spark's default is `python3`, which may be an interpreter without koordinator
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master("local[2]").config("spark.driver.extraJavaOptions", FAST)
+        builder = builder.master("local[2]").config(map=START_SETTINGS).config("spark.driver.extraJavaOptions", FAST)
         builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.getOrCreate()
     for name, value in COMMON_SETTINGS.items():

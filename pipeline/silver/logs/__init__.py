@@ -62,8 +62,8 @@ def parse(lines: DataFrame, time_zone: str = "UTC", earlier: DataFrame | None = 
     message = F.when(source == "server_log", server_log.message(text)).otherwise(text)
     rows = rows.withColumns({"wall_us": records.wall_us(text, time_zone), "message": message})
     rows = records.in_order(rows, time_zone)
-    rows = rows.withColumn("number", pattern_number(source, F.col("message"), _KNOWN))
-    rows = rows.withColumns(fields(F.col("message"), F.col("number"), _KNOWN))
+    rows = rows.withColumn("number", pattern_number(_KNOWN))
+    rows = rows.withColumns(fields(_KNOWN))
     is_dms = source == "dms"
     rows = rows.withColumns(
         {name: F.when(is_dms, column).otherwise(F.col(name)) for name, column in dms.fields(text).items()}

@@ -45,30 +45,38 @@ def client_line(pattern: str, change: str, reason: str | None = None) -> LinePat
     return LinePattern(pattern, constants if reason is None else {**constants, "reason": reason})
 
 
-def pattern_number(source: Column, message: Column, known: Mapping[str, Sequence[LinePattern]]) -> Column:
-    """Return the number of the first pattern that matches a message of its source, from 1 on; 0 if none does."""
-    matched, number = F.lit(0), 0
+def pattern_number(known: Mapping[str, Sequence[LinePattern]]) -> Column:
+    """Return the number, from 1 on, of the first pattern of its `source` that matches `message`; 0 if none does."""
+    of_sources, number = "", 0
     for name, lines in known.items():
-        of_source = F.lit(0)
-        for at, line in reversed(list(enumerate(lines, number + 1))):
-            of_source = F.when(message.rlike(line.for_java), at).otherwise(of_source)
-        matched = F.when(source == name, of_source).otherwise(matched)
+        cases = "".join(
+            f" WHEN message RLIKE {_text(line.for_java)} THEN {at}" for at, line in enumerate(lines, number + 1)
+        )
+        of_sources += f" WHEN source = {_text(name)} THEN CASE{cases} ELSE 0 END"
         number += len(lines)
-    return matched
+    return F.expr(f"CASE{of_sources} ELSE 0 END")
 
 
-def fields(message: Column, number: Column, known: Mapping[str, Sequence[LinePattern]]) -> dict[str, Column]:
-    """Return the fields of a message by the number of its pattern."""
+def fields(known: Mapping[str, Sequence[LinePattern]]) -> dict[str, Column]:
+    """Return the fields of `message` by the `number` of its pattern."""
     lines = [line for of_source in known.values() for line in of_source]
-    return {name: _field(message, number, name, lines) for name in FIELDS}
+    return {name: _field(name, lines) for name in FIELDS}
 
 
-def _field(message: Column, number: Column, name: str, lines: Sequence[LinePattern]) -> Column:
-    # constants come from an array, only the rest from the message
-    constants = (None, *(line.constants.get(name) for line in lines))
-    value = F.get(F.array(*(F.lit(constant).cast("string") for constant in constants)), number)
-    for at, line in enumerate(lines, 1):
-        if name in line.groups:
-            part = F.regexp_extract(message, line.for_java, line.groups[name])
-            value = F.when(number == at, F.nullif(part, F.lit(""))).otherwise(value)
-    return value
+def _field(name: str, lines: Sequence[LinePattern]) -> Column:
+    # as SQL: a thousand calls to Java take seconds. Constants come from an array, only the rest from the message
+    constants = ", ".join(_text(line.constants.get(name)) for line in lines)
+    cases = "".join(
+        f" WHEN {number} THEN nullif(regexp_extract(message, {_text(line.for_java)}, {line.groups[name]}), '')"
+        for number, line in enumerate(lines, 1)
+        if name in line.groups
+    )
+    constant = f"get(array(NULL, {constants}), number)"
+    return F.expr(f"CASE number{cases} ELSE {constant} END" if cases else constant).cast("string")
+
+
+def _text(value: str | None) -> str:
+    """Return a literal of SQL."""
+    if value is None:
+        return "NULL"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
