@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.storagelevel import StorageLevel
 
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
 from ..bronze.lines import stem, trace_id_of
-from ..frames import select_schema
+from ..frames import computed, select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
 from . import logs, trace_rows
 from .trace_rows import PLACE
@@ -173,7 +172,7 @@ def _log_files(lines: DataFrame) -> DataFrame:
 def _parse_logs(lines: DataFrame, time_zone: str, earlier: DataFrame | None) -> DataFrame:
     """Parse the lines of logs; lines without an event are marked as ignored."""
     # Spark would analyse the large plan of these rows again in every step that follows
-    events = logs.parse(lines, time_zone, earlier).localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+    events = computed(logs.parse(lines, time_zone, earlier))
     is_bad = F.col("reject_reason").isNotNull()
     events = events.select(
         *PLACE,
@@ -217,11 +216,11 @@ def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
         known = known.join(F.broadcast(firsts), "trace_id").where("seq >= first").drop("first")
         keys = keys.unionByName(known.select(*_KEY))
     # several steps need these small tables, and finding them reads all keys
-    suspects = _traces_with_gaps(keys).localCheckpoint()
+    suspects = computed(_traces_with_gaps(keys))
     if suspects.isEmpty():
         return rows
     suspects = keys.join(F.broadcast(suspects), "trace_id", "left_semi")
-    repeated = suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY).localCheckpoint()
+    repeated = computed(suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY))
     if repeated.isEmpty():
         return rows
     repeated = repeated.withColumn("repeated", F.expr("true"))
