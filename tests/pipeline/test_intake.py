@@ -13,6 +13,7 @@ from koordinator.pipeline.schema import API_KEY_MAX, BRONZE_LINE, EVENT, REASONS
 from koordinator.pipeline.silver import intake
 
 if TYPE_CHECKING:
+    import pytest
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from koordinator.pipeline.silver.intake import IngestedRows
@@ -117,6 +118,16 @@ def test_log_lines_are_recognized_by_content_and_counted(spark: SparkSession) ->
         ("member", "removed", "c-2"),
     }
     assert {(row.reason, row.line_no) for row in found.quarantine.collect()} == {("bad_line", 3), ("bad_json", 2)}
+
+
+def test_steps_after_the_parsing_of_a_log_do_not_plan_it_again(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "[2026-11-21 20:15:02,123] INFO [GroupCoordinator 1]: Preparing to rebalance group g in state Stable with"
+    ingested(frame(spark, line, file="server.log")).event.explain(extended=True)
+    plan = capsys.readouterr().out
+    assert "Physical Plan" in plan
+    assert "regexp_extract(" not in plan
 
 
 def test_an_invalid_line_is_quarantined_with_its_reason_and_position(spark: SparkSession) -> None:
