@@ -27,14 +27,16 @@ LOCAL_MASTER = "local[*]"
 COMMON_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # patterns of log lines are literals of SQL
+    "spark.sql.parser.escapedStringLiterals": "false",
 }
 """Settings that the tables depend on, wherever Spark runs."""
 
 START_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Settings that only a new session accepts.
 
-Else PySpark tells Java the place in Python of each of the thousands of expressions, which takes half of the time of
-making a plan.
+Else PySpark tells Java the place in Python of each of the thousands of expressions, which takes up to half of the time
+of making a plan.
 """
 
 LOCAL_SETTINGS = {

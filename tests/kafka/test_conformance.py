@@ -1,4 +1,4 @@
-"""A part of `make conformance`: the emulator answers like running brokers of Apache Kafka."""
+"""A part of `make conformance`, without the slow scenarios: the emulator answers like running brokers of Kafka."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_emulator_agrees_with_kafka_in_the_scenarios_of_a_release(name: str)
     assert report.agreeing == report.counts["played"] > 0
 
 
-def test_every_scenario_is_played_to_one_of_its_releases() -> None:
+def test_every_scenario_is_dealt_to_one_of_its_releases() -> None:
     numbers = [number for each in _numbers().values() for number in each]
     assert len(numbers) == len(set(numbers))
     left = load().keys() - set(numbers)
