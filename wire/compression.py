@@ -41,7 +41,13 @@ XERIAL_BLOCK = 32 * 1024
 
 LZ4_HEADER = bytes.fromhex("04224d18604082")
 """The header of an lz4 frame of independent blocks of at most 64 KiB, the only kind that Java reads (KIP-57)."""
+LZ4_HEADER_OF_MAGIC_0 = bytes.fromhex("04224d1860401a")
+"""The same header in a message of magic 0: its checksum wrongly starts at the frame's first byte (KAFKA-3160)."""
 LZ4_BLOCK = 64 * 1024
+
+LZ4_DESCRIPTOR_AT = 4
+LZ4_CONTENT_SIZE = 0x08
+"""The flag of a frame whose descriptor has eight bytes more."""
 
 SNAPPY_GROWTH_MAX = 64
 """An upper bound on the expansion of snappy: a copy takes three bytes and yields at most 64."""
@@ -50,8 +56,8 @@ BUFFER_BYTES_MIN = 64 * 1024
 """The first buffer for lz4 and zstd, whose frames may omit the decompressed size."""
 
 
-def compress(codec: Codec, data: bytes) -> bytes:
-    """Return the compressed data, framed as by Java producers."""
+def compress(codec: Codec, data: bytes, magic: int = 2) -> bytes:
+    """Return the compressed data, framed as by Java producers in a batch or message of this magic."""
     match codec:
         case Codec.NONE:
             return data
@@ -66,7 +72,7 @@ def compress(codec: Codec, data: bytes) -> bytes:
                 parts += (struct.pack(">i", len(block)), block)
             return b"".join(parts)
         case Codec.LZ4:
-            parts = [LZ4_HEADER]
+            parts = [LZ4_HEADER if magic else LZ4_HEADER_OF_MAGIC_0]
             for start in range(0, len(data), LZ4_BLOCK):
                 plain = data[start : start + LZ4_BLOCK]
                 block = bytes(_cramjam(codec).lz4.compress_block(plain, store_size=False))
@@ -80,8 +86,11 @@ def compress(codec: Codec, data: bytes) -> bytes:
             assert_never(codec)
 
 
-def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
-    """Return the decompressed data. Raises Malformed for damaged data, Oversized for more than `limit` bytes."""
+def decompress(codec: Codec, data: bytes, limit: int, magic: int = 2) -> bytes:
+    """Return the decompressed data. Raises Malformed for damaged data, Oversized for more than `limit` bytes.
+
+    In magic 0 no lz4 frame is refused for the checksum of its header (`Lz4BlockInputStream`).
+    """
     match codec:
         case Codec.NONE:
             return data
@@ -94,6 +103,8 @@ def decompress(codec: Codec, data: bytes, limit: int) -> bytes:
         case Codec.ZSTD if not data:
             # no frame at all
             return b""
+        case Codec.LZ4 if not magic:
+            return _decompress_into_buffer(codec, _with_header_checksum(data), limit)
         case Codec.LZ4 | Codec.ZSTD:
             return _decompress_into_buffer(codec, data, limit)
         case _:
@@ -152,6 +163,34 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
         return bytes(snappy.decompress_raw(data))
     except _cramjam(Codec.SNAPPY).DecompressionError as error:
         raise Malformed(f"not snappy: {error}") from error
+
+
+def _with_header_checksum(frame: bytes) -> bytes:
+    """Return an lz4 frame with the checksum that its header should have: the second byte of the descriptor's XXH32."""
+    if len(frame) <= LZ4_DESCRIPTOR_AT:
+        return frame
+    end = LZ4_DESCRIPTOR_AT + (10 if frame[LZ4_DESCRIPTOR_AT] & LZ4_CONTENT_SIZE else 2)
+    checksum = _short_xxh32(frame[LZ4_DESCRIPTOR_AT:end]) >> 8 & 0xFF
+    return frame[:end] + bytes([checksum]) + frame[end + 1 :]
+
+
+def _short_xxh32(data: bytes) -> int:
+    """Return the XXH32 of less than 16 bytes, with seed 0."""
+    value = 0x165667B1 + len(data)
+    whole = len(data) & ~3
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        value = _rotated(value + word * 0xC2B2AE3D, 17) * 0x27D4EB2F
+    for byte in data[whole:]:
+        value = _rotated(value + byte * 0x165667B1, 11) * 0x9E3779B1
+    value &= 0xFFFFFFFF
+    value = (value ^ value >> 15) * 0x85EBCA77 & 0xFFFFFFFF
+    value = (value ^ value >> 13) * 0xC2B2AE3D & 0xFFFFFFFF
+    return value ^ value >> 16
+
+
+def _rotated(value: int, bits: int) -> int:
+    value &= 0xFFFFFFFF
+    return value << bits | value >> 32 - bits
 
 
 def _decompress_into_buffer(codec: Codec, data: bytes, limit: int) -> bytes:

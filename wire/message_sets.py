@@ -18,12 +18,9 @@ _BATCH_OVERHEAD = 61
 def write_message_set(
     records: Sequence[Record], magic: int, codec: Codec = Codec.NONE, *, is_append_time: bool = False
 ) -> bytes:
-    """Return records with their own offsets, compressed ones in one message. Headers are left out.
-
-    Magic 0 is never written as lz4, whose frames had a wrong checksum there (KAFKA-3160).
-    """
+    """Return records with their own offsets, compressed ones in one message. Headers are left out."""
     attributes = _APPEND_TIME if is_append_time and magic else 0
-    if codec is Codec.NONE or (codec is Codec.LZ4 and not magic):
+    if codec is Codec.NONE:
         return b"".join(
             _message(each.offset, magic, attributes, each.timestamp, each.key, each.value) for each in records
         )
@@ -33,7 +30,7 @@ def write_message_set(
         _message(each.offset - base, magic, attributes, each.timestamp, each.key, each.value) for each in records
     )
     newest = max(each.timestamp for each in records)
-    return _message(records[-1].offset, magic, attributes | codec, newest, None, compress(codec, inside))
+    return _message(records[-1].offset, magic, attributes | codec, newest, None, compress(codec, inside, magic))
 
 
 def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:

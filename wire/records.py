@@ -7,7 +7,6 @@ message (a *wrapper*) has a message set as its value.
 The broker stores batches unchanged except for the base offset and leader epoch, which the checksum does not cover.
 Invalid bytes always raise Malformed; every count and length from a peer is checked against the remaining bytes.
 
-Not supported: lz4 in magic 0, whose frames have a wrong header checksum (KAFKA-3160).
 Rules: DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch of Apache Kafka.
 """
 
@@ -355,7 +354,7 @@ def _messages(header: BatchHeader, message: bytes, limit: int) -> list[Record]:
     if value is None:
         raise Malformed("a compressed message without a value")
     inside = []
-    for inner, data in read_batches(decompress(header.codec, value, limit)):
+    for inner, data in read_batches(decompress(header.codec, value, limit, header.magic)):
         if inner.magic != header.magic or inner.codec is not Codec.NONE:
             raise Malformed("a wrapper may contain only uncompressed messages of its own magic")
         timestamp = header.max_timestamp if header.is_append_time else inner.max_timestamp

@@ -416,3 +416,21 @@ def test_kip_57_lz4_blocks_are_independent_as_java_demands(value: bytes) -> None
     # the flags of the frame: version 1, independent blocks, no checksums; blocks of 64 KiB
     assert batch[61:68] == bytes.fromhex("04224d18604082")
     assert [record.value for record in read_records(batch)] == [value]
+
+
+@pytest.mark.parametrize("flags", [{}, {"store_size": False}, {"content_checksum": True}, {"block_size": 7}])
+def test_kafka_3160_the_header_checksum_of_lz4_does_not_count_in_magic_0(flags: dict[str, int]) -> None:
+    frames = pytest.importorskip("lz4.frame")
+    frame = frames.compress(b"abc" * 100, **flags)
+    at = 14 if flags.get("store_size", True) else 6
+    damaged = frame[:at] + bytes([frame[at] ^ 1]) + frame[at + 1 :]
+    assert decompress(Codec.LZ4, frame, 300, magic=0) == decompress(Codec.LZ4, damaged, 300, magic=0) == b"abc" * 100
+    with pytest.raises(Malformed):
+        decompress(Codec.LZ4, damaged, 300, magic=1)
+
+
+@pytest.mark.parametrize("size", range(8))
+def test_a_truncated_lz4_frame_of_magic_0_is_malformed(size: int) -> None:
+    pytest.importorskip("cramjam")
+    with pytest.raises(Malformed):
+        decompress(Codec.LZ4, compress(Codec.LZ4, b"abc", magic=0)[:size], 10, magic=0)
