@@ -8,9 +8,8 @@ import zlib
 from collections.abc import Sequence
 
 from .compression import Codec, compress
-from .records import Record
+from .records import APPEND_TIME, Record
 
-_APPEND_TIME = 0x08
 _BATCH_OVERHEAD = 61
 """The smallest length that a batch of magic 2 may have."""
 
@@ -19,7 +18,7 @@ def write_message_set(
     records: Sequence[Record], magic: int, codec: Codec = Codec.NONE, *, is_append_time: bool = False
 ) -> bytes:
     """Return records with their own offsets, compressed ones in one message. Headers are left out."""
-    attributes = _APPEND_TIME if is_append_time and magic else 0
+    attributes = APPEND_TIME if is_append_time and magic else 0
     if codec is Codec.NONE:
         return b"".join(
             _message(each.offset, magic, attributes, each.timestamp, each.key, each.value) for each in records

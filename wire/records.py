@@ -20,6 +20,7 @@ from crc32c import crc32c
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
 from .values import ready, value
+from .varints import VARLONG_BYTES, sized, varbytes, varint, zigzag
 
 LIMIT = 100 * 1024 * 1024
 """The default limit on the decompressed bytes of a batch: 100 MiB."""
@@ -38,16 +39,18 @@ _LEGACY_BYTES_MIN = {0: 14, 1: 22}  # after the length: crc, magic, attributes, 
 _MAGIC = 2
 
 _CODEC = 0x07
-_APPEND_TIME = 0x08
+APPEND_TIME = 0x08
+"""The attribute of batches and messages that have the time of the log."""
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 
-_VARINT_BYTES = 5
-_VARLONG_BYTES = 10
-
 
 class Undecodable(Malformed):
-    """The records of a batch cannot be decompressed."""
+    """The records of a batch cannot be decompressed, or the key and value of a message of magic 0 or 1 not be found."""
+
+
+class InvalidWrapper(Malformed):
+    """A compressed message of magic 0 or 1 does not hold what it should; its bytes are not damaged."""
 
 
 class Overlong(Malformed):
@@ -104,7 +107,7 @@ class BatchHeader:
     @property
     def is_append_time(self) -> bool:
         """Whether the timestamps are the log's append time (max_timestamp for every record), not the producer's."""
-        return bool(self.attributes & _APPEND_TIME)
+        return bool(self.attributes & APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
@@ -175,7 +178,8 @@ def read_records(batch: bytes | memoryview, limit: int = LIMIT) -> list[Record]:
     """Return the records of a batch, with their absolute offsets and timestamps.
 
     `limit` bounds the decompressed bytes. Raises Malformed for damaged or truncated data, Oversized above the limit,
-    Undecodable for data that its codec cannot read, and MissingCodec if the library of the codec is not installed.
+    Undecodable for data that its codec cannot read, InvalidWrapper for a compressed message of magic 0 or 1 with wrong
+    contents, and MissingCodec if the library of the codec is not installed.
     """
     header = read_header(batch)
     if header.size > len(batch):
@@ -262,7 +266,7 @@ def with_records(batch: bytes, records: Sequence[Record]) -> bytes:
 def with_timestamp(batch: bytes, max_timestamp: int, *, is_append_time: bool) -> bytes:
     """Return the batch (magic 2) with another greatest timestamp; `is_append_time`: for each record."""
     header = _HEADER.unpack_from(batch)
-    attributes = header[5] & ~_APPEND_TIME | (_APPEND_TIME if is_append_time else 0)
+    attributes = header[5] & ~APPEND_TIME | (APPEND_TIME if is_append_time else 0)
     return _with_crc((*header[:5], attributes, *header[6:8], max_timestamp, *header[9:]), batch[_HEADER.size :])
 
 
@@ -299,12 +303,7 @@ def _header(data: bytes | memoryview, at: int) -> BatchHeader:
 def _records(header: BatchHeader, batch: bytes, limit: int) -> list[Record]:
     if header.record_count < 0:
         raise Malformed(f"{header.record_count} records")
-    try:
-        data = decompress(header.codec, batch[_HEADER.size :], limit)
-    except Oversized:
-        raise
-    except Malformed as error:
-        raise Undecodable(str(error)) from error
+    data = _decompressed(header, batch[_HEADER.size :], limit)
     records: list[Record] = []
     at = 0
     try:
@@ -319,25 +318,25 @@ def _records(header: BatchHeader, batch: bytes, limit: int) -> list[Record]:
 
 def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) -> int:
     """Append the record at a position to a list, and return the position after it."""
-    size, at = _varint(data, at)
+    size, at = varint(data, at)
     end = at + size
     if not at < end <= len(data):
         is_overlong = end > len(data) and (len(into) + 1 < header.record_count or at == len(data))
         raise (Overlong if is_overlong else Malformed)(f"a record of {size} bytes, {len(data) - at} bytes left")
     at += 1  # attributes, which are unused
-    timestamp_delta, at = _varint(data, at, _VARLONG_BYTES)
-    offset_delta, at = _varint(data, at)
-    key, at = _varbytes(data, at)
-    value, at = _varbytes(data, at)
-    count, at = _varint(data, at)
+    timestamp_delta, at = varint(data, at, VARLONG_BYTES)
+    offset_delta, at = varint(data, at)
+    key, at = varbytes(data, at)
+    value, at = varbytes(data, at)
+    count, at = varint(data, at)
     if count < 0:
         raise Malformed(f"{count} headers")
     headers = []
     for _ in range(count):
-        name, at = _varbytes(data, at)
+        name, at = varbytes(data, at)
         if name is None:
             raise Malformed("a header without a name")
-        content, at = _varbytes(data, at)
+        content, at = varbytes(data, at)
         # Java accepts invalid UTF-8, too
         headers.append((name.decode(errors="replace"), content))
     if at != end:
@@ -348,73 +347,80 @@ def _read_record(header: BatchHeader, data: bytes, at: int, into: list[Record]) 
 
 
 def _messages(header: BatchHeader, message: bytes, limit: int) -> list[Record]:
-    key, value = _key_and_value(header, message)
+    key, value = _key_and_value(header.magic, message)
     if header.codec is Codec.NONE:
         return [Record(header.base_offset, header.max_timestamp, key, value)]
     if value is None:
-        raise Malformed("a compressed message without a value")
+        raise InvalidWrapper("a compressed message without a value")
+    if header.codec is Codec.ZSTD:
+        raise InvalidWrapper("zstd came after the messages of magic 0 and 1")
     inside = []
-    for inner, data in read_batches(decompress(header.codec, value, limit, header.magic)):
-        if inner.magic != header.magic or inner.codec is not Codec.NONE:
-            raise Malformed("a wrapper may contain only uncompressed messages of its own magic")
+    for inner, data in _messages_inside(header, _decompressed(header, value, limit)):
+        if inner.codec is not Codec.NONE:
+            raise InvalidWrapper("a compressed message inside of another one")
+        if not check_crc(data):
+            raise Malformed(f"wrong checksum of message {len(inside)} of a wrapper")
         timestamp = header.max_timestamp if header.is_append_time else inner.max_timestamp
-        inside.append(Record(inner.base_offset, timestamp, *_key_and_value(inner, data)))
+        inside.append(Record(inner.base_offset, timestamp, *_key_and_value(inner.magic, data)))
     if not inside:
-        raise Malformed("a wrapper without messages")
+        raise InvalidWrapper("a wrapper without messages")
     if header.magic == 0:
         return inside
     # from magic 1 on inner offsets count from 0, and the wrapper has the offset of its last message;
     # a producer leaves the offset of the wrapper at 0
-    base = max(header.base_offset - inside[-1].offset, 0)
+    base = header.base_offset - inside[-1].offset if header.base_offset else 0
+    if base < 0:
+        raise InvalidWrapper(f"a wrapper of offset {header.base_offset}, its last message has {inside[-1].offset}")
     return [replace(r, offset=_int64(base + r.offset)) for r in inside]
 
 
-def _key_and_value(header: BatchHeader, message: bytes) -> tuple[bytes | None, bytes | None]:
-    at = _LEGACY.size + (_LONG.size if header.magic else 0)
-    key, at = _bytes(message, at)
-    value, at = _bytes(message, at)
-    if at != len(message):
-        raise Malformed(f"{len(message) - at} bytes after the value of a message")
+def _messages_inside(header: BatchHeader, data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Yield the messages of a wrapper; one at the end that is cut off is none (`DataLogInputStream`)."""
+    at = 0
+    while len(data) - at >= _BEFORE_LENGTH_ENDS:
+        (size,) = _LENGTH.unpack_from(data, at + _LONG.size)
+        end = at + _BEFORE_LENGTH_ENDS + size
+        if size < _LEGACY_BYTES_MIN[0]:
+            raise Malformed(f"a message of {size} bytes in a wrapper")
+        if end > len(data):
+            return
+        magic = data[at + _MAGIC_AT]
+        if magic != header.magic:
+            # Kafka fails if it cannot show the message in its refusal
+            _key_and_value(magic, data[at:end])
+            raise InvalidWrapper(f"magic {magic} in a wrapper of magic {header.magic}")
+        if size < _LEGACY_BYTES_MIN[magic]:
+            raise Undecodable(f"a message of {size} bytes in a wrapper")
+        yield _header(data, at), data[at:end]
+        at = end
+
+
+def _decompressed(header: BatchHeader, data: bytes, limit: int) -> bytes:
+    try:
+        return decompress(header.codec, data, limit, header.magic)
+    except Oversized:
+        raise
+    except Malformed as error:
+        raise Undecodable(str(error)) from error
+
+
+def _key_and_value(magic: int, message: bytes) -> tuple[bytes | None, bytes | None]:
+    """Return the key and the value; bytes after them are ignored, and each negative size is a null (`LegacyRecord`)."""
+    key, at = _bytes(message, _LEGACY.size + (_LONG.size if magic else 0))
+    value, _ = _bytes(message, at)
     return key, value
 
 
 def _bytes(data: bytes, at: int) -> tuple[bytes | None, int]:
     if len(data) - at < _LENGTH.size:
-        raise Malformed("a message ends inside a length")
+        raise Undecodable("a message ends inside a length")
     (size,) = _LENGTH.unpack_from(data, at)
     at += _LENGTH.size
-    if size == -1:
-        return None, at
-    if not 0 <= size <= len(data) - at:
-        raise Malformed(f"{size} bytes, {len(data) - at} bytes left")
-    return data[at : at + size], at + size
-
-
-def _varbytes(data: bytes, at: int) -> tuple[bytes | None, int]:
-    size, at = _varint(data, at)
     if size < 0:
         return None, at
     if size > len(data) - at:
-        raise Malformed(f"{size} bytes, {len(data) - at} bytes left")
+        raise Undecodable(f"{size} bytes, {len(data) - at} bytes left")
     return data[at : at + size], at + size
-
-
-def _varint(data: bytes, at: int, most: int = _VARINT_BYTES) -> tuple[int, int]:
-    """Return a zig-zag number and the position after it. Raises IndexError for truncated data."""
-    byte = data[at]
-    at += 1
-    raw = byte & 0x7F
-    shift = 0
-    while byte & 0x80:
-        shift += 7
-        if shift >= 7 * most:
-            raise Malformed(f"a number of more than {most} bytes")
-        byte = data[at]
-        at += 1
-        raw |= (byte & 0x7F) << shift
-    # excess bits are dropped, as in Java
-    raw &= 0xFFFFFFFF if most == _VARINT_BYTES else 0xFFFFFFFFFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), at
 
 
 def _int64(number: int) -> int:
@@ -423,26 +429,12 @@ def _int64(number: int) -> int:
 
 
 def _record(offset_delta: int, timestamp_delta: int, record: Record) -> bytes:
-    parts = [b"\0", _zigzag(_int64(timestamp_delta)), _zigzag(offset_delta)]
+    parts = [b"\0", zigzag(_int64(timestamp_delta)), zigzag(offset_delta)]
     for content in (record.key, record.value):
-        parts += _sized(content)
-    parts.append(_zigzag(len(record.headers)))
+        parts += sized(content)
+    parts.append(zigzag(len(record.headers)))
     for name, content in record.headers:
-        parts += _sized(name.encode())
-        parts += _sized(content)
+        parts += sized(name.encode())
+        parts += sized(content)
     body = b"".join(parts)
-    return _zigzag(len(body)) + body
-
-
-def _sized(content: bytes | None) -> tuple[bytes, bytes]:
-    return (_zigzag(-1), b"") if content is None else (_zigzag(len(content)), content)
-
-
-def _zigzag(number: int) -> bytes:
-    raw = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while raw > 0x7F:  # noqa: PLR2004 - seven bits per byte
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)
+    return zigzag(len(body)) + body

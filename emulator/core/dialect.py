@@ -154,6 +154,10 @@ class Dialect:
     """Whether Produce fails with -1 if a record ends beyond its uncompressed batch, and is not the last one, or nothing
     of it is there. Up to 2.8 (`DefaultRecord.readFrom`); later it is refused with 87."""
 
+    demands_incremental_offsets: bool = False
+    """Whether compressed records of magic 1 and later are refused with 87 unless their offsets count from 0. Up to 2.4
+    (`LogValidator`); later messages get the right ones, and a batch that would need them fails with -1."""
+
     min_isr_may_exceed_replicas: bool = False
     """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
     2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""

@@ -142,6 +142,7 @@ KAFKA_2_4 = replace(
     produce_without_batch_closes=True,
     looks_up_offsets_together=True,
     write_txn_markers_version=0,
+    demands_incremental_offsets=True,
     describes_defaults=True,
 )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from builders import damaged_batches
+from builders import damaged_batches, damaged_messages
 from builders.damaged_batches import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -20,10 +20,12 @@ from builders.damaged_batches import (
     PRODUCER_ID,
     patched,
 )
+from builders.damaged_messages import WRAPPER_DAMAGES
 from conformance.scenarios import scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import Codec, compress
+from koordinator.wire.message_sets import write_message_set
 from koordinator.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -385,6 +387,47 @@ def test_e815_a_record_that_is_longer_than_its_batch(play: Player) -> None:
         assert codes(produced(play, (topic, [(0, damaged)]), version=8))[0] in {-1, 87}
     gzip = damaged_batches.with_body(compress(Codec.GZIP, body[: -size - 1]), batch)
     assert codes(produced(play, (topic, [(0, patched(gzip, ATTRIBUTES, ">h", 1))]), version=8)) == [87]
+
+
+@scenario(kip="KIP-57")
+def test_e816_lz4_of_magic_0_has_a_header_checksum_of_its_own(play: Player) -> None:
+    play.needs(ApiKey.FETCH, 1)
+    messages = {magic: write_message_set([Record(offset=0, value=b"v" * 50)], magic, Codec.LZ4) for magic in (0, 1)}
+    header, header_of_magic_0 = (compress(Codec.LZ4, b"", magic)[:7] for magic in (1, 0))
+    topic = play.new_topic(1)
+    damaged = damaged_messages.summed(messages[1].replace(header, header_of_magic_0))
+    for data in (
+        messages[0],
+        damaged_messages.summed(messages[0].replace(header_of_magic_0, header)),
+        messages[1],
+        damaged,
+    ):
+        produced(play, (topic, [(0, data)]), version=2)
+    batch = write_batch([Record(timestamp=-1, value=b"v" * 50)], compression="lz4")
+    assert codes(produced(play, (topic, [(0, batch)]), version=8)) == [0]
+    for version in (1, 2, 4):
+        place = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=(FetchTopic(topic=topic, partitions=(place,)),))
+        (row,) = play.ask(request, version).unrecorded().responses[0].partitions
+        for each, data in complete(row.records or b""):
+            frame = data.find(header[:4])
+            found = f"{each.codec.name} {data[frame : frame + 7].hex()} {read_records(data)}"
+            play.transcript.add("Fetch", version, f"{each.base_offset} {found}")
+
+
+@scenario(kip="KIP-98")
+def test_e817_compressed_messages_with_wrong_contents(play: Player) -> None:
+    play.needs(ApiKey.PRODUCE, 2)
+    topic = play.new_topic(1)
+    records = [Record(offset=at, timestamp=-1, key=b"k", value=b"v" * 20) for at in range(2)]
+    for codec in (Codec.GZIP, Codec.LZ4):
+        for magic in (0, 1):
+            wrapper = write_message_set(records, magic, codec)
+            for damage, damaged in WRAPPER_DAMAGES.items():
+                answer = ask(play, (topic, [(0, damaged(wrapper))]), version=2).unrecorded()
+                ((row,),) = (each.partition_responses for each in answer.responses)
+                found = f"{codec.name} {magic} {damage}: {row.error_code} {row.base_offset} {row.log_start_offset}"
+                play.transcript.add("Produce", 2, found)
 
 
 def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:

@@ -3,10 +3,10 @@
 import random
 import struct
 import sys
-import zlib
 
 import crc32c
 import pytest
+from builders.damaged_messages import message
 from builders.record_batches import CODECS, MIB, RECORDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,15 +64,6 @@ def with_records(body: bytes, count: int, attributes: int = 0) -> bytes:
     """Return a batch with these bytes as its records."""
     header = (0, 49 + len(body), -1, 2, 0, attributes, 0, 0, 0, -1, -1, -1, count)
     return sealed(struct.pack(">qiibIhiqqqhii", *header) + body)
-
-
-def message(magic: int, value: bytes | None, *, offset: int = 0, attributes: int = 0, timestamp: int = 9) -> bytes:
-    """Return a message of magic 0 or 1 with a null key."""
-    body = struct.pack(">bb", magic, attributes)
-    body += struct.pack(">q", timestamp) if magic else b""
-    body += struct.pack(">i", -1)
-    body += struct.pack(">i", -1) if value is None else struct.pack(">i", len(value)) + value
-    return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body
 
 
 def test_a_batch_made_by_hand_is_read() -> None:
@@ -325,88 +316,6 @@ def test_a_missing_library_is_named(codec: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "cramjam", None)
     with pytest.raises(MissingCodec, match=rf"{codec}.*koordinator\[compression\]"):
         read_records(batch)
-
-
-# Message sets of magic 0 and 1
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-def test_messages_of_magic_0_and_1_are_read_one_by_one(magic: int) -> None:
-    data = message(magic, b"a", offset=4) + message(magic, None, offset=5)
-    found = list(read_batches(data))
-    assert [(h.magic, h.base_offset, h.last_offset, h.record_count, h.producer_id) for h, _ in found] == [
-        (magic, 4, 4, 1, -1),
-        (magic, 5, 5, 1, -1),
-    ]
-    assert all(check_crc(m) for _, m in found)
-    time = 9 if magic else -1
-    assert [r for _, m in found for r in read_records(m)] == [Record(4, time, None, b"a"), Record(5, time)]
-    assert not check_crc(found[0][1][:-1] + b"b")
-
-
-def test_offsets_in_a_wrapper_count_back_from_its_own_since_magic_1() -> None:
-    inside = message(1, b"a", offset=0, timestamp=1) + message(1, b"b", offset=1, timestamp=2)
-    wrapper = message(1, compress(Codec.GZIP, inside), offset=41, attributes=1, timestamp=2)
-    assert read_records(wrapper) == [Record(40, 1, None, b"a"), Record(41, 2, None, b"b")]
-
-
-def test_offsets_in_a_wrapper_of_magic_0_are_absolute() -> None:
-    inside = message(0, b"a", offset=40) + message(0, b"b", offset=41)
-    wrapper = message(0, compress(Codec.SNAPPY, inside), offset=99, attributes=2)
-    assert read_records(wrapper) == [Record(40, -1, None, b"a"), Record(41, -1, None, b"b")]
-
-
-def test_the_time_of_the_log_in_a_wrapper_is_that_of_all_messages() -> None:
-    wrapper = message(1, compress(Codec.GZIP, message(1, b"a", timestamp=1)), attributes=9, timestamp=77)
-    assert read_records(wrapper) == [Record(0, 77, None, b"a")]
-
-
-@pytest.mark.parametrize(
-    "inside",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(message(0, b"a"), id="another magic"),
-        pytest.param(message(1, compress(Codec.GZIP, message(1, b"a")), attributes=1), id="a wrapper"),
-        pytest.param(message(1, b"a")[:-1], id="half a message"),
-        pytest.param(write_batch(RECORDS), id="a batch"),
-    ],
-)
-def test_impossible_wrappers_are_malformed(inside: bytes) -> None:
-    with pytest.raises(Malformed):
-        read_records(message(1, compress(Codec.GZIP, inside), attributes=1))
-
-
-def test_a_wrapper_without_a_value_is_malformed() -> None:
-    with pytest.raises(Malformed, match="without a value"):
-        read_records(message(1, None, attributes=1))
-
-
-def test_a_value_longer_or_shorter_than_its_message_is_malformed() -> None:
-    good = message(1, b"abc")
-    for length in (2, 4, -2, 2**31 - 1):
-        with pytest.raises(Malformed):
-            read_records(good[:-7] + struct.pack(">i", length) + good[-3:])
-    with pytest.raises(Malformed, match="inside a length"):
-        read_records(good[:-11] + struct.pack(">i", 5) + good[-7:])
-
-
-@pytest.mark.parametrize(("magic", "least"), [(0, 14), (1, 22)])
-def test_a_message_shorter_than_its_fields_is_malformed(magic: int, least: int) -> None:
-    good = message(magic, None)
-    assert good[8:12] == struct.pack(">i", least)
-    for length in (least - 1, 0, -1, -12):
-        with pytest.raises(Malformed):
-            next(read_batches(good[:8] + struct.pack(">i", length) + good[12:]))
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-def test_every_truncation_of_a_message_is_malformed(magic: int) -> None:
-    data = message(magic, b"abc")
-    for end in range(1, len(data)):
-        with pytest.raises(Malformed):
-            list(read_batches(data[:end]))
-        with pytest.raises(Malformed):
-            read_records(data[:end])
 
 
 @pytest.mark.parametrize("value", [b"a" * 200_000, bytes(range(256)), random.Random(1).randbytes(70_000)])

@@ -18,7 +18,17 @@ from koordinator.wire.messages.produce import (
     TopicProduceResponse,
 )
 from koordinator.wire.primitives import Malformed
-from koordinator.wire.records import BatchHeader, Record, check_crc, read_header, read_records, write_batch
+from koordinator.wire.records import (
+    APPEND_TIME,
+    BatchHeader,
+    InvalidWrapper,
+    Record,
+    Undecodable,
+    check_crc,
+    read_header,
+    read_records,
+    write_batch,
+)
 
 from ..dialects import dialect_of
 from ..refusal import Refusal
@@ -92,7 +102,7 @@ def produce(
             _check_place(cluster, node_id, call, topic, partition, refusal)
             if request.acks == -1:
                 _check_in_sync(cluster, topic, partition)
-            batch = _old_batch(content) if isinstance(content, bytes) else content
+            batch = _old_batch(cluster, content) if isinstance(content, bytes) else content
             rows[place] = _append(cluster, now, call.api_version, topic, partition, batch)
             grown.append((topic.name, partition))
         except RejectedError as rejected:
@@ -215,20 +225,20 @@ def _single_batch(version: int, data: bytes) -> Batch:
     return batch
 
 
-def _old_batch(data: bytes) -> Batch:
+def _old_batch(cluster: ClusterState, data: bytes) -> Batch:
     """Return the single batch of Produce v0-2; messages of magic 0 and 1 are converted, as in Kafka since 3.0."""
     batches = list(complete_batches(data))
     if not batches:
         # there is nothing to append
         raise RejectedError(Error.NONE, shows_log_start=False)
     if all(header.magic < _MAGIC for header, _ in batches):
-        return _convert(batches)
+        return _convert(cluster, batches)
     if len(batches) > 1:
         raise RejectedError(Error.INVALID_RECORD, shows_log_start=False)
     return batches[0]
 
 
-def _convert(messages: list[Batch]) -> Batch:
+def _convert(cluster: ClusterState, messages: list[Batch]) -> Batch:
     records: list[Record] = []
     codec = Codec.NONE
     bytes_left = LOOKUP_BYTES_MAX
@@ -243,13 +253,27 @@ def _convert(messages: list[Batch]) -> Batch:
             if header.codec is not Codec.NONE:
                 used = sum(_MESSAGE_BYTES_MIN + len(record.key or b"") + len(record.value or b"") for record in inner)
                 bytes_left = max(0, bytes_left - used)
+                if header.magic and dialect_of(cluster.settings).demands_incremental_offsets:
+                    _check_offsets(inner)
             records += inner
         batch = write_batch(records, compression=codec.name.lower() if codec else None)
+    except InvalidWrapper as error:
+        raise RejectedError(Error.INVALID_RECORD) from error
+    except Undecodable as error:
+        raise RejectedError(Error.UNKNOWN_SERVER_ERROR) from error
     except Malformed as error:
         raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False) from error
     except MissingCodec as error:
         raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE) from error
-    return read_header(batch), batch
+    header = read_header(batch)
+    # a producer may not set it: the header shows it to the checks
+    append_time = APPEND_TIME if any(each.magic and each.is_append_time for each, _ in messages) else 0
+    return replace(header, attributes=header.attributes | append_time), batch
+
+
+def _check_offsets(records: list[Record]) -> None:
+    if any(record.offset != index for index, record in enumerate(records)):
+        raise RejectedError(Error.INVALID_RECORD)
 
 
 def _refused(partition: int, rejected: RejectedError, topic: TopicState | None = None) -> PartitionProduceResponse:

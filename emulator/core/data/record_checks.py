@@ -150,6 +150,8 @@ def check_batch(
         is_failure = fails and header.codec is Codec.NONE
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR if is_failure else Error.INVALID_RECORD) from error
     if header.codec is not Codec.NONE and any(record.offset != index for index, record in enumerate(records)):
+        if dialect_of(cluster.settings).demands_incremental_offsets:
+            raise RejectedError(Error.INVALID_RECORD)
         # it would have to be compressed again, and Kafka has skipped its keys and values
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR)
     _check_records(cluster, now, topic, partition, header, records)

@@ -19,6 +19,7 @@ from builders.damaged_batches import (
     patched,
     with_body,
 )
+from builders.damaged_messages import WRAPPER_DAMAGES
 
 from koordinator.wire.compression import Codec, compress
 from koordinator.wire.message_sets import write_message_set
@@ -42,7 +43,7 @@ class Batch:
     """The description of a batch: the same bytes on both sides.
 
     Attributes:
-        damage: a name of DAMAGES, or "".
+        damage: a name of DAMAGES or MESSAGE_DAMAGES, or "".
         codec: a name of compression.type.
         count: of records.
         stamp: of the first record, a name of STAMPS or "none".
@@ -83,7 +84,8 @@ class Batch:
         # those that replace the records do so without a codec
         codec = Codec.NONE if self.damage in BODY_DAMAGES else Codec[self.codec.upper()]
         if self.magic < 2:
-            return _damaged(self.damage, write_message_set(self.records(), self.magic, codec))
+            messages = write_message_set(self.records(), self.magic, codec)
+            return MESSAGE_DAMAGES[self.damage](messages) if self.damage else messages
         epoch, sequence = self.producer or (-1, -1)
         batch = write_batch(
             self.records(),
@@ -92,11 +94,7 @@ class Batch:
             producer_epoch=epoch,
             base_sequence=sequence,
         )
-        return _damaged(self.damage, batch)
-
-
-def _damaged(damage: str, batch: bytes) -> bytes:
-    return DAMAGES[damage](batch) if damage else batch
+        return DAMAGES[self.damage](batch) if self.damage else batch
 
 
 OLD_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -111,6 +109,9 @@ OLD_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "magic 3": lambda batch: batch[:MAGIC] + b"\3" + batch[MAGIC + 1 :],
 }
 """Those that messages of every magic can have."""
+
+MESSAGE_DAMAGES = {**OLD_DAMAGES, **WRAPPER_DAMAGES}
+"""Those of a compressed message of magic 0 or 1."""
 
 BODY_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "no records": lambda batch: with_body(b"", batch),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from exploring.data.batches import DAMAGES, OLD_DAMAGES, STAMPS, Batch
+from exploring.data.batches import DAMAGES, MESSAGE_DAMAGES, OLD_DAMAGES, STAMPS, Batch
 from exploring.releases import versions_of
 from exploring.transactions.steps import Sequence, Step
 
@@ -102,10 +102,11 @@ class _Generator:
         is_old = (version < MAGIC_2_SINCE) != self._chosen(20)
         magic = (2 if self._chosen(2) else version // 2) if version < MAGIC_2_SINCE else int(is_old)
         magic = min(magic, 1) if is_old else 2
-        codecs = [codec for codec in CODECS if magic == 2 or codec in ("none", "gzip", "snappy")]
+        codec = self.chance.choice(CODECS)
+        old_damages = OLD_DAMAGES if codec == "none" else MESSAGE_DAMAGES
         return Batch(
-            damage=self.chance.choice(list(DAMAGES if magic == 2 else OLD_DAMAGES)) if self._chosen(4) else "",
-            codec=self.chance.choice(codecs),
+            damage=self.chance.choice(list(DAMAGES if magic == 2 else old_damages)) if self._chosen(4) else "",
+            codec=codec,
             count=self.chance.choice((1, 1, 2, 2, 3, 5)),
             stamp=self.chance.choice(("now",) * 8 + (*STAMPS, "none")) if magic else "none",
             step_ms=self.chance.choice((0, 1, 1, -1, 1000)),
