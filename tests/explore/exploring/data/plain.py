@@ -81,16 +81,21 @@ def moment(ms: int) -> int | str:
 
 
 def batches(data: bytes) -> list[object]:
-    """Return batches and their records, and the number of bytes after the last whole one."""
+    """Return batches and their records, and the number of bytes after the last whole one.
+
+    After compressed ones that number is left out: Java compresses converted messages in its own way.
+    """
     rows: list[object] = []
     size = 0
+    is_compressed = False
     try:
         for header, batch in read_batches(data):
             size += len(batch)
             rows.append(_batch(header, batch))
+            is_compressed |= not header.has_codec(Codec.NONE)
     except Malformed:
         pass
-    return rows if size == len(data) else [*rows, f"{len(data) - size} bytes"]
+    return rows if size == len(data) or is_compressed else [*rows, f"{len(data) - size} bytes"]
 
 
 def _batch(header: BatchHeader, batch: bytes) -> object:
@@ -109,7 +114,6 @@ def _batch(header: BatchHeader, batch: bytes) -> object:
         records = f"unreadable: {error}"
     return (
         header.base_offset,
-        # Java compresses converted messages in its own way
         header.size if header.has_codec(Codec.NONE) else None,
         header.partition_leader_epoch,
         header.magic,
