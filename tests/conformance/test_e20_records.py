@@ -430,6 +430,15 @@ def test_e817_compressed_messages_with_wrong_contents(play: Player) -> None:
                 play.transcript.add("Produce", 2, found)
 
 
+@scenario(kip="KIP-98")
+def test_e818_an_unknown_codec_of_an_old_message_fails_its_partition_only(play: Player) -> None:
+    topic = play.new_topic(2)
+    for magic in (0, 1):
+        message = WRAPPER_DAMAGES["codec 5"](write_message_set(RECORDS, magic))
+        for version in (3, 6, 7, 8):
+            produced(play, (topic, [(0, message), (1, BATCH)]), version=version)
+
+
 def complete(data: bytes) -> Iterable[tuple[BatchHeader, bytes]]:
     """Yield batches and messages but for the last one, which may be cut: a broker fills the size that it promised."""
     try:

@@ -97,14 +97,14 @@ def complete_batches(data: bytes) -> Iterator[tuple[BatchHeader, bytes]]:
 def check_first_batches(cluster: ClusterState, version: int, request: ProduceRequest) -> None:
     """Raise RejectedError if the first batch of any partition fails the whole request (`RequestUtils.flag`).
 
-    An unknown codec does so in a partition that exists, after the lengths of all batches.
+    An unknown codec of a batch does so in a partition that exists, after the lengths of all batches.
     """
     unknown = [
         (topic.name, data.index)
         for topic in request.topic_data
         for data in topic.partition_data
         for header, _ in islice(complete_batches(data.records or b""), 1)
-        if MAGIC_2_SINCE <= version < ZSTD_SINCE and not header.has_codec(*Codec)
+        if MAGIC_2_SINCE <= version < ZSTD_SINCE and header.magic == _MAGIC_MAX and not header.has_codec(*Codec)
     ]
     if any(cluster.log(name, index) is not None for name, index in unknown):
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR, shows_log_start=False)
