@@ -158,6 +158,10 @@ class Dialect:
     """Whether compressed records of magic 1 and later are refused with 87 unless their offsets count from 0. Up to 2.4
     (`LogValidator`); later messages get the right ones, and a batch that would need them fails with -1."""
 
+    responses_move_partitions: bool = False
+    """Whether every partition of a fetch response moves to the end of its session. Up to 2.8 (`FetchSession`); later
+    only those with records."""
+
     min_isr_may_exceed_replicas: bool = False
     """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
     2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""

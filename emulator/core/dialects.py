@@ -106,6 +106,7 @@ KAFKA_2_8 = replace(
     returns_cut_batches=True,
     explains_record_errors=False,
     fails_at_overlong_records=True,
+    responses_move_partitions=True,
     min_isr_may_exceed_replicas=True,
     refuses_unknown_replicas=False,
     unknown_partitions_have_aborted=False,

@@ -426,3 +426,23 @@ def test_e721_epochs_before_the_start_of_a_log(play: Player) -> None:
             partition = OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=-1)
             asked = (OffsetForLeaderTopic(topic=topic, partitions=(partition,)),)
             play.ask(OffsetForLeaderEpochRequest(replica_id=-1, topics=asked), 3).answer()
+
+
+@scenario(kip="KIP-227")
+def test_e722_the_order_of_the_partitions_of_a_session(play: Player) -> None:
+    topic = play.new_topic(3)
+    rows = tuple(PartitionProduceData(index=index, records=RECORD) for index in (0, 1))
+    data = TopicProduceData(name=topic, partition_data=rows)
+    play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
+    offsets, session = {2: 9, 0: 0, 1: 0}, 0
+    for epoch in range(6):
+        places = tuple(FetchPartition(partition=each, fetch_offset=offsets[each]) for each in offsets if not epoch)
+        places = tuple(replace(each, partition_max_bytes=1000) for each in places)
+        topics = (FetchTopic(topic=topic, partitions=places),) if places else ()
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1, session_id=session, topics=topics)
+        answer = play.ask(replace(request, session_epoch=epoch), 11).unrecorded()
+        session = answer.session_id
+        found = [
+            (row.partition_index, row.error_code, len(row.records or b"")) for row in answer.responses[0].partitions
+        ]
+        play.transcript.add("Fetch", 11, f"{sorted(found)}")

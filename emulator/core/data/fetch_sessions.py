@@ -90,12 +90,13 @@ class FetchSession:
         return partition.name if partition is not None else ""
 
     def take_changes(
-        self, results: dict[PartitionKey, PartitionData], name_now: Callable[[PartitionKey], str]
+        self, results: dict[PartitionKey, PartitionData], name_now: Callable[[PartitionKey], str], *, moves_all: bool
     ) -> dict[PartitionKey, PartitionData]:
         """Return the results that differ from those sent before, and remember them as sent.
 
         `name_now` returns the name of a partition's topic, or "" if its id is unknown.
-        A partition that returned records moves to the end, so that each gets its turn at `max_bytes`.
+        A partition that returned records moves to the end, so that each gets its turn at `max_bytes`; with `moves_all`
+        each partition of the response.
         """
         changed: dict[PartitionKey, PartitionData] = {}
         for key, result in results.items():
@@ -112,7 +113,7 @@ class FetchSession:
             # -1 after an error, so that the partition is sent again once it recovers
             partition.high_watermark = result.high_watermark
             partition.log_start_offset = result.log_start_offset
-            if result.records:
+            if result.records or moves_all:
                 self.partitions[key] = self.partitions.pop(key)
         return changed
 
@@ -197,7 +198,8 @@ class FetchSessions:
         session_id = self._new_id()
         session = FetchSession(session_id, by_id, INITIAL_EPOCH + 1, now)
         session.partitions = {key: _SessionPartition(request) for key, request in plan.partitions.items()}
-        session.take_changes(results, name_now)
+        session.take_changes(results, name_now, moves_all=False)
+        session.partitions = {key: session.partitions[key] for key in plan.partitions}
         self._sessions[session_id] = session
         return session_id
 

@@ -24,7 +24,6 @@ from koordinator.wire.records import (
     InvalidWrapper,
     Record,
     Undecodable,
-    check_crc,
     read_header,
     read_records,
     write_batch,
@@ -34,7 +33,7 @@ from ..dialects import dialect_of
 from ..refusal import Refusal
 from .leader_hints import LeaderHints
 from .log import LOOKUP_BYTES_MAX
-from .record_checks import MAGIC_2_SINCE, ZSTD_SINCE, RejectedError, check_batch, complete_batches
+from .record_checks import MAGIC_2_SINCE, ZSTD_SINCE, RejectedError, check_batch, check_size_and_crc, complete_batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +101,7 @@ def produce(
             _check_place(cluster, node_id, call, topic, partition, refusal)
             if request.acks == -1:
                 _check_in_sync(cluster, topic, partition)
-            batch = _old_batch(cluster, content) if isinstance(content, bytes) else content
+            batch = _old_batch(cluster, topic, content) if isinstance(content, bytes) else content
             rows[place] = _append(cluster, now, call.api_version, topic, partition, batch)
             grown.append((topic.name, partition))
         except RejectedError as rejected:
@@ -225,25 +224,25 @@ def _single_batch(version: int, data: bytes) -> Batch:
     return batch
 
 
-def _old_batch(cluster: ClusterState, data: bytes) -> Batch:
+def _old_batch(cluster: ClusterState, topic: TopicState, data: bytes) -> Batch:
     """Return the single batch of Produce v0-2; messages of magic 0 and 1 are converted, as in Kafka since 3.0."""
     batches = list(complete_batches(data))
     if not batches:
         # there is nothing to append
         raise RejectedError(Error.NONE, shows_log_start=False)
     if all(header.magic < _MAGIC for header, _ in batches):
-        return _convert(cluster, batches)
+        return _convert(cluster, topic, batches)
     if len(batches) > 1:
         raise RejectedError(Error.INVALID_RECORD, shows_log_start=False)
     return batches[0]
 
 
-def _convert(cluster: ClusterState, messages: list[Batch]) -> Batch:
+def _convert(cluster: ClusterState, topic: TopicState, messages: list[Batch]) -> Batch:
     records: list[Record] = []
     codec = Codec.NONE
     bytes_left = LOOKUP_BYTES_MAX
-    if not all(check_crc(message) for _, message in messages):
-        raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False)
+    for header, message in messages:
+        check_size_and_crc(cluster, topic, header, message)
     if len(messages) > 1 and any(header.has_codec(*_COMPRESSIONS) for header, _ in messages):
         raise RejectedError(Error.INVALID_RECORD)
     try:

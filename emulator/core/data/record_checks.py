@@ -122,16 +122,21 @@ def has_first_batches(version: int, request: ProduceRequest) -> bool:
         return False
 
 
+def check_size_and_crc(cluster: ClusterState, topic: TopicState, header: BatchHeader, batch: bytes) -> None:
+    """Raise RejectedError if a batch or message is too large or damaged (`UnifiedLog.analyzeAndValidateRecords`)."""
+    if header.size > topic.batch_bytes_max(cluster.settings):
+        raise RejectedError(Error.MESSAGE_TOO_LARGE, shows_log_start=False)
+    if not check_crc(batch):
+        raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False)
+
+
 def check_batch(
     cluster: ClusterState, now: int, topic: TopicState, partition: int, header: BatchHeader, batch: bytes
 ) -> bytes:
     """Return the batch as it is to be stored. Raises RejectedError."""
     if header.base_offset:
         raise RejectedError(Error.INVALID_RECORD)
-    if header.size > topic.batch_bytes_max(cluster.settings):
-        raise RejectedError(Error.MESSAGE_TOO_LARGE, shows_log_start=False)
-    if not check_crc(batch):
-        raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False)
+    check_size_and_crc(cluster, topic, header, batch)
     is_consistent = 0 < header.record_count == header.last_offset_delta + 1
     if not is_consistent or header.is_control or header.base_sequence < 0 <= header.producer_id:
         raise RejectedError(Error.INVALID_RECORD)

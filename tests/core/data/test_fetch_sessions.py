@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,9 +103,26 @@ def test_kip_227_a_partition_that_was_read_goes_to_the_end_of_the_line(desk: Des
     desk.topic("t", 2)
     for partition in (0, 0, 1):
         desk.produce(desk.batch(b"a"), partition=partition)
+    # the answer that opens the session moves nothing
     session, first = _open(desk, {T0: 0, ("t", 1): 0}, max_bytes=1)
     assert [len(row.records) > 0 for row in first.partitions.values()] == [True, False]
-    assert list(desk.fetch({T0: 1}, session_id=session, epoch=1, max_bytes=1).partitions) == [("t", 1)]
+    assert list(desk.fetch({T0: 1}, session_id=session, epoch=1, max_bytes=1).partitions) == [T0]
+    assert list(desk.fetch({}, session_id=session, epoch=2, max_bytes=1).partitions) == [("t", 1)]
+
+
+@pytest.mark.parametrize(("release", "first"), [("2.8", ("t", 0)), ("3.9", ("t", 1))])
+def test_since_3_0_partitions_without_records_keep_their_place(
+    new_desk: Callable[..., Desk], release: str, first: tuple[str, int]
+) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t", 2)
+    # 1 fails until it has records, and is before 0
+    session, _ = _open(desk, {("t", 1): 1, T0: 0}, max_bytes=1)
+    assert [row.error_code for row in desk.fetch({}, session_id=session, epoch=1).partitions.values()] == [1]
+    for partition in (0, 1, 1):
+        desk.produce(desk.batch(b"a"), partition=partition)
+    read = desk.fetch({}, session_id=session, epoch=2, max_bytes=1).partitions
+    assert [key for key, row in read.items() if row.records] == [first]
 
 
 def test_kip_516_a_session_cannot_change_from_names_to_ids(desk: Desk) -> None:

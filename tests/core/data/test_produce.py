@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import struct
-import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import crc32c
 import pytest
 from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
+from builders.damaged_messages import message
 
 from koordinator.wire.compression import Codec, compress
 from koordinator.wire.errors import Error
@@ -160,29 +160,22 @@ def test_kip_110_zstd_below_version_7_is_76(desk: Desk) -> None:
     assert desk.produce(batch, version=7).error_code == 0
 
 
-def _message(value: bytes, magic: int, attributes: int = 0, offset: int = 0) -> bytes:
-    time = struct.pack(">q", 1234) if magic else b""
-    body = struct.pack(">bb", magic, attributes) + time + struct.pack(">ii", -1, len(value)) + value
-    message = struct.pack(">I", zlib.crc32(body)) + body
-    return struct.pack(">qi", offset, len(message)) + message
-
-
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_old_messages_become_one_batch_of_magic_2_below_version_3(desk: Desk, version: int, magic: int) -> None:
     desk.topic("t")
-    messages = _message(b"a", magic) + _message(b"b", magic, offset=1)
+    messages = message(magic, b"a") + message(magic, b"b", offset=1)
     assert desk.produce(messages, version=version).base_offset == 0
     assert desk.produce(messages, version=version).base_offset == 2
     assert desk.values() == [b"a", b"b"] * 2
-    assert {r.timestamp for r in desk.stored("t")} == {1234 if magic else -1}
+    assert {r.timestamp for r in desk.stored("t")} == {9 if magic else -1}
     assert desk.produce(messages, version=3).error_code == Error.INVALID_RECORD
 
 
 def test_an_old_compressed_message_becomes_a_batch_with_the_same_codec(desk: Desk) -> None:
     desk.topic("t")
-    inside = gzip.compress(_message(b"a", 1) + _message(b"b", 1, offset=1))
-    assert desk.produce(_message(inside, 1, attributes=1, offset=1), version=2).error_code == 0
+    inside = gzip.compress(message(1, b"a") + message(1, b"b", offset=1))
+    assert desk.produce(message(1, inside, attributes=1, offset=1), version=2).error_code == 0
     assert desk.values() == [b"a", b"b"]
     ((header, _),) = read_batches(desk.fetch({("t", 0): 0}).partitions["t", 0].records)
     assert header.codec.name == "GZIP"
@@ -199,15 +192,22 @@ def test_the_text_of_a_refused_timestamp_has_the_overflow_of_a_long(new_desk: Ca
 
 def test_two_old_compressed_messages_are_87(desk: Desk) -> None:
     desk.topic("t")
-    message = _message(gzip.compress(_message(b"a", 1)), 1, attributes=1)
-    assert desk.produce(message * 2, version=2).error_code == Error.INVALID_RECORD
+    wrapper = message(1, gzip.compress(message(1, b"a")), attributes=1)
+    assert desk.produce(wrapper * 2, version=2).error_code == Error.INVALID_RECORD
     assert desk.values() == []
 
 
 def test_an_old_message_with_a_wrong_checksum_is_2(desk: Desk) -> None:
     desk.topic("t")
-    broken = _message(b"a", 1)[:-1] + b"!"
+    broken = message(1, b"a")[:-1] + b"!"
     assert desk.produce(broken, version=2).error_code == Error.CORRUPT_MESSAGE
+
+
+def test_the_size_of_an_old_message_is_checked_before_its_contents(desk: Desk) -> None:
+    wrapper = message(1, gzip.compress(message(1, b"v" * 1000)), attributes=1)
+    desk.topic("t", configs={"max.message.bytes": f"{len(wrapper) - 1}"})
+    for data in (wrapper, wrapper[:-1] + b"!"):
+        assert desk.produce(data, version=2).error_code == Error.MESSAGE_TOO_LARGE
 
 
 def _numbered(desk: Desk, sequence: int, values: int = 1, epoch: int = 0, producer: int = 7) -> tuple[int, int]:
