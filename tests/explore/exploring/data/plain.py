@@ -22,6 +22,7 @@ INVALID_VALUE = re.compile(r"(Invalid value) .*", re.DOTALL)
 TIMES = {"timestamp", "log_append_time_ms"}
 PARTITIONS = ("partitions", "partition_responses")
 LEFT_OUT = {"throttle_time_ms", "brokers", "cluster_id", "node_endpoints"}
+MAGIC_2 = 2
 SHOWN = 20
 """The characters of a value in an outcome."""
 
@@ -83,16 +84,22 @@ def moment(ms: int) -> int | str:
 def batches(data: bytes) -> list[object]:
     """Return batches and their records, and the number of bytes after the last whole one.
 
-    After compressed ones that number is left out: Java compresses converted messages in its own way.
+    What follows a compressed message of magic 0 or 1 is left out, and such a message that is not the first: Java
+    compresses in its own way, and a response has the size of the batches before their conversion. After compressed
+    batches the number of bytes is left out: they may have been messages.
     """
     rows: list[object] = []
     size = 0
     is_compressed = False
     try:
         for header, batch in read_batches(data):
-            size += len(batch)
-            rows.append(_batch(header, batch))
             is_compressed |= not header.has_codec(Codec.NONE)
+            is_converted = is_compressed and header.magic < MAGIC_2
+            if not (is_converted and rows):
+                rows.append(_batch(header, batch))
+            if is_converted:
+                return rows
+            size += len(batch)
     except Malformed:
         pass
     return rows if size == len(data) or is_compressed else [*rows, f"{len(data) - size} bytes"]
