@@ -34,7 +34,9 @@ REWRITTEN_MAX = 5
 """The most times one sequence is generated again."""
 
 UNCLEAR = {Verdict.SLOW, Verdict.LATE}
-REPEATS = 2
+REPEATS = 6
+"""How often a difference is played again. The old coordinator chooses a leader by the hashes of random member ids."""
+
 WARM_UP = 20
 SOON_MS = 400
 SHRUNK_MAX = 12
