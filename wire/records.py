@@ -354,7 +354,7 @@ def _messages(header: BatchHeader, message: bytes, limit: int) -> list[Record]:
         raise InvalidWrapper("a compressed message without a value")
     if header.codec is Codec.ZSTD:
         raise InvalidWrapper("zstd came after the messages of magic 0 and 1")
-    inside = []
+    inside: list[Record] = []
     for inner, data in _messages_inside(header, _decompressed(header, value, limit)):
         if inner.codec is not Codec.NONE:
             raise InvalidWrapper("a compressed message inside of another one")
