@@ -417,7 +417,7 @@ def test_e816_lz4_of_magic_0_has_a_header_checksum_of_its_own(play: Player) -> N
 
 @scenario(kip="KIP-98")
 def test_e817_compressed_messages_with_wrong_contents(play: Player) -> None:
-    play.needs(ApiKey.PRODUCE, 2)
+    play.needs(ApiKey.FETCH, 1)
     topic = play.new_topic(1)
     records = [Record(offset=at, timestamp=-1, key=b"k", value=b"v" * 20) for at in range(2)]
     for codec in (Codec.GZIP, Codec.LZ4):
