@@ -175,7 +175,7 @@ def _with_header_checksum(frame: bytes) -> bytes:
 
 
 def _short_xxh32(data: bytes) -> int:
-    """Return the XXH32 of less than 16 bytes, with seed 0."""
+    """Return the XXH32 of less than 16 bytes, with seed 0: too little, and for too old clients, to need a library."""
     value = 0x165667B1 + len(data)
     whole = len(data) & ~3
     for (word,) in struct.iter_unpack("<I", data[:whole]):

@@ -178,8 +178,8 @@ def read_records(batch: bytes | memoryview, limit: int = LIMIT) -> list[Record]:
     """Return the records of a batch, with their absolute offsets and timestamps.
 
     `limit` bounds the decompressed bytes. Raises Malformed for damaged or truncated data, Oversized above the limit,
-    Undecodable for data that its codec cannot read, InvalidWrapper for a compressed message of magic 0 or 1 with wrong
-    contents, and MissingCodec if the library of the codec is not installed.
+    Undecodable for data that its codec cannot read and for a message of magic 0 or 1 without a whole key and value,
+    InvalidWrapper for a compressed one with wrong contents, and MissingCodec if the codec's library is not installed.
     """
     header = read_header(batch)
     if header.size > len(batch):

@@ -434,11 +434,11 @@ def test_e722_the_order_of_the_partitions_of_a_session(play: Player) -> None:
     rows = tuple(PartitionProduceData(index=index, records=RECORD) for index in (0, 1))
     data = TopicProduceData(name=topic, partition_data=rows)
     play.ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=(data,)), 8).unrecorded()
-    offsets, session = {2: 9, 0: 0, 1: 0}, 0
+    place = FetchPartition(partition=2, fetch_offset=9, partition_max_bytes=1000)
+    places = (place, *(replace(place, partition=index, fetch_offset=0) for index in (0, 1)))
+    session = 0
     for epoch in range(6):
-        places = tuple(FetchPartition(partition=each, fetch_offset=offsets[each]) for each in offsets if not epoch)
-        places = tuple(replace(each, partition_max_bytes=1000) for each in places)
-        topics = (FetchTopic(topic=topic, partitions=places),) if places else ()
+        topics = () if epoch else (FetchTopic(topic=topic, partitions=places),)
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1, session_id=session, topics=topics)
         answer = play.ask(replace(request, session_epoch=epoch), 11).unrecorded()
         session = answer.session_id

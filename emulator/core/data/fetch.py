@@ -260,9 +260,8 @@ class Fetches:
         endpoints = self._add_hints(fetch, results) if fetch.call.api_version >= LEADER_HINT_SINCE else ()
         session_id = NO_SESSION
         if plan.session is not None:
-            moves_all = self._dialect.responses_move_partitions
-            results = plan.session.take_changes(results, self._name, moves_all=moves_all)
-            session_id = plan.session.session_id
+            session_id, results = plan.session.session_id, plan.session.take_changes(results, self._name)
+            plan.session.rotate(results, moves_all=self._dialect.responses_move_partitions)
         elif plan.opens:
             session_id = self.sessions.open(now, plan, results, self._name, by_id=fetch.by_id)
         if exceeds(fetch.call.api_version, results.values()):

@@ -90,13 +90,11 @@ class FetchSession:
         return partition.name if partition is not None else ""
 
     def take_changes(
-        self, results: dict[PartitionKey, PartitionData], name_now: Callable[[PartitionKey], str], *, moves_all: bool
+        self, results: dict[PartitionKey, PartitionData], name_now: Callable[[PartitionKey], str]
     ) -> dict[PartitionKey, PartitionData]:
         """Return the results that differ from those sent before, and remember them as sent.
 
         `name_now` returns the name of a partition's topic, or "" if its id is unknown.
-        A partition that returned records moves to the end, so that each gets its turn at `max_bytes`; with `moves_all`
-        each partition of the response.
         """
         changed: dict[PartitionKey, PartitionData] = {}
         for key, result in results.items():
@@ -113,9 +111,16 @@ class FetchSession:
             # -1 after an error, so that the partition is sent again once it recovers
             partition.high_watermark = result.high_watermark
             partition.log_start_offset = result.log_start_offset
+        return changed
+
+    def rotate(self, sent: dict[PartitionKey, PartitionData], *, moves_all: bool) -> None:
+        """Move the partitions whose records were sent to the end, so that each gets its turn at `max_bytes`.
+
+        With `moves_all` every partition of the response moves.
+        """
+        for key, result in sent.items():
             if result.records or moves_all:
                 self.partitions[key] = self.partitions.pop(key)
-        return changed
 
 
 @value
@@ -198,8 +203,7 @@ class FetchSessions:
         session_id = self._new_id()
         session = FetchSession(session_id, by_id, INITIAL_EPOCH + 1, now)
         session.partitions = {key: _SessionPartition(request) for key, request in plan.partitions.items()}
-        session.take_changes(results, name_now, moves_all=False)
-        session.partitions = {key: session.partitions[key] for key in plan.partitions}
+        session.take_changes(results, name_now)
         self._sessions[session_id] = session
         return session_id
 
