@@ -115,8 +115,7 @@ $(DEMO)/seen.json: | $(VENV)/demo-tools $(VENV)/installed
 
 report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data pipeline over the demo's trace and write a report page
 	@rm -rf $(REPORT)
-	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store
-	@$(BIN)/koordinator-pipeline report --store $(REPORT)/store --title "The demo" \
+	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store --title "The demo" \
 	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
 	@$(BIN)/python examples/counted.py $(DEMO) $(REPORT)/store $(REPORT)/summary.md
 
@@ -179,7 +178,7 @@ TIERS ?= 2M,20M
 BENCH ?=
 
 bench-pipeline: $(VENV)/engines $(VENV)/installed ## measure the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
-	@$(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
+	@PYTHONPATH=tests/support $(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
 
 bench-lab: $(VENV)/spark-tools $(VENV)/installed ## measure simulations of the laboratory per second, on one core and on two
 	@$(BIN)/python bench/lab.py

@@ -64,8 +64,12 @@ SMALL_INPUT_SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
+    "spark.buffer.pageSize": "1m",
 }
 """Settings for small inputs, where starting and compiling would take most of the time.
+
+Each task that sorts or aggregates would allocate and clear up to 64 MB at once, and with several of them Java's heap
+would grow by a gigabyte.
 
 With one compilation level Java reserves 48 MB for code instead of 240 MB. All tables together exceed that; Java then
 prints a warning to stdout and stops compiling.

@@ -1,4 +1,4 @@
-"""Options that all jobs share: where Spark runs."""
+"""Options that several jobs share: where Spark runs, the store, and the files of a report."""
 
 from __future__ import annotations
 
@@ -38,6 +38,24 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def report_options(html_default: Path | None, html_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the arguments `html_path`, `markdown_path` and `title` of report.files to a command."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option("--title", default="Rebalances", show_default=True, metavar="TEXT",
+                         help="Title of the page."),
+            click.option("--markdown", "markdown_path", type=FILE, metavar="FILE",
+                         help="Write a summary for a pull request; - is stdout."),
+            click.option("--html", "html_path", type=FILE, default=html_default, show_default=True, metavar="FILE",
+                         help=f"{html_help} A folder beside it, with the same name, gets timelines of single traces."),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return add
 
 
 def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from ..console import absolute, progress
 from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..lock import locked
 from ..schema import TABLES
 from ..session import open_session
 from ..session_options import session_options, writable_store_option
 from ..store import Store
-from .run import absolute, progress
 
 
 @click.command

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import schema
+from ..console import absolute
 from ..job_errors import JobRefused
 from ..marts.cohort import BY, compare_cohorts, metric_values
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
-from .run import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path

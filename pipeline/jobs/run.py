@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .. import layers
+from ..console import URL, absolute, progress
 from ..input_files import PACKED, PARQUET, LogOptions
 from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
 from ..loading import COUNT_COLUMNS, Loader
+from ..report.facts import STEPS as REPORT_STEPS
 from ..session import open_session
-from ..session_options import session_options
+from ..session_options import report_options, session_options
 from ..store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..loading import LoadResult
+    from ..report.files import Report
+    from ..store import Tables
 
 STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 """Number of progress steps of a load with one new batch."""
@@ -35,13 +36,6 @@ BIG_INPUT_BYTES = 64 << 20
 
 COMPRESSION = 25
 """Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""
-
-_URL = re.compile(r"\w\w+:")
-
-
-def absolute(path: str) -> str:
-    """Return an absolute path: Spark may run in another folder, or on another machine."""
-    return path if _URL.match(path) else str(Path(path).absolute())
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +85,7 @@ def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tup
     sources, store = [absolute(path) for path in inputs], absolute(output)
     for path in sources:
         is_pattern = set(path) & set("*?[{")
-        if not (remote or is_pattern or _URL.match(path) or Path(path).exists()):
+        if not (remote or is_pattern or URL.match(path) or Path(path).exists()):
             raise JobRefused(f"--input {path}: no such file or folder")
         if f"{store}/".startswith(f"{path.rstrip('/')}/"):
             raise JobRefused(f"--output {output} is inside --input {path}: choose a folder outside of it")
@@ -100,51 +94,54 @@ def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tup
 
 @click.command
 @load_options
+@report_options(None, "Write the report, too: path of its page.")
 def run(
     inputs: tuple[str, ...],
     output: str,
     max_bad_ratio: float,
+    html_path: Path | None,
+    markdown_path: Path | None,
+    title: str,
     **session: Any,  # noqa: ANN401 - the other values of load_options
 ) -> int:
     """Load new traces and logs, and rebuild all tables that depend on them.
 
     Reads traces of the emulator (*.jsonl and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients, plain
-    or compressed with gzip or zstd.
+    or compressed with gzip or zstd. With --html it also does what `report` does, and Spark starts only once.
     """
+    if markdown_path is not None and html_path is None:
+        raise click.UsageError("--markdown writes the summary of a page: add --html FILE")
     sources, store = resolve_paths(inputs, output, session["remote"])
     options = log_options(session)
     began = time.monotonic()
-    with (
-        open_session(**session, big=is_big(sources)) as spark,
-        progress(STEPS) as report_progress,
-    ):
+    steps = STEPS + (REPORT_STEPS if html_path is not None else 0)
+    with open_session(**session, big=is_big(sources)) as spark, progress(steps) as report_progress:
         try:
             with spark_errors_explained(store.root):
                 loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
+                seconds = time.monotonic() - began
+                pages = None
+                if html_path is not None and loaded.n_files:
+                    pages = _read_report(store.open(spark), report_progress)
         except JobFailed as error:
             click.echo(f"koordinator-pipeline run: {error}", err=True)
             return EXIT_FAILED
     if not loaded.n_files:
         raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
     warn(loaded.changed, loaded.unknown)
-    for line in report(loaded, max_bad_ratio, time.monotonic() - began):
+    for line in report(loaded, max_bad_ratio, seconds):
         click.echo(line)
     click.echo(f"tables       {store.root}")
+    if pages is not None and html_path is not None:
+        pages.write(html_path, markdown_path, title)
     return 0
 
 
-@contextmanager
-def progress(steps: int) -> Iterator[Callable[[str], None]]:
-    """Show a progress bar while stderr is a terminal. Yield the function to call with the name of each step."""
-    columns = (TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting Spark", total=steps, completed=-1)
+def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> Report:
+    # it draws charts: matplotlib is not imported for a load alone
+    from ..report.files import Report  # noqa: PLC0415
 
-        def report_progress(step: str) -> None:
-            bar.update(task, description=step, advance=1)
-
-        yield report_progress
+    return Report.read(tables, report_progress)
 
 
 def warn(changed: Iterable[str], unknown: Iterable[str]) -> None:

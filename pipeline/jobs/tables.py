@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from .. import snapshots
+from ..console import absolute
 from ..input_files import escaped
 from ..schema import TABLES
 from ..session_options import store_option
 from ..snapshots import LocalSnapshotFiles
-from .run import absolute
 
 if TYPE_CHECKING:
     from ..schema import Table

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from .. import snapshots
+from ..console import absolute
 from ..job_errors import JobRefused
 from ..lock import locked
 from ..schema import TABLES
 from ..session_options import writable_store_option
 from ..snapshots import LocalSnapshotFiles
 from ..store import Store
-from .run import absolute
 
 
 @click.command

@@ -13,12 +13,12 @@ from rich.table import Table
 from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 
 from .. import schema
+from ..console import absolute
 from ..fold.verdicts import ERROR, TITLES, severity
 from ..job_errors import EXIT_FAILED, JobRefused
 from ..session import open_session
 from ..session_options import FILE, session_options, store_option
 from ..store import Store
-from .run import absolute
 
 if TYPE_CHECKING:
     from pathlib import Path

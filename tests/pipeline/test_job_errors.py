@@ -50,6 +50,9 @@ def test_invalid_requests_are_refused_before_spark_starts(
         "koordinator-pipeline run: Invalid value for '--conf': 'memory=4g': expected NAME=VALUE with a name that"
         " starts with 'spark.'"
     )
+    assert refused(["run", "--input", there, "--output", "/s", "--markdown", "summary.md"], capsys) == (
+        "koordinator-pipeline run: --markdown writes the summary of a page: add --html FILE"
+    )
 
 
 def test_the_message_for_missing_pyspark_names_the_extra(

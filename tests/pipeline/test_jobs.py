@@ -61,16 +61,26 @@ def run_process(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def run_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the store that `run` writes from the traces as Parquet files."""
+    """Return the store that `run` writes from the traces as Parquet files, with the files of a report beside it."""
     root = tmp_path_factory.mktemp("run_store")
     (root / "inputs").mkdir()
     for name, story in STORIES.items():
         WRITERS["parquet"](story, root / "inputs" / f"{name}.parquet")
-    ended = run_process(command("run", root / "inputs", root / "store", main=MAIN))
+    report = ["--html", str(root / "page.html"), "--markdown", str(root / "summary.md"), "--title", "two traces"]
+    ended = run_process(command("run", root / "inputs", root / "store", *report, main=MAIN))
     assert (ended.returncode, ended.stderr) == (0, "")
     read = sum(len(story.lines) for story in STORIES.values())
     assert ended.stdout.startswith(f"read         {read:,} rows of 2 files in ")
+    assert ended.stdout.endswith(f"\n{root / 'page.html'}\n")
     return root / "store"
+
+
+def test_a_load_writes_the_report_of_what_it_loaded(run_store: Path) -> None:
+    rebalances = read_table(run_store, TABLES["gold/rebalance"]).num_rows
+    summary = run_store.with_name("summary.md").read_text(encoding="utf-8")
+    assert summary.startswith(f"## two traces\n\n**{rebalances} rebalances**")
+    assert "<title>two traces</title>" in run_store.with_name("page.html").read_text(encoding="utf-8")
+    assert list(run_store.with_name("page-timelines").glob("*.html"))
 
 
 @pytest.mark.parametrize("path", TOLD)
