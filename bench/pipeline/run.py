@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from machine import MIB, NotDone, Spent, cores, free, ran, size
+from spark.cluster import cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,11 @@ TARGETS_S = {"2M": 60, "20M": 180}
 
 CORES_TARGETS = {"20M": 1.6}
 """How much faster two cores must be than one."""
+
+WORKERS_TARGETS = {"20M": 1.6}
+"""How much faster two workers of a cluster must be than one; other tiers are not loaded on a cluster."""
+
+WORKER_MEMORY = "4g"
 
 INCREMENT_TARGETS = {"loads": ("117 events after 300 loads, against them alone", 1.2),
                      "hours": ("an hour of a log after 47 others, against it alone", 1.5),
@@ -131,6 +137,9 @@ class Bench:
                 if tier.events <= ONE_CORE_EVENTS:
                     with self.attempt(f"{tier.name}: one core"):
                         self._one_core(tier, two, source)
+                if tier.name in WORKERS_TARGETS:
+                    with self.attempt(f"{tier.name}: a cluster"):
+                        self._workers(tier, source)
                 if smallest:
                     self._increment(tier, two, more, store, source, later)
         finally:
@@ -182,6 +191,23 @@ class Bench:
         times, target = one.told["load_s"] / two.told["load_s"], CORES_TARGETS.get(tier.name)
         verdict = "" if target is None else judged(times >= target)
         self.say(f"{tier.name}: two cores are faster than one", f"{times:.2f} times", verdict)
+
+    def _workers(self, tier: Tier, source: Path) -> None:
+        """Load a tier on a cluster of one worker, and of two; each has one core."""
+        seconds = []
+        for workers in (1, 2):
+            folder = self.root / f"workers-{workers}"
+            folder.mkdir()
+            try:
+                with cluster(folder, workers, WORKER_MEMORY, java_options="") as master:
+                    told = ran("spark_jobs.py", "load", master, str(folder / "store"), str(source)).told
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            self.figures[f"{tier.name} workers: {workers}"] = told
+            seconds.append(told["load_s"])
+        times = seconds[0] / seconds[1]
+        figure = f"{seconds[0]:,.0f} s and {seconds[1]:,.0f} s: {times:.2f} times"
+        self.say(f"{tier.name}: two workers are faster than one", figure, judged(times >= WORKERS_TARGETS[tier.name]))
 
     def _increment(self, tier: Tier, two: Spent, more: int, *folders: Path) -> None:
         """Load the increment: only new input is read, and only its consequences are recomputed."""

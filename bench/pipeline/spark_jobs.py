@@ -27,6 +27,14 @@ ROWS_PER_FILE = 1_000_000
 MAX_BAD_RATIO = 0.0
 """Generated input has no bad rows."""
 
+CLUSTER_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.executor.memory": "3g",
+}
+"""Settings on a cluster of this machine, whose workers have 4 GiB each."""
+
 
 def replicated(events: DataFrame, first: int, copies: int, files: int) -> DataFrame:
     """Return copies of traces with fresh trace, run and group ids, numbered from `first` on."""
@@ -66,7 +74,8 @@ def load(master: str, target: str, *sources: str) -> dict[str, object]:
     """Load new input of some folders into a store; return the seconds of each step."""
     began = time.monotonic()
     marks: list[tuple[str, float]] = []
-    with session.open_session(master, big=True) as spark:
+    settings = {} if master.startswith("local") else CLUSTER_SETTINGS
+    with session.open_session(master, settings=settings, big=True) as spark:
         marks.append(("start", time.monotonic()))
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
         loaded = loader.load(sources)

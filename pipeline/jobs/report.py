@@ -10,7 +10,7 @@ import click
 from ..console import absolute, progress
 from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..report.facts import STEPS
-from ..report.files import Report
+from ..report.files import ReportContents
 from ..session import open_session
 from ..session_options import report_options, session_options, store_option
 from ..store import Store
@@ -36,7 +36,7 @@ def report(
     with open_session(**session) as spark, progress(STEPS) as report_progress:
         try:
             with spark_errors_explained(store.root):
-                result = Report.read(store.open(spark, as_of), report_progress)
+                result = ReportContents.read(store.open(spark, as_of), report_progress)
         except JobFailed as error:
             click.echo(f"koordinator-pipeline report: {error}", err=True)
             return EXIT_FAILED

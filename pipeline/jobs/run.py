@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..loading import LoadResult
-    from ..report.files import Report
+    from ..report.files import ReportContents
     from ..store import Tables
 
 STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
@@ -137,11 +137,11 @@ def run(
     return 0
 
 
-def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> Report:
+def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
     # it draws charts: matplotlib is not imported for a load alone
-    from ..report.files import Report  # noqa: PLC0415
+    from ..report.files import ReportContents  # noqa: PLC0415
 
-    return Report.read(tables, report_progress)
+    return ReportContents.read(tables, report_progress)
 
 
 def warn(changed: Iterable[str], unknown: Iterable[str]) -> None:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportContents:
     """What the files of a report say. `pages` are the timelines with their trace ids."""
 
     facts: Facts
     pages: Sequence[tuple[str, str]]
 
     @classmethod
-    def read(cls, tables: Tables, report_progress: Callable[[str], None]) -> Report:
+    def read(cls, tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
         """Query the tables; `report_progress` is called as by `read_facts`."""
         facts = read_facts(tables.read, report_progress)
         pages = timelines(tables.read(schema.EVENT), tables.read(schema.TRACE), traces_to_show(facts))

@@ -35,15 +35,23 @@ CONNECT = re.compile(r"Spark Connect server started at: .*?:(\d+)")
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """Start a master and its workers, with one core and 1 GiB each; yield the address of the master."""
+def cluster(folder: Path, workers: int = 2, memory: str = "1g", java_options: str = QUICK) -> Iterator[str]:
+    """Start a master and its workers, with one core and so much memory each; yield the address of the master.
+
+    `java_options` are those of the master, the workers and their executors.
+    """
     with ExitStack() as running:
+
+        def daemon(name: str, ready: re.Pattern[str], main: str, *arguments: str) -> re.Match[str]:
+            command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
+            return running.enter_context(process(folder, name, command, ready, java_options))
+
         options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
-        started = running.enter_context(_daemon(folder, "master", MASTER, "deploy.master.Master", *options))
+        started = daemon("master", MASTER, "deploy.master.Master", *options)
         for number in range(workers):
             name = f"worker-{number}"
-            size = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
-            running.enter_context(_daemon(folder, name, WORKER, "deploy.worker.Worker", *options, *size, started[1]))
+            size = ("--cores", "1", "--memory", memory, "--work-dir", str(folder / name))
+            daemon(name, WORKER, "deploy.worker.Worker", *options, *size, started[1])
         yield started[1]
 
 
@@ -86,19 +94,15 @@ def environ(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, ready: re.Pattern[str], main: str, *arguments: str) -> Iterator[re.Match[str]]:
-    command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
-    with process(folder, name, command, ready) as started:
-        yield started
-
-
-@contextmanager
-def process(folder: Path, name: str, command: list[str], ready: re.Pattern[str]) -> Iterator[re.Match[str]]:
+def process(
+    folder: Path, name: str, command: list[str], ready: re.Pattern[str], java_options: str = QUICK
+) -> Iterator[re.Match[str]]:
     """Run a process until the block ends; yield the match of its ready message."""
     log = folder / f"{name}.log"
     with log.open("wb") as output:
+        given = environ(folder) | {"JDK_JAVA_OPTIONS": java_options}
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environ(folder)
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=given
         )
     try:
         yield _wait_for(process, log, ready)
