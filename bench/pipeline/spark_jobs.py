@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.pipeline import layers, session
+from koordinator.pipeline.jobs.run import is_big
 from koordinator.pipeline.loading import Loader
 from koordinator.pipeline.store import Store
 
@@ -75,7 +76,7 @@ def load(master: str, target: str, *sources: str) -> dict[str, object]:
     began = time.monotonic()
     marks: list[tuple[str, float]] = []
     settings = {} if master.startswith("local") else CLUSTER_SETTINGS
-    with session.open_session(master, settings=settings, big=True) as spark:
+    with session.open_session(master, settings=settings, big=is_big(sources)) as spark:
         marks.append(("start", time.monotonic()))
         loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
         loaded = loader.load(sources)

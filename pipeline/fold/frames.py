@@ -39,6 +39,9 @@ COLUMNS = (
 TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 """The columns of a row's trace, from silver/trace."""
 
+WHOLE_MAX = 250_000
+"""Number of events up to which the fold takes all heartbeats: it is done before Spark has left out the regular ones."""
+
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
@@ -73,8 +76,10 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
     # client logs describe no group as a coordinator does
     groups = F.broadcast(group_state.select("trace_id", "group_id", F.lit(col=True).alias("goes_on")))
     events = event.where(F.col("kind") != "client").select(*COLUMNS).join(groups, ["trace_id", "group_id"], "left")
-    # which heartbeats are regular depends on all sessions of the group
-    events = shortened(events, F.coalesce("goes_on", F.lit(col=False))).select(*COLUMNS)
+    if event.limit(WHOLE_MAX + 1).count() > WHOLE_MAX:
+        # which heartbeats are regular depends on all sessions of the group
+        events = shortened(events, F.coalesce("goes_on", F.lit(col=False)))
+    events = events.select(*COLUMNS)
     ends = trace.where(F.col("watched_us").isNotNull()).select(
         "trace_id",
         F.lit(NEVER).alias("seq"),

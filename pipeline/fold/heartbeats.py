@@ -1,9 +1,9 @@
-"""Heartbeats before the fold: of a run of regular ones only the first and the last remain.
+"""Heartbeats of many events before the fold: of a run of regular ones only the first and the last remain.
 
-Most events are successful heartbeats, and Spark's built-in functions count them faster than Python. The heartbeats of a
-run have equal verdicts: it is broken by every other event of its connection, by joins, syncs, and changes of the group
-or its members, and by the stop or move of a node. Of the heartbeats left out only the latency is lost, which a client's
-waiting time would exclude.
+Most events are successful heartbeats, and with Spark's built-in functions the memory of the fold does not grow with
+them. The heartbeats of a run have equal verdicts: it is broken by every other event of its connection, by joins, syncs,
+and changes of the group or its members, and by the stop or move of a node. Of the heartbeats left out only the latency
+is lost, which a client's waiting time would exclude.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def shortened(events: DataFrame, stays: Column | None = None) -> DataFrame:
         .withColumn("stays", F.lit(col=False) if stays is None else stays)
         .withColumns({"before": F.lag(near).over(connection), "after": F.lead(near).over(connection)})
         .withColumn("is_quiet", F.coalesce(is_quiet, F.lit(col=False)))
+        # here, because Spark sorts all rows again for each window unlike the one before
+        .withColumn("run", F.sum((~F.col("is_quiet")).cast("int")).over(connection))
         .withColumn("asked", F.when(F.col("kind") == "request", near).otherwise(F.col("before")))
         .withColumn("member", F.concat_ws("/", "asked.member_id", "asked.generation"))
         .withColumn("moved", F.sum(moves).over(Window.partitionBy("trace_id").orderBy("seq")))
-        .withColumn("run", F.sum((~F.col("is_quiet")).cast("int")).over(connection))
         .withColumn("phase", F.sum(changes.cast("int")).over(group.orderBy("seq")))
         .withColumn("session_ms", F.min(sessions).over(group))
         .withColumn("strays", F.count(F.when(F.col("error") == "NOT_COORDINATOR", 1)).over(group))

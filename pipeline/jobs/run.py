@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 """Number of progress steps of a load with one new batch."""
 
-BIG_INPUT_BYTES = 64 << 20
-"""Bytes of input from which Java should optimize."""
+BIG_INPUT_BYTES = 128 << 20
+"""Bytes of input from which Java should optimize: below, that takes longer than it saves."""
 
 COMPRESSION = 25
 """Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""

@@ -74,9 +74,12 @@ def rows(spark: SparkSession, event: DataFrame) -> dict[str, Counter[str]]:
 def test_the_fold_without_regular_heartbeats_equals_the_fold_with_all(
     spark: SparkSession, event: DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = rows(spark, event)
-    monkeypatch.setattr(frames, "shortened", lambda events, _: events)
     expected = rows(spark, event)
+    shortens: list[DataFrame] = []
+    monkeypatch.setattr(frames, "WHOLE_MAX", event.count() - 1)
+    monkeypatch.setattr(frames, "shortened", lambda *given: shortens.append(shortened(*given)) or shortens[-1])
+    found = rows(spark, event)
+    assert len(shortens) == 1, "few events are folded as they are, and more are not"
     for path, counts in expected.items():
         assert found[path] == counts, path
 
