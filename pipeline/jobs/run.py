@@ -114,26 +114,24 @@ def run(
     sources, store = resolve_paths(inputs, output, session["remote"])
     options = log_options(session)
     began = time.monotonic()
-    steps = STEPS + (REPORT_STEPS if html_path is not None else 0)
-    with open_session(**session, big=is_big(sources)) as spark, progress(steps) as report_progress:
+    with open_session(**session, big=is_big(sources)) as spark:
         try:
-            with spark_errors_explained(store.root):
+            with spark_errors_explained(store.root), progress(STEPS) as report_progress:
                 loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
-                seconds = time.monotonic() - began
-                pages = None
-                if html_path is not None and loaded.n_files:
-                    pages = _read_report(store.open(spark), report_progress)
+            if not loaded.n_files:
+                raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
+            warn(loaded.changed, loaded.unknown)
+            for line in report(loaded, max_bad_ratio, time.monotonic() - began):
+                click.echo(line)
+            click.echo(f"tables       {store.root}")
+            if html_path is None:
+                return 0
+            with spark_errors_explained(store.root), progress(REPORT_STEPS) as report_progress:
+                contents = _read_report(store.open(spark), report_progress)
         except JobFailed as error:
             click.echo(f"koordinator-pipeline run: {error}", err=True)
             return EXIT_FAILED
-    if not loaded.n_files:
-        raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
-    warn(loaded.changed, loaded.unknown)
-    for line in report(loaded, max_bad_ratio, seconds):
-        click.echo(line)
-    click.echo(f"tables       {store.root}")
-    if pages is not None and html_path is not None:
-        pages.write(html_path, markdown_path, title)
+    contents.write(html_path, markdown_path, title)
     return 0
 
 
