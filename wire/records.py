@@ -43,6 +43,7 @@ APPEND_TIME = 0x08
 """The attribute of batches and messages that have the time of the log."""
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
+_DELETE_HORIZON = 0x40
 
 
 class Undecodable(Malformed):
@@ -264,9 +265,13 @@ def with_records(batch: bytes, records: Sequence[Record]) -> bytes:
 
 
 def with_timestamp(batch: bytes, max_timestamp: int, *, is_append_time: bool) -> bytes:
-    """Return the batch (magic 2) with another greatest timestamp; `is_append_time`: for each record."""
+    """Return the batch (magic 2) with another greatest timestamp; `is_append_time`: for each record.
+
+    Unknown attributes are gone (`DefaultRecordBatch.setMaxTimestamp`).
+    """
     header = _HEADER.unpack_from(batch)
-    attributes = header[5] & ~APPEND_TIME | (APPEND_TIME if is_append_time else 0)
+    known = _CODEC | _TRANSACTIONAL | _CONTROL | _DELETE_HORIZON
+    attributes = header[5] & known | (APPEND_TIME if is_append_time else 0)
     return _with_crc((*header[:5], attributes, *header[6:8], max_timestamp, *header[9:]), batch[_HEADER.size :])
 
 
