@@ -51,6 +51,9 @@ LOOKUP_BY_ID_SINCE = 12
 LISTENER_NOT_FOUND_SINCE = 6
 """The first version whose clients know LISTENER_NOT_FOUND."""
 
+UNREACHABLE_REPLICAS_SINCE = 1
+"""The first version that lists unreachable replicas; before, their partition has REPLICA_NOT_AVAILABLE."""
+
 IDS_SINCE = 10
 """The first version with topic ids and nullable names in requests."""
 
@@ -186,14 +189,20 @@ class _TopicView:
     def _partition(self, topic: TopicState, partition: int) -> MetadataResponsePartition:
         cluster, leader = self.cluster, topic.leaders[partition]
         knows_the_listener = self.version >= LISTENER_NOT_FOUND_SINCE
+        error = _leader_error(cluster, self.listener, leader, since_listener_not_found=knows_the_listener)
+        replicas, in_sync = topic.replicas[partition], cluster.in_sync(topic, partition)
+        offline = cluster.offline(topic, partition, self.listener)
+        if offline and self.version < UNREACHABLE_REPLICAS_SINCE:
+            error = error or Error.REPLICA_NOT_AVAILABLE
+            replicas, in_sync = (tuple(each for each in ids if each not in offline) for ids in (replicas, in_sync))
         return MetadataResponsePartition(
-            error_code=_leader_error(cluster, self.listener, leader, since_listener_not_found=knows_the_listener),
+            error_code=error,
             partition_index=partition,
             leader_id=leader if cluster.endpoint(leader, self.listener) else NO_LEADER,
             leader_epoch=topic.epochs[partition],
-            replica_nodes=topic.replicas[partition],
-            isr_nodes=cluster.in_sync(topic, partition),
-            offline_replicas=cluster.offline(topic, partition, self.listener),
+            replica_nodes=replicas,
+            isr_nodes=in_sync,
+            offline_replicas=offline,
         )
 
 
