@@ -75,7 +75,7 @@ def run(folder: Path, of: str, *settings: str, **addresses: str) -> None:
         command = command.replace({"master": MASTER, "remote": "sc://host:15002", "files": FILES}[name], address)
     command = command.replace("spark.executor.memory=4g", "spark.executor.memory=1g")
     (folder / "work").mkdir(exist_ok=True)
-    given = {"PYTHON": sys.executable, "BIN": str(cluster.BIN)}
+    given = {"PYTHON": sys.executable, "BIN": str(cluster.spark_bin())}
     given["KOORDINATOR_WHEEL"] = str(Path(os.environ.get("KOORDINATOR_WHEEL", "")).absolute())
     given["SETTINGS"] = " ".join(f"--conf {setting}" for setting in settings)
     script = f"cd {folder}/work\n{SHELL}{command}"

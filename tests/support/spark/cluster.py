@@ -7,18 +7,16 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
-
-import pyspark
 
 from koordinator.pipeline import java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BIN = Path(pyspark.__file__).parent / "bin"
 READY_S = 180
 """Time limit for starting a Spark process on a busy machine."""
 
@@ -34,6 +32,13 @@ WORKER = re.compile(r"Successfully registered with master")
 CONNECT = re.compile(r"Spark Connect server started at: .*?:(\d+)")
 
 
+def spark_bin() -> Path:
+    """Return the folder of PySpark's programs, without an import: this module is read where PySpark is absent."""
+    found = find_spec("pyspark")
+    assert found is not None, "pyspark is not installed"
+    return Path(str(found.origin)).parent / "bin"
+
+
 @contextmanager
 def cluster(folder: Path, workers: int = 2, memory: str = "1g", java_options: str = QUICK) -> Iterator[str]:
     """Start a master and its workers, with one core and so much memory each; yield the address of the master.
@@ -43,7 +48,7 @@ def cluster(folder: Path, workers: int = 2, memory: str = "1g", java_options: st
     with ExitStack() as running:
 
         def daemon(name: str, ready: re.Pattern[str], main: str, *arguments: str) -> re.Match[str]:
-            command = [str(BIN / "spark-class"), f"org.apache.spark.{main}", *arguments]
+            command = [str(spark_bin() / "spark-class"), f"org.apache.spark.{main}", *arguments]
             return running.enter_context(process(folder, name, command, ready, java_options))
 
         options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
@@ -67,7 +72,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.sql.shuffle.partitions": "2",
     }
     given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    command = [str(BIN / "spark-submit"), "--master", "local[2]", *given, "--class"]
+    command = [str(spark_bin() / "spark-submit"), "--master", "local[2]", *given, "--class"]
     command += ["org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     with process(folder, "connect", command, CONNECT) as started:
         yield f"sc://{LOOPBACK}:{started[1]}"
