@@ -252,6 +252,7 @@ def test_e986_items_of_a_list_that_are_given_twice(play: Player) -> None:
     (result,) = play.ask(DescribeConfigsRequest(resources=(described,)), 1).unrecorded().results
     (row,) = result.configs
     play.transcript.add("DescribeConfigs", 1, f"{row.value!r}")
+    create(play, topic(f"{play.g}-new", configs=((name, None), (name, "delete"), (name, None))))
 
 
 @scenario(kip="KIP-133")

@@ -167,9 +167,8 @@ def created(
 
 
 def _refuse_nulls(requested: CreatableTopic) -> Refusal | None:
-    for config in requested.configs:
-        if config.value is None:
-            return Refusal(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {config.name}")
+    if nulls := [config.name for config in requested.configs if config.value is None]:
+        return Refusal(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
     return None
 
 

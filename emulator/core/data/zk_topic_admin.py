@@ -105,12 +105,12 @@ def _placed(cluster: ClusterState, requested: CreatableTopic) -> dict[int, tuple
     """Return the replicas by partition, which may be those of unknown brokers, or a refusal."""
     if requested.name in cluster.topics:
         return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{requested.name}' already exists.")
-    nulls = ",".join(config.name for config in requested.configs if config.value is None)
+    nulls = [config.name for config in requested.configs if config.value is None]
     is_early = cluster.features.dialect.fails_at_absent_configs
     if nulls and is_early:
         return Refusal(Error.UNKNOWN_SERVER_ERROR, "")
     if nulls:
-        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for topic configs : {nulls}")
+        return Refusal(Error.INVALID_REQUEST, f"Null value not supported for topic configs : {','.join(nulls)}")
     configs = {config.name: config.value or "" for config in requested.configs}
     if is_early and (refusal := refuse_configs(cluster.settings, configs)):
         return refusal
