@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
@@ -15,12 +18,12 @@ from .. import schema
 from ..schema import Table
 from ..silver.trace_rows import RENAMED
 from .group_facts import NEVER, WATCHED
-from .heartbeats import shortened
+from .heartbeats import Heartbeats
 from .settled import CARRIED
 from .trace_fold import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
@@ -39,8 +42,8 @@ COLUMNS = (
 TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 """The columns of a row's trace, from silver/trace."""
 
-WHOLE_MAX = 250_000
-"""Number of events up to which the fold takes all heartbeats: it is done before Spark has left out the regular ones."""
+PART_ROWS = 100_000
+"""Number of events of a trace that are in memory before its regular heartbeats are left out."""
 
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
@@ -74,12 +77,7 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
     new events, and the old ones of the groups that the added lines name.
     """
     # client logs describe no group as a coordinator does
-    groups = F.broadcast(group_state.select("trace_id", "group_id", F.lit(col=True).alias("goes_on")))
-    events = event.where(F.col("kind") != "client").select(*COLUMNS).join(groups, ["trace_id", "group_id"], "left")
-    if event.limit(WHOLE_MAX + 1).count() > WHOLE_MAX:
-        # which heartbeats are regular depends on all sessions of the group
-        events = shortened(events, F.coalesce("goes_on", F.lit(col=False)))
-    events = events.select(*COLUMNS)
+    events = event.where(F.col("kind") != "client").select(*COLUMNS)
     ends = trace.where(F.col("watched_us").isNotNull()).select(
         "trace_id",
         F.lit(NEVER).alias("seq"),
@@ -91,8 +89,9 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
     )
     for more in (ends, carried):
         events = events.unionByName(more, allowMissingColumns=True)
-    run = partial(_fold_arrow, to_arrow_schema(ROWS, timezone="UTC"))
-    rows = events.groupBy("trace_id").applyInArrow(lambda key, events: run(key, events), ROWS)  # noqa: PLW0108 - Spark counts the parameters
+    # sorted and in batches, because a worker would get all events of a group of groupBy at once
+    run = partial(_fold_partition, to_arrow_schema(ROWS, timezone="UTC"))
+    rows = events.repartition("trace_id").sortWithinPartitions("trace_id", "seq").mapInArrow(run, ROWS)
     return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)
 
 
@@ -102,17 +101,47 @@ def unfolded(table: Table, fold_: DataFrame) -> DataFrame:
     return fold_.where(F.col(table.name).isNotNull()).select(*columns)
 
 
-def _fold_arrow(result: pa.Schema, key: tuple[Any, ...], events: pa.Table) -> pa.Table:
+def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fold each trace of a partition that is sorted by trace and line."""
+    for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
+        heartbeats = Heartbeats()
+        events = pa.concat_tables([heartbeats.shortened(part) for part in _parts(each for _, each in slices)])
+        yield from _fold_trace(result, trace_id, events).to_batches()
+
+
+def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Return each trace's part of each batch."""
+    for batch in batches:
+        runs, start = pc.run_end_encode(batch["trace_id"]), 0
+        for trace_id, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield trace_id, batch.slice(start, end - start)
+            start = end
+
+
+def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Return a trace in parts of at least PART_ROWS events, but for the last one."""
+    part: list[pa.RecordBatch] = []
+    for each in slices:
+        part.append(each)
+        if sum(map(len, part)) >= PART_ROWS:
+            yield pa.Table.from_batches(part)
+            part = []
+    if part:
+        yield pa.Table.from_batches(part)
+
+
+def _fold_trace(result: pa.Schema, trace_id: str, events: pa.Table) -> pa.Table:
     rows: dict[str, list[Row]] = {}
-    for path, each in fold(key[0].as_py(), list(trace_lines(events.sort_by("seq")))):
+    for path, each in fold(trace_id, list(trace_lines(events))):
         rows.setdefault(path.rpartition("/")[2], []).extend(each)
-    parts, trace_id = [], key[0]
+    parts = []
     for name, its_rows in rows.items():
         columns = [
             pa.array(its_rows, field.type) if field.name == name else pa.nulls(len(its_rows), field.type)
             for field in list(result)[1:]
         ]
-        parts.append(pa.Table.from_arrays([pa.repeat(trace_id, len(its_rows)), *columns], schema=result))
+        ids = pa.array([trace_id] * len(its_rows), result.field(0).type)
+        parts.append(pa.Table.from_arrays([ids, *columns], schema=result))
     return pa.concat_tables(parts) if parts else result.empty_table()
 
 

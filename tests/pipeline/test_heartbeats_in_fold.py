@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import to_arrow_schema
+from scenes.growing_traces import Suite
 from scenes.trace_tales import STABLE, Tale
-from spark.event_frames import events, trace_rows
-from spark.literal_frames import literal
+from spark.event_frames import row
 from spark.loads import TRACES
 
 from koordinator.pipeline.fold import frames
-from koordinator.pipeline.fold.heartbeats import shortened
+from koordinator.pipeline.fold.heartbeats import Heartbeats
+from koordinator.pipeline.fold.settled import CARRIED
+from koordinator.pipeline.fold.trace_fold import fold
 from koordinator.pipeline.generate import generate_trace
-from koordinator.pipeline.schema import GROUP_STATE
+from koordinator.pipeline.schema import EVENT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Callable, Iterable
 
     from koordinator.emulator.verify.group_trace import Line
 
@@ -58,36 +62,126 @@ def moved() -> list[Line]:
     return tale.lines
 
 
-@pytest.fixture(scope="module")
-def event(spark: SparkSession) -> DataFrame:
-    traces = {"told": told(), "moved": moved()}
-    traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
-    traces["generated"] = [json.loads(line) for line in generate_trace(2, 1, 1_000).lines]
-    return events(spark, traces).persist()
+def recorded(name: str) -> list[Line]:
+    return [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
 
 
-def rows(spark: SparkSession, event: DataFrame) -> dict[str, Counter[str]]:
-    folded = frames.folded(event, trace_rows(spark), literal(spark, GROUP_STATE)).persist()
-    return {table.path: Counter(map(str, frames.unfolded(table, folded).collect())) for table in frames.FOLDED}
+def generated(seed: int) -> list[Line]:
+    return [json.loads(line) for line in generate_trace(seed, 1, 1_000).lines]
 
 
-def test_the_fold_without_regular_heartbeats_equals_the_fold_with_all(
-    spark: SparkSession, event: DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = rows(spark, event)
-    shortens: list[DataFrame] = []
-    monkeypatch.setattr(frames, "WHOLE_MAX", event.count() - 1)
-    monkeypatch.setattr(frames, "shortened", lambda *given: shortens.append(shortened(*given)) or shortens[-1])
-    found = rows(spark, event)
-    assert len(shortens) == 1, "few events are folded as they are, and more are not"
-    for path, counts in expected.items():
-        assert found[path] == counts, path
+TRACES_TOLD = {
+    "told": told(),
+    "moved": moved(),
+    **{path.stem: recorded(path.stem) for path in sorted(TRACES.glob("*.jsonl"))},
+    **{f"generated-{seed}": generated(seed) for seed in range(5)},
+    **{f"suite-{seed}": Suite(seed, transactions=True, consumer_groups=True).lines(1_000) for seed in range(5)},
+}
 
 
-def test_regular_heartbeats_are_left_out_and_counted(event: DataFrame) -> None:
-    read = event.where("trace_id = 'told'").select(*frames.COLUMNS)
-    kept = shortened(read).where("kind = 'request' AND api = 'Heartbeat'")
-    counts = [row["count"] or 1 for row in kept.collect()]
-    assert sum(counts) == read.where("kind = 'request' AND api = 'Heartbeat'").count()
+def table(lines: Iterable[Line]) -> pa.Table:
+    rows = [row(line) for line in lines if line["kind"] != "header"]
+    return pa.Table.from_pylist(rows, to_arrow_schema(EVENT.columns)).select(frames.COLUMNS)
+
+
+def shortened(events: pa.Table, part_rows: int) -> pa.Table:
+    heartbeats = Heartbeats()
+    parts = (events.slice(start, part_rows) for start in range(0, len(events), part_rows))
+    return pa.concat_tables(map(heartbeats.shortened, parts))
+
+
+def rows(events: pa.Table) -> dict[str, Counter[str]]:
+    tables: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, each in fold("t", list(frames.trace_lines(events))):
+        tables[path].update(map(str, each))
+    return tables
+
+
+def heartbeat_counts(events: pa.Table) -> list[int]:
+    lines = frames.trace_lines(events)
+    return [line.get("count", 1) for line in lines if (line["kind"], line.get("api")) == ("request", "Heartbeat")]
+
+
+@pytest.mark.parametrize("name", TRACES_TOLD)
+def test_the_fold_without_regular_heartbeats_equals_the_fold_with_all(name: str) -> None:
+    events = table(TRACES_TOLD[name])
+    expected = rows(events)
+    for part_rows in (len(events), 40, 3):
+        assert rows(shortened(events, part_rows)) == expected, f"in parts of {part_rows} lines"
+
+
+def test_regular_heartbeats_are_left_out_and_counted() -> None:
+    events = table(told())
+    counts = heartbeat_counts(shortened(events, len(events)))
+    assert sum(counts) == len(heartbeat_counts(events))
     assert len(counts) < sum(counts)
     assert max(counts) == 14  # of b: events of a do not break its run
+
+
+def ruled(tale: Tale) -> None:
+    tale.beat("a")
+    tale.lines[-1]["rule_id"] = "delay"
+
+
+BREAKS: dict[str, Callable[[Tale], object]] = {
+    "another request of the connection": lambda tale: tale.fetches("a"),
+    "a change of the group": lambda tale: tale.state(STABLE, STABLE, 1),
+    "a request to join": lambda tale: tale.joins("b"),
+    "a node that stops": lambda tale: tale.line("node", of_group=False, change="stopped"),
+    "a refused heartbeat": lambda tale: tale.beat("a", error="UNKNOWN_SERVER_ERROR"),
+    "a heartbeat that a rule concerns": ruled,
+    "a heartbeat without a response": lambda tale: tale.asks("Heartbeat", "a", member_id="a", generation=1),
+}
+
+
+@pytest.mark.parametrize("between", BREAKS)
+def test_a_run_of_heartbeats_ends_with(between: str) -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    beats(tale, 5, 1500, "a")
+    before = tale.seq
+    BREAKS[between](tale)
+    after = tale.seq + 1
+    beats(tale, 5, 1500, "a")
+    events = table(tale.lines)
+    kept = {*shortened(events, len(events))["seq"].to_pylist()}
+    assert {*range(before - 1, after + 1)} <= kept
+    assert len(kept) < len(events)
+
+
+def test_heartbeats_of_each_generation_have_a_run() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    for _ in range(5):
+        tale.beat("a")
+        tale.beat("a", generation=0)  # late, from before
+        tale.passes(1500)
+    events = table(tale.lines)
+    assert heartbeat_counts(shortened(events, len(events))) == [1, 1, 4, 4]
+
+
+def test_heartbeats_that_stand_for_others_are_left_out_with_them() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    beats(tale, 20, 1500, "a")
+    events = table(tale.lines)
+    twice = shortened(shortened(events, 12), len(events))
+    assert sum(heartbeat_counts(twice)) == 20
+    assert len(heartbeat_counts(twice)) < len(heartbeat_counts(shortened(events, 12))) < 20
+
+
+@pytest.mark.parametrize("name", ["moved", "carried"])
+def test_all_heartbeats_remain_of_groups_that_moved_or_go_on(name: str) -> None:
+    lines = TRACES_TOLD["moved"] if name == "moved" else told()
+    if name == "carried":
+        lines = [{"seq": 0, "kind": CARRIED, "group_id": "g"}, *lines]
+    events = table(lines)
+    assert shortened(events, len(events)).equals(events)
+
+
+def test_the_memory_of_a_stable_group_does_not_grow_with_its_heartbeats() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    beats(tale, 1_000, 1500, "a")
+    events = table(tale.lines)
+    assert len(shortened(events, 500)) < len(events) / 50

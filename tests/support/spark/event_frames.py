@@ -22,7 +22,7 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
         spark,
         EVENT,
         *(
-            _row(line) | {"trace_id": trace_id}
+            row(line) | {"trace_id": trace_id}
             for trace_id, lines in traces.items()
             for line in lines
             if line.get("kind") != "header"
@@ -41,7 +41,7 @@ def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:
     return literal(spark, TRACE, *({"trace_id": trace_id} for trace_id in trace_ids), run_id="run")
 
 
-def _row(line: Mapping[str, Any]) -> dict[str, Any]:
+def row(line: Mapping[str, Any]) -> dict[str, Any]:
     row = {RENAMED.get(name, name): value for name, value in line.items()}
     body = row.get("body")
     row["body"] = None if body is None else json.dumps(body)
