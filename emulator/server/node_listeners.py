@@ -98,7 +98,7 @@ class NodeListeners:
                 ListeningSocket(node_id, listener, [listen_again(each) for each in reserved])
                 for listener, reserved in self._reserved.pop(node_id).items()
             ]
-            await self._accept(node_id)
+            self._accept(node_id)
 
     async def add_node(self) -> int:
         """Add a node to the cluster and start it; return its id. Raises OSError if a listener fails."""
@@ -108,7 +108,7 @@ class NodeListeners:
                 self._listening[node_id], endpoints = await self._listen(node_id, opened)
                 opened.pop_all()
             self._server.perform(self._runtime.add_node(self._server.now(), endpoints))
-            await self._accept(node_id)
+            self._accept(node_id)
             return node_id
 
     async def remove_node(self, node_id: int) -> None:
@@ -132,9 +132,9 @@ class NodeListeners:
             endpoints[listener.name] = Endpoint(listener.advertised_host, port)
         return listening, endpoints
 
-    async def _accept(self, node_id: int) -> None:
+    def _accept(self, node_id: int) -> None:
         for listening_socket in self._listening[node_id]:
-            await self._server.open(listening_socket)
+            self._server.open(listening_socket)
 
     async def _close(self, node_id: int) -> None:
         """Close the listening sockets of a node, and reserve its ports."""

@@ -79,9 +79,9 @@ class Server:
         self._next_deadline = math.inf
         self._deadline_moved = trio.Event()
         self._changed = trio.lowlevel.ParkingLot()
-        self._crowd_is_waiting = trio.Event()
-        # the scope that closes each listening socket, and the event after it has closed
-        self._open: dict[ListeningSocket, tuple[trio.CancelScope, trio.Event]] = {}
+        self._is_crowd_called = False
+        # by listener: its node id, the scope that closes it, and the event after it has closed
+        self._open: dict[trio.SocketListener, tuple[int, trio.CancelScope, trio.Event]] = {}
         self._nursery: trio.Nursery | None = None
 
     def now(self) -> int:
@@ -149,12 +149,11 @@ class Server:
                 self._nursery = nursery
                 nursery.start_soon(self.keep_time)
                 nursery.start_soon(self._serve_clients)
-                nursery.start_soon(self._wake_crowds)
                 nursery.start_soon(self._measure_lag)
                 if self._log_writer is not None:
                     nursery.start_soon(self._write_logs, self._log_writer)
                 for listening_socket in listening:
-                    await self.open(listening_socket)
+                    self.open(listening_socket)
                 task_status.started()
                 try:
                     await trio.sleep_forever()
@@ -165,46 +164,41 @@ class Server:
             for connection in list(self._connections.values()):
                 self._end(connection, STOPPED)
 
-    async def open(self, listening_socket: ListeningSocket) -> None:
+    def open(self, listening_socket: ListeningSocket) -> None:
         """Accept connections at another listening socket; `serve` must be running."""
         assert self._nursery is not None, "serve is not running"
-        await self._nursery.start(self._listen, listening_socket)
+        for each in listening_socket.sockets:
+            self._open[each] = listening_socket.node_id, trio.CancelScope(), trio.Event()
+            self._nursery.start_soon(self._accept, each, listening_socket)
 
     async def close(self, node_id: int) -> None:
         """Close the listening sockets of a node; its connections remain."""
-        closed = [self._open[socket] for socket in self._open if socket.node_id == node_id]
+        closed = [(scope, event) for of_node, scope, event in self._open.values() if of_node == node_id]
         for scope, _ in closed:
             scope.cancel()
         for _, event in closed:
             await event.wait()
 
-    async def _listen(self, listening_socket: ListeningSocket, *, task_status: trio.TaskStatus[None]) -> None:
-        closed = trio.Event()
-        with trio.CancelScope() as scope:
-            self._open[listening_socket] = scope, closed
-            async with trio.open_nursery() as nursery:
-                for each in listening_socket.sockets:
-                    nursery.start_soon(self._accept, each, listening_socket.node_id, listening_socket.listener)
-                task_status.started()
-        del self._open[listening_socket]
-        closed.set()
-
-    async def _accept(self, listener: trio.SocketListener, node_id: int, name: str) -> None:
-        """Accept connections forever; they need no tasks. Out of files, try again later."""
+    async def _accept(self, listener: trio.SocketListener, of: ListeningSocket) -> None:
+        """Accept connections until the listener is closed; they need no tasks. Out of files, try again later."""
         listening = listener.socket
-        async with listener:
-            with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
-                accepting.settimeout(0)
-                while True:
-                    await trio.lowlevel.wait_readable(accepting)
-                    try:
-                        for _ in range(ACCEPTED_TOGETHER):
-                            client, address = accepting.accept()
-                            self.accept(client, java_host(address[0]), node_id, name)
-                    except BlockingIOError:
-                        pass
-                    except OSError:
-                        await trio.sleep(ACCEPT_PAUSE_S)
+        _, scope, closed = self._open[listener]
+        with scope:
+            async with listener:
+                with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
+                    accepting.settimeout(0)
+                    while True:
+                        await trio.lowlevel.wait_readable(accepting)
+                        try:
+                            for _ in range(ACCEPTED_TOGETHER):
+                                client, address = accepting.accept()
+                                self.accept(client, java_host(address[0]), of.node_id, of.listener)
+                        except BlockingIOError:
+                            pass
+                        except OSError:
+                            await trio.sleep(ACCEPT_PAUSE_S)
+        del self._open[listener]
+        closed.set()
 
     def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:
         """Serve a connection until either side ends it; a network failure ends only this connection."""
@@ -318,13 +312,12 @@ class Server:
         waiting = len(self._changed)
         if 0 < waiting <= PROMPT_WAITERS_MAX:
             self._changed.unpark_all()
-        elif waiting:
-            self._crowd_is_waiting.set()
+        elif waiting and self._nursery is not None and not self._is_crowd_called:
+            self._is_crowd_called = True
+            self._nursery.start_soon(self._wake_crowd)
 
-    async def _wake_crowds(self) -> None:
-        """Wake many waiters together at intervals; if each checked after every input, clients would be slow."""
-        while True:
-            await self._crowd_is_waiting.wait()
-            await trio.sleep(CROWD_CHECK_INTERVAL_S)
-            self._crowd_is_waiting = trio.Event()
-            self._changed.unpark_all()
+    async def _wake_crowd(self) -> None:
+        """Wake many waiters together after a while; if each checked after every input, clients would be slow."""
+        await trio.sleep(CROWD_CHECK_INTERVAL_S)
+        self._is_crowd_called = False
+        self._changed.unpark_all()

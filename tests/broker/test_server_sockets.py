@@ -229,7 +229,7 @@ def at_listening_sockets(visit: Callable[[Server, WordBroker], Awaitable[None]])
 async def opened(server: Server, node_id: int, listener: str = "PLAINTEXT") -> int:
     """Open a listening socket; return its port."""
     sockets = await listening_sockets.listen("127.0.0.1", 0)
-    await server.open(ListeningSocket(node_id, listener, sockets))
+    server.open(ListeningSocket(node_id, listener, sockets))
     return listening_sockets.port_of(sockets)
 
 
@@ -271,7 +271,7 @@ def test_a_reserved_port_can_be_bound_again() -> None:
     async def visit(server: Server, broker: WordBroker) -> None:
         del broker
         sockets = await listening_sockets.listen("127.0.0.1", 0)
-        await server.open(ListeningSocket(1, "PLAINTEXT", sockets))
+        server.open(ListeningSocket(1, "PLAINTEXT", sockets))
         port, keep = listening_sockets.port_of(sockets), listening_sockets.reserve_port(sockets[0])
         async with await enter(port) as client:
             await say(client, b"hello")
@@ -281,7 +281,7 @@ def test_a_reserved_port_can_be_bound_again() -> None:
                 await enter(port)
             with pytest.raises(OSError, match="cannot listen on"):
                 await listening_sockets.listen("127.0.0.1", port)
-            await server.open(ListeningSocket(1, "PLAINTEXT", [listening_sockets.listen_again(kept)]))
+            server.open(ListeningSocket(1, "PLAINTEXT", [listening_sockets.listen_again(kept)]))
             async with await enter(port) as newcomer:
                 assert await say(newcomer, b"back") == b"back"
 
