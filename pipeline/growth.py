@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
-from .fold.frames import COLUMNS, trace_lines
+from .fold.event_lines import trace_lines
+from .fold.frames import COLUMNS
 from .fold.group_facts import STAY
 from .fold.growing import (
     CHOSEN,

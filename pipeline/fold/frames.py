@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from .. import schema
 from ..schema import Table
-from ..silver.trace_rows import RENAMED
+from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
 from .settled import CARRIED
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
-
-    from koordinator.emulator.verify.group_trace import Line
 
     from .group_facts import Row
 
@@ -89,7 +86,7 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
     )
     for more in (ends, carried):
         events = events.unionByName(more, allowMissingColumns=True)
-    # sorted and in batches, because a worker would get all events of a group of groupBy at once
+    # groupBy would give a worker all events of a trace at once; sorted partitions arrive in batches
     run = partial(_fold_partition, to_arrow_schema(ROWS, timezone="UTC"))
     rows = events.repartition("trace_id").sortWithinPartitions("trace_id", "seq").mapInArrow(run, ROWS)
     return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)
@@ -143,22 +140,3 @@ def _fold_trace(result: pa.Schema, trace_id: str, events: pa.Table) -> pa.Table:
         ids = pa.array([trace_id] * len(its_rows), result.field(0).type)
         parts.append(pa.Table.from_arrays([ids, *columns], schema=result))
     return pa.concat_tables(parts) if parts else result.empty_table()
-
-
-def trace_lines(events: pa.Table) -> Iterator[Line]:
-    """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body."""
-    names = [RENAMED.get(name, name) for name in events.column_names]
-    for values in zip(*(column.to_pylist() for column in events.columns), strict=True):
-        line = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        if "body" in line:
-            line["body"] = _parsed(line["body"])
-        yield line
-
-
-def _parsed(body: str) -> Line:
-    """Return a body; an invalid one is empty."""
-    try:
-        parsed = json.loads(body)
-    except ValueError:
-        return {}
-    return parsed if isinstance(parsed, dict) else {}

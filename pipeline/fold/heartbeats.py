@@ -8,7 +8,6 @@ lost, which a client's waiting time would exclude.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 
 from koordinator.emulator.verify.member_checks import STORM_MS
 
+from .event_lines import parsed_body
 from .settled import CARRIED
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NEVER_US = float("-inf")
 """The limit of a group all of whose heartbeats remain."""
+
+INT32_BITS = 32
 
 
 class Heartbeats:
@@ -96,13 +98,9 @@ class Heartbeats:
 
 
 def _session_ms(body: str | None) -> int | None:
-    """Return the session timeout of a JoinGroup; None if its body tells none."""
-    try:
-        request: Any = json.loads(body or "")
-    except ValueError:
-        return None
-    session_ms = request.get("session_timeout_ms") if isinstance(request, dict) else None
-    return session_ms if isinstance(session_ms, int) else None
+    """Return the session timeout of a JoinGroup; None if its body has no valid one."""
+    session_ms = parsed_body(body or "").get("session_timeout_ms")
+    return session_ms if isinstance(session_ms, int) and session_ms.bit_length() < INT32_BITS else None
 
 
 def _pairs(events: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

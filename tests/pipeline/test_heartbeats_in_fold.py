@@ -15,6 +15,7 @@ from spark.event_frames import row
 from spark.loads import TRACES
 
 from koordinator.pipeline.fold import frames
+from koordinator.pipeline.fold.event_lines import trace_lines
 from koordinator.pipeline.fold.heartbeats import Heartbeats
 from koordinator.pipeline.fold.settled import CARRIED
 from koordinator.pipeline.fold.trace_fold import fold
@@ -92,13 +93,13 @@ def shortened(events: pa.Table, part_rows: int) -> pa.Table:
 
 def rows(events: pa.Table) -> dict[str, Counter[str]]:
     tables: dict[str, Counter[str]] = defaultdict(Counter)
-    for path, each in fold("t", list(frames.trace_lines(events))):
+    for path, each in fold("t", list(trace_lines(events))):
         tables[path].update(map(str, each))
     return tables
 
 
 def heartbeat_counts(events: pa.Table) -> list[int]:
-    lines = frames.trace_lines(events)
+    lines = trace_lines(events)
     return [line.get("count", 1) for line in lines if (line["kind"], line.get("api")) == ("request", "Heartbeat")]
 
 
@@ -185,3 +186,15 @@ def test_the_memory_of_a_stable_group_does_not_grow_with_its_heartbeats() -> Non
     beats(tale, 1_000, 1500, "a")
     events = table(tale.lines)
     assert len(shortened(events, 500)) < len(events) / 50
+
+
+@pytest.mark.parametrize("session_ms", [None, "6000", 10**400, [6000]])
+def test_all_heartbeats_remain_of_a_group_without_a_valid_session_timeout(session_ms: object) -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    beats(tale, 5, 1500, "a")
+    for line in tale.lines:
+        if "session_timeout_ms" in line.get("body", {}):
+            line["body"]["session_timeout_ms"] = session_ms
+    events = table(tale.lines)
+    assert shortened(events, len(events)).equals(events)

@@ -42,7 +42,7 @@ def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:
 
 
 def row(line: Mapping[str, Any]) -> dict[str, Any]:
-    row = {RENAMED.get(name, name): value for name, value in line.items()}
-    body = row.get("body")
-    row["body"] = None if body is None else json.dumps(body)
-    return {name: value for name, value in row.items() if name in EVENT.names}
+    named = {RENAMED.get(name, name): value for name, value in line.items()}
+    body = named.get("body")
+    named["body"] = None if body is None else json.dumps(body)
+    return {name: value for name, value in named.items() if name in EVENT.names}
