@@ -1,9 +1,9 @@
 """Regular heartbeats leave the fold: of a run of them only the first and the last remain.
 
 Most events are successful heartbeats, and the fold takes ten times as long for one as it takes to leave it out. The
-heartbeats of a run have equal verdicts: it is broken by every other event of its connection, by joins, syncs, and
-changes of the group or its members, and by the stop or move of a node. Of the heartbeats left out only the latency is
-lost, which a client's waiting time would exclude.
+heartbeats of a run have equal verdicts: it is broken by every other event of its connection but successful commits, by
+joins, syncs, and changes of the group or its members, and by the stop or move of a node. Of the heartbeats left out
+only the latency is lost, which a client's waiting time would exclude.
 """
 
 from __future__ import annotations
@@ -106,13 +106,14 @@ def _session_ms(body: str | None) -> int | None:
 def _pairs(events: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the heartbeats with a successful response on the next line of their connection, and no rule for either.
 
-    These are the lines of the requests, those of the responses, and for each line of the trace the number of other
-    lines before it.
+    These are the lines of the requests, those of the responses, and for each line of the trace the number of earlier
+    lines of its connection that belong neither to them nor to such commits.
     """
     node, connection = _numbers(events["node"]), _numbers(events["conn_id"])
     correlation, is_ruled = _floats(events["correlation_id"]), events["rule_id"].is_valid().to_numpy()
-    is_asked = _among(events["kind"], "request") & _among(events["api"], "Heartbeat") & ~is_ruled
-    is_asked &= (_numbers(events["generation"]) >= 0) & (_numbers(pc.utf8_length(events["member_id"])) > 0)
+    is_heartbeat = _among(events["api"], "Heartbeat")
+    is_heartbeat &= (_numbers(events["generation"]) >= 0) & (_numbers(pc.utf8_length(events["member_id"])) > 0)
+    is_asked = _among(events["kind"], "request") & (is_heartbeat | _among(events["api"], "OffsetCommit")) & ~is_ruled
     is_granted = _among(events["kind"], "response") & events["error"].is_null().to_numpy() & ~is_ruled
     order = np.lexsort((connection, node))
     line, following = order[:-1], order[1:]
@@ -123,7 +124,8 @@ def _pairs(events: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     breaks[requests] = breaks[responses] = False
     counts = np.empty(len(events), dtype=np.int64)
     counts[order] = np.cumsum(breaks[order])
-    return requests, responses, counts
+    of_heartbeat = is_heartbeat[requests]
+    return requests[of_heartbeat], responses[of_heartbeat], counts
 
 
 def _sums_within(group: NDArray[Any], marks: NDArray[Any]) -> NDArray[Any]:

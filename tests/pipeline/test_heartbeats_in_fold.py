@@ -40,6 +40,8 @@ def told() -> list[Line]:
     tale = Tale()
     tale.forms({"a": [0], "b": [1]})
     beats(tale, 10, 1500, "a", "b")
+    tale.commits("a", 1, 0)
+    beats(tale, 5, 1500, "a", "b")
     tale.passes(4000)  # longer than half a session
     beats(tale, 10, 1500, "a", "b")
     beats(tale, 60, 10, "a")  # a storm
@@ -116,7 +118,7 @@ def test_regular_heartbeats_are_left_out_and_counted() -> None:
     counts = heartbeat_counts(shortened(events, len(events)))
     assert sum(counts) == len(heartbeat_counts(events))
     assert len(counts) < sum(counts)
-    assert max(counts) == 14  # of b: events of a do not break its run
+    assert max(counts) == 14  # both groups of 10 and 5, without their first
 
 
 def ruled(tale: Tale) -> None:
@@ -129,6 +131,7 @@ BREAKS: dict[str, Callable[[Tale], object]] = {
     "a change of the group": lambda tale: tale.state(STABLE, STABLE, 1),
     "a request to join": lambda tale: tale.joins("b"),
     "a node that stops": lambda tale: tale.line("node", of_group=False, change="stopped"),
+    "a refused commit": lambda tale: tale.commits("a", 1, 0, error="UNKNOWN_MEMBER_ID"),
     "a refused heartbeat": lambda tale: tale.beat("a", error="UNKNOWN_SERVER_ERROR"),
     "a heartbeat that a rule concerns": ruled,
     "a heartbeat without a response": lambda tale: tale.asks("Heartbeat", "a", member_id="a", generation=1),
@@ -148,6 +151,18 @@ def test_a_run_of_heartbeats_ends_with(between: str) -> None:
     kept = {*shortened(events, len(events))["seq"].to_pylist()}
     assert {*range(before - 1, after + 1)} <= kept
     assert len(kept) < len(events)
+
+
+def test_a_run_of_heartbeats_goes_on_after_a_successful_commit() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    for _ in range(5):
+        beats(tale, 2, 1500, "a")
+        tale.commits("a", 1, 0)
+    events = table(tale.lines)
+    kept = shortened(events, len(events))
+    assert heartbeat_counts(kept) == [1, 9]
+    assert kept["api"].to_pylist().count("OffsetCommit") == 10
 
 
 def test_heartbeats_of_each_generation_have_a_run() -> None:
