@@ -29,8 +29,10 @@ COMMON_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # patterns of log lines are literals of SQL
     "spark.sql.parser.escapedStringLiterals": "false",
+    # else each table of the fold has a file for every partition of its shuffle, most of them tiny
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
 }
-"""Settings that the tables depend on, wherever Spark runs."""
+"""Settings that the tables and their files depend on, wherever Spark runs."""
 
 START_SETTINGS = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Settings that only a new session accepts.

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from spark.loads import copied, differing, load, put, read_table, tables, trace
+from spark.loads import TRACES, copied, differing, load, put, read_table, tables, trace
 
 from koordinator.pipeline import layers
 from koordinator.pipeline.fold.frames import FOLD, unfolded
 from koordinator.pipeline.job_errors import JobFailed, JobRefused
 from koordinator.pipeline.jobs import compact as compact_job
-from koordinator.pipeline.schema import COUNTS, EVENT, QUARANTINE, SCHEMA_VERSION, STATE_TIME
-from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of
+from koordinator.pipeline.schema import COUNTS, EVENT, MEMBER_SPAN, QUARANTINE, SCHEMA_VERSION, STATE_TIME
+from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of, parquet_files
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
@@ -88,6 +88,25 @@ def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: S
         ("text-2", "b.jsonl", len(B)),
     }
     assert load(spark, store, folder / "inputs").counts == []
+
+
+@pytest.fixture
+def adaptive(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as for large loads: Spark adapts plans, here from more partitions than a small table needs."""
+    settings = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "16"}
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name, old in before.items():
+        spark.conf.set(name, str(old))
+
+
+def test_a_small_table_of_the_fold_is_one_file(adaptive: SparkSession, tmp_path: Path) -> None:
+    for path in TRACES.glob("*.jsonl"):
+        put(tmp_path / "traces", path.name, trace(path.stem))
+    load(adaptive, tmp_path / "store", tmp_path / "traces")
+    assert len(parquet_files(tmp_path / "store", MEMBER_SPAN.path)) == 1
 
 
 def test_late_lines_can_empty_a_table(
