@@ -106,8 +106,9 @@ def _session_ms(body: str | None) -> int | None:
 def _pairs(events: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the heartbeats with a successful response on the next line of their connection, and no rule for either.
 
-    These are the lines of the requests, those of the responses, and for each line of the trace the number of earlier
-    lines of its connection that belong neither to them nor to such commits.
+    These are the lines of the requests, those of the responses, and for each line of the trace the number of lines of
+    its connection so far that break a run: those that belong neither to such a heartbeat nor to a commit with the same
+    properties.
     """
     node, connection = _numbers(events["node"]), _numbers(events["conn_id"])
     correlation, is_ruled = _floats(events["correlation_id"]), events["rule_id"].is_valid().to_numpy()

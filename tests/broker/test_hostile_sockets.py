@@ -55,7 +55,7 @@ class Server:
 
     @property
     def files(self) -> int:
-        """Return the number of open files and sockets; only after a first response is all open that stays open."""
+        """Return the number of open files and sockets. Until its first response the server may still open some."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     @property

@@ -118,7 +118,7 @@ def test_regular_heartbeats_are_left_out_and_counted() -> None:
     counts = heartbeat_counts(shortened(events, len(events)))
     assert sum(counts) == len(heartbeat_counts(events))
     assert len(counts) < sum(counts)
-    assert max(counts) == 14  # both groups of 10 and 5, without their first
+    assert max(counts) == 14  # of 10 and 5 without the first; neither b nor the commit ends a run of a
 
 
 def ruled(tale: Tale) -> None:
