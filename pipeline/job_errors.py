@@ -30,6 +30,7 @@ KNOWN_ERRORS = {
         "{file} cannot be read ({cause}). Repair or remove it, and run the command again"
     ),
     r"(?:AccessControlException|AccessDeniedException|Permission denied):? *(?P<file>[^\n]*)": "no permission: {file}",
+    r"FoldFailed: (?P<what>[^\n]+)": "{what}. Remove its file if it is damaged, else report this; nothing is loaded",
     r"Python worker failed to connect back": "Spark could not start Python in time. Run the command again",
     r"Connection refused|UNAVAILABLE": "Spark does not respond. Check the server and run the command again",
 }

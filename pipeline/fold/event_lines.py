@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from koordinator.emulator.verify.group_trace import Line
 
 
+TIMEOUTS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")
+"""The fields of bodies that checks compute with; Kafka's are 32-bit integers."""
+
+INT32_BITS = 32
+
+
 def trace_lines(events: pa.Table) -> Iterator[Line]:
     """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body."""
     names = [RENAMED.get(name, name) for name in events.column_names]
@@ -26,9 +32,18 @@ def trace_lines(events: pa.Table) -> Iterator[Line]:
 
 
 def parsed_body(body: str) -> Line:
-    """Return a body; an invalid one is empty."""
+    """Return a body without timeouts that Kafka could not have; an invalid body is empty."""
     try:
         parsed = json.loads(body)
     except ValueError:
         return {}
-    return parsed if isinstance(parsed, dict) else {}
+    if not isinstance(parsed, dict):
+        return {}
+    for name in TIMEOUTS:
+        if name in parsed and not _is_int32(parsed[name]):
+            del parsed[name]
+    return parsed
+
+
+def _is_int32(value: object) -> bool:
+    return isinstance(value, int) and value.bit_length() < INT32_BITS

@@ -67,6 +67,10 @@ ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NA
 """The columns of the fold that come from events."""
 
 
+class FoldFailed(Exception):
+    """A trace whose events cannot be followed; `job_errors` finds it in Spark's text by this name."""
+
+
 def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
@@ -103,7 +107,11 @@ def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Ite
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
         heartbeats = Heartbeats()
         events = pa.concat_tables([heartbeats.shortened(part) for part in _parts(each for _, each in slices)])
-        yield from _fold_trace(result, trace_id, events).to_batches()
+        try:
+            table = _fold_trace(result, trace_id, events)
+        except Exception as error:
+            raise FoldFailed(f"the events of trace {trace_id} cannot be followed ({error!r})") from error
+        yield from table.to_batches()
 
 
 def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:

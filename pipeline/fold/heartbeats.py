@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 NEVER_US = float("-inf")
 """The limit of a group all of whose heartbeats remain."""
 
-INT32_BITS = 32
-
 
 class Heartbeats:
     """Leaves the regular heartbeats out of one trace, whose events come in parts; a run ends with its part.
@@ -89,18 +87,12 @@ class Heartbeats:
         for event in events.select(names).filter(pa.array(concerns)).to_pylist():
             if event["kind"] == CARRIED or event["error"] == "NOT_COORDINATOR":
                 limit_us = NEVER_US
-            elif (session_ms := _session_ms(event["body"])) is None:
+            elif (session_ms := parsed_body(event["body"] or "").get("session_timeout_ms")) is None:
                 continue
             else:
                 limit_us = session_ms * 500
             group_id = event["group_id"]
             self._limits_us[group_id] = min(limit_us, self._limits_us.get(group_id, limit_us))
-
-
-def _session_ms(body: str | None) -> int | None:
-    """Return the session timeout of a JoinGroup; None if its body has no valid one."""
-    session_ms = parsed_body(body or "").get("session_timeout_ms")
-    return session_ms if isinstance(session_ms, int) and session_ms.bit_length() < INT32_BITS else None
 
 
 def _pairs(events: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -203,13 +203,22 @@ def test_the_memory_of_a_stable_group_does_not_grow_with_its_heartbeats() -> Non
     assert len(shortened(events, 500)) < len(events) / 50
 
 
-@pytest.mark.parametrize("session_ms", [None, "6000", 10**400, [6000]])
+@pytest.mark.parametrize("session_ms", [None, "6000", 10**400, [6000]], ids=["none", "text", "huge", "list"])
 def test_all_heartbeats_remain_of_a_group_without_a_valid_session_timeout(session_ms: object) -> None:
+    events = table(beating_with(session_ms))
+    assert shortened(events, len(events)).equals(events)
+
+
+@pytest.mark.parametrize("session_ms", ["6000", 10**400, [6000]], ids=["text", "huge", "list"])
+def test_an_impossible_session_timeout_counts_as_none(session_ms: object) -> None:
+    assert rows(table(beating_with(session_ms))) == rows(table(beating_with(None)))
+
+
+def beating_with(session_ms: object) -> list[Line]:
     tale = Tale()
     tale.forms({"a": [0]})
     beats(tale, 5, 1500, "a")
     for line in tale.lines:
         if "session_timeout_ms" in line.get("body", {}):
             line["body"]["session_timeout_ms"] = session_ms
-    events = table(tale.lines)
-    assert shortened(events, len(events)).equals(events)
+    return tale.lines

@@ -16,7 +16,7 @@ from spark.loads import TRACES, copied, differing, load, put, read_table, tables
 
 from koordinator.pipeline import layers
 from koordinator.pipeline.fold.frames import FOLD, unfolded
-from koordinator.pipeline.job_errors import JobFailed, JobRefused
+from koordinator.pipeline.job_errors import JobFailed, JobRefused, spark_errors_explained
 from koordinator.pipeline.jobs import compact as compact_job
 from koordinator.pipeline.schema import COUNTS, EVENT, MEMBER_SPAN, QUARANTINE, SCHEMA_VERSION, STATE_TIME
 from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of, parquet_files
@@ -202,6 +202,22 @@ def test_a_file_that_changed_after_it_was_read_is_reported(tmp_path: Path, spark
     assert [name.rpartition("/")[2] for name in load(spark, tmp_path / "store", tmp_path / "inputs").changed] == [
         "b.jsonl"
     ]
+
+
+def test_a_trace_that_cannot_be_followed_fails_its_load_by_name(tmp_path: Path, spark: SparkSession) -> None:
+    lines = [json.loads(line) for line in B]
+    damaged = next(line for line in lines if "assignments" in line.get("body", {}))
+    damaged["body"]["assignments"] = "?"
+    put(tmp_path / "inputs", "b.jsonl", [json.dumps(line) for line in lines])
+    with (
+        pytest.raises(
+            JobFailed, match=r"^the events of trace late_commit cannot be followed \(AttributeError.*\)\. Rem"
+        ),
+        spark_errors_explained(str(tmp_path)),
+    ):
+        load(spark, tmp_path / "store", tmp_path / "inputs")
+    with pytest.raises(JobRefused, match="not a store"):
+        Store(str(tmp_path / "store")).open(spark)
 
 
 def test_too_many_bad_rows_stop_a_load_which_changes_nothing(tmp_path: Path, spark: SparkSession) -> None:
