@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -39,59 +39,54 @@ _REPLACED = re.compile(r"(?:was replaced by|assigning new member id) ([^\s,]+)")
 """Texts of the emulator and of Kafka before 3.0 for a replaced static member; they name the new member id."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Exchange:
-    """A request and its response; the response is None while there is none."""
+    """A request and its response; the response is None while there is none.
+
+    The checks read most fields many times, so they are no properties.
+    """
 
     request: Line
     response: Line | None
+    seq: int = field(init=False)
+    """The sequence number of the request."""
+    response_seq: int | None = field(init=False)
+    """The sequence number of the response."""
+    api: str = field(init=False)
+    """The API, as Kafka's schemas name it."""
+    connection: tuple[int | None, int | None] = field(init=False)
+    """The node and the connection, whose number is unique per node."""
+    client_id: str = field(init=False)
+    """The client id; "" if the request has none."""
+    request_member_id: str = field(init=False)
+    """The member id in the request; "" if it has none."""
+    member_id: str = field(init=False)
+    """The member id in the request, else the id that a JoinGroup response assigns."""
+    generation: int | None = field(init=False)
+    """The generation in the request; None if the API or the member has none."""
+    error: str | None = field(init=False)
+    """The error of the response, "NONE" for success; None without a response."""
 
-    @property
-    def seq(self) -> int:
-        """The sequence number of the request."""
-        return int(self.request["seq"])
-
-    @property
-    def response_seq(self) -> int | None:
-        """The sequence number of the response."""
-        return None if self.response is None else int(self.response["seq"])
-
-    @property
-    def api(self) -> str:
-        """The API, as Kafka's schemas name it."""
-        return str(self.request["api"])
-
-    @property
-    def connection(self) -> tuple[int | None, int | None]:
-        """The node and the connection, whose number is unique per node."""
-        return self.request.get("node"), self.request.get("conn_id")
-
-    @property
-    def client_id(self) -> str:
-        """The client id; "" if the request has none."""
-        return str(self.request.get("client_id") or "")
-
-    @property
-    def request_member_id(self) -> str:
-        """The member id in the request; "" if it has none."""
-        return str(self.request.get("member_id") or "")
-
-    @property
-    def member_id(self) -> str:
-        """The member id in the request, else the id that a JoinGroup response assigns."""
-        assigned = None if self.response is None else self.response.get("member_id")
-        return str(self.request.get("member_id") or assigned or "")
+    def __post_init__(self) -> None:
+        request, response = self.request, self.response
+        self.seq = int(request["seq"])
+        self.api = str(request["api"])
+        self.connection = request.get("node"), request.get("conn_id")
+        self.client_id = str(request.get("client_id") or "")
+        self.request_member_id = self.member_id = str(request.get("member_id") or "")
+        generation = request.get("generation")
+        self.generation = None if generation is None else int(generation)
+        if response is None:
+            self.response_seq = self.error = None
+        else:
+            self.response_seq = int(response["seq"])
+            self.error = str(response.get("error") or OK)
+            self.member_id = self.member_id or str(response.get("member_id") or "")
 
     @property
     def instance_id(self) -> str | None:
         """The `group.instance.id` in the request."""
         return self.request.get("instance_id")
-
-    @property
-    def generation(self) -> int | None:
-        """The generation in the request; None if the API or the member has none."""
-        generation = self.request.get("generation")
-        return None if generation is None else int(generation)
 
     @property
     def joined_generation(self) -> int | None:
@@ -114,11 +109,6 @@ class Exchange:
         return self.api == "LeaveGroup" or (
             self.api == HEARTBEAT and self.generation in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
         )
-
-    @property
-    def error(self) -> str | None:
-        """The error of the response, "NONE" for success; None without a response."""
-        return None if self.response is None else str(self.response.get("error") or OK)
 
     @property
     def rule_id(self) -> str | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,8 +15,7 @@ SHOWN = 3
 """The number of observations that a message lists; it counts the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """A case of a check: the lines that show it, its text unless it is a pass, and the member id.
 
     It stands for `n` equal cases.
@@ -106,9 +104,8 @@ class Observations:
 
     @property
     def cases(self) -> list[Observation]:
-        """The observations that decide the status, in the order of the trace."""
-        cases = self._cases.get(self.status, [])
-        return sorted(cases, key=lambda case: (min(case.evidence, default=0), case.text))
+        """The observations that decide the status."""
+        return self._cases.get(self.status, [])
 
     @property
     def evidence(self) -> tuple[int, ...]:
@@ -118,8 +115,9 @@ class Observations:
 
     @property
     def message(self) -> str:
-        """The failures, else the unclear observations; "" without either."""
+        """The failures, else the unclear observations, in the order of the trace; "" without either."""
         cases = [case for case in self.cases if case.text]
+        cases.sort(key=lambda case: (min(case.evidence, default=0), case.text))
         texts = [case.text for case in cases[:SHOWN]]
         rest = sum(case.n for case in cases) - len(texts)
         return "; ".join(texts) + (f"; and {rest} more of the kind" if rest else "")

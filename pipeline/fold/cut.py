@@ -94,6 +94,7 @@ def _state(settled: Settled, trace: GroupTrace, facts: GroupFacts) -> Row:
         "instances": sorted({*trace.instances.values()}),
         "uncommitted": sorted(settled.of_trace.members.keys() - committed),
         "left_behind": [each for each in settled.of_trace.connections if each not in trace.by_connection],
+        "of_gone": settled.of_trace.of_gone,
         "generation": min(trace.joins, default=0),
     }
 
@@ -288,6 +289,8 @@ class _Cut:
             *facts.trace.by_connection,
             *((node, number) for node, number in old.connections),
         } - facts.trace.closed.keys()
+        gone = {(row["node"], row["conn_id"]) for row in made["silver/member"] if _is_gone(row, named)}
+        gone |= {(node, number) for node, number in old.of_gone}
         return OfTrace(
             self._floor,
             facts.state_at(self._floor),
@@ -303,6 +306,7 @@ class _Cut:
             new_ids=new_ids,
             softwares=old.softwares | {"": sorted({*old.softwares.get("", ()), *filter(None, softwares)})},
             connections=[(node, number) for node, number in connections],
+            of_gone=[*(gone & connections)],
         )
 
     def _stay(self, span: Row) -> Row:
@@ -320,6 +324,11 @@ class _Cut:
             if earlier and place[0] in labels:
                 found[place] = earlier[-1]
         return [(*place, *mark) for place, mark in found.items()]
+
+
+def _is_gone(member: Row, named: set[str]) -> bool:
+    """Return whether no kept line names a member who used a connection."""
+    return member["member_id"] not in named and member.get("conn_id") is not None
 
 
 def _is_fetch_of(line: Line, client_id: str) -> bool:

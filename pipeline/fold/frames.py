@@ -18,6 +18,7 @@ from ..schema import Table
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
+from .long_trace import LongTrace, may_go_on
 from .settled import CARRIED
 from .trace_fold import fold
 
@@ -42,12 +43,20 @@ TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 PART_ROWS = 100_000
 """Number of events of a trace that are in memory before its regular heartbeats are left out."""
 
+LONG_ROWS = 100_000
+"""The number of events without regular heartbeats from which a trace is folded in parts of this size."""
+
+BATCH_ROWS = 10_000
+"""The largest number of rows of a table that go back to Spark at once."""
+
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
     *(schema.FENCING, schema.TRANSACTION, schema.VERDICT, schema.GROUP_STATE),
 )
 """The tables that the fold makes."""
+
+TABLES = tuple(table.name for table in FOLDED)
 
 FOLD = Table(
     "silver",
@@ -106,12 +115,12 @@ def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Ite
     """Fold each trace of a partition that is sorted by trace and line."""
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
         heartbeats = Heartbeats()
-        events = pa.concat_tables([heartbeats.shortened(part) for part in _parts(each for _, each in slices)])
+        parts = (heartbeats.shortened(part) for part in _parts(each for _, each in slices))
         try:
-            table = _fold_trace(result, trace_id, events)
+            for name, rows in _trace_rows(result, trace_id, parts):
+                yield from _in_columns(result, trace_id, name, rows)
         except Exception as error:
             raise FoldFailed(f"the events of trace {trace_id} cannot be followed ({error!r})") from error
-        yield from table.to_batches()
 
 
 def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -135,16 +144,39 @@ def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(part)
 
 
-def _fold_trace(result: pa.Schema, trace_id: str, events: pa.Table) -> pa.Table:
+def _trace_rows(
+    result: pa.Schema, trace_id: str, parts: Iterable[pa.Table]
+) -> Iterator[tuple[str, pa.Array | pa.ChunkedArray]]:
+    """Return the rows of each table. A long trace is folded in parts."""
+    events: list[pa.Table] = []
+    long_trace: LongTrace | None = None
+    for part in parts:
+        events.append(part)
+        if sum(map(len, events)) < LONG_ROWS:
+            continue
+        if long_trace is None and may_go_on(events[0]):
+            long_trace = LongTrace(trace_id, part.schema, FOLDED, {name: result.field(name).type for name in TABLES})
+        if long_trace is not None:
+            long_trace.add(pa.concat_tables(events))
+            events = []
+    if long_trace is not None:
+        if events:
+            long_trace.add(pa.concat_tables(events))
+        yield from long_trace.rows()
+        return
     rows: dict[str, list[Row]] = {}
-    for path, each in fold(trace_id, list(trace_lines(events))):
+    for path, each in fold(trace_id, list(trace_lines(pa.concat_tables(events)))):
         rows.setdefault(path.rpartition("/")[2], []).extend(each)
-    parts = []
     for name, its_rows in rows.items():
-        columns = [
-            pa.array(its_rows, field.type) if field.name == name else pa.nulls(len(its_rows), field.type)
-            for field in list(result)[1:]
-        ]
-        ids = pa.array([trace_id] * len(its_rows), result.field(0).type)
-        parts.append(pa.Table.from_arrays([ids, *columns], schema=result))
-    return pa.concat_tables(parts) if parts else result.empty_table()
+        yield name, pa.array(its_rows, result.field(name).type)
+
+
+def _in_columns(
+    result: pa.Schema, trace_id: str, name: str, rows: pa.Array | pa.ChunkedArray
+) -> Iterator[pa.RecordBatch]:
+    """Return rows in the column of their table, not too many at once: the other columns take memory, too."""
+    for start in range(0, len(rows), BATCH_ROWS):
+        part = rows[start : start + BATCH_ROWS]
+        columns = [part if field.name == name else pa.nulls(len(part), field.type) for field in list(result)[1:]]
+        ids = pa.array([trace_id] * len(part), result.field(0).type)
+        yield from pa.Table.from_arrays([ids, *columns], schema=result).to_batches()

@@ -128,10 +128,14 @@ class _GoingOn:
         self._ids, self._instances = {*state["ids"]}, {*state["instances"]}
         self._uncommitted, self._generation = {*state["uncommitted"]}, state["generation"]
         self._left_behind = {(node, number) for node, number in state["left_behind"]}
+        self._of_gone = {(node, number) for node, number in state["of_gone"]}
 
     def accepts(self, line: Line, *, is_own: bool) -> bool:
         """Return whether a line changes nothing before the cut."""
-        if line["kind"] == "lag" or (line.get("node"), line.get("conn_id")) in self._left_behind:
+        connection = (line.get("node"), line.get("conn_id"))
+        if line["kind"] == "lag" or connection in self._left_behind:
+            return False
+        if line.get("change") == "closed" and connection in self._of_gone:
             return False
         return not is_own or (self._is_usual(line) and self._is_known(line) and self._is_late_enough(line))
 

@@ -50,7 +50,8 @@ class OfTrace:
     that later lines name, `owners` the owner, life and rebalance of each partition, and `given` those that the last
     completed rebalance assigned. `committed` and `fetched` are the last offsets of each member and partition, `left`
     the last removals by member. `new_ids` are the latest member ids of static members, `softwares` the client
-    libraries of settled cases by check, with those of all members under "".
+    libraries of settled cases by check, with those of all members under "". `connections` are open, and `of_gone` those
+    of them that a member used last whom no later line names.
     """
 
     floor: int = 0
@@ -67,6 +68,7 @@ class OfTrace:
     new_ids: dict[str, str | None] = field(default_factory=dict)
     softwares: dict[str, list[str]] = field(default_factory=dict)
     connections: list[tuple[int | None, int | None]] = field(default_factory=list)
+    of_gone: list[tuple[int | None, int | None]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

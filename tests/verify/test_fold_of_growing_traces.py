@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.growing_traces import Suite, with_fetches
+from scenes.growing_traces import calm, generated, recorded, suite
 from scenes.loads_on_lists import TraceStore, counted, folded
 from scenes.trace_tales import Tale
 
@@ -19,25 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from koordinator.emulator.verify.group_trace import Line
-
-TRACES = Path(__file__).parent.parent / "pages" / "traces"
-
-
-def suite(seed: int) -> list[Line]:
-    chance = random.Random(seed)
-    cluster = Suite(seed, transactions=chance.random() < 0.3, consumer_groups=chance.random() < 0.6)
-    return cluster.lines(chance.choice((200, 400, 900)))
-
-
-def generated(seed: int) -> list[Line]:
-    lines: list[Line] = [json.loads(line) for line in generate_trace(seed, seed + 1, 400).lines]
-    return with_fetches(random.Random(seed), [line for line in lines if line["kind"] not in ("header", "test")])
-
-
-def recorded(seed: int) -> list[Line]:
-    text = sorted(TRACES.glob("*.jsonl"))[seed].read_text()
-    lines: list[Line] = [json.loads(line) for line in text.splitlines()]
-    return [line for line in lines if line["kind"] != "header"]
 
 
 def assert_loads_give_the_tables_of_one_load(lines: list[Line], cuts: Iterable[int]) -> TraceStore:
@@ -58,11 +38,6 @@ def test_any_split_of_a_trace_into_loads_gives_the_tables_of_one_load(
     lines, chance = made(seed % n), random.Random(f"loads {seed}")
     cuts = [*sorted(chance.sample(range(1, len(lines)), min(chance.randrange(1, 6), len(lines) - 1))), len(lines)]
     assert_loads_give_the_tables_of_one_load(lines, cuts)
-
-
-def calm(seed: int) -> list[Line]:
-    """Return a trace of classic groups without faults, which go on from a cut."""
-    return Suite(seed, transactions=False, consumer_groups=False, faults=False).lines(700)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -148,6 +123,16 @@ def test_the_end_of_a_connection_from_before_the_cut_makes_a_load_fold_the_group
     end |= {name: of_gone[-1][name] for name in ("node", "conn_id")}
     store = assert_loads_give_the_tables_of_one_load([*lines, end], (len(lines) - 20, len(lines), len(lines) + 1))
     assert store.gone_on == 0
+
+
+def test_the_end_of_a_connection_that_a_member_of_before_the_cut_shared_makes_a_load_fold_the_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A member uses the connection on which another one has left."""
+    monkeypatch.setattr(cut, "CUT_LINES", 30)
+    lines = suite(326)
+    store = assert_loads_give_the_tables_of_one_load(lines, (60, 260, 460, len(lines)))
+    assert store.gone_on == 1
 
 
 def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_same_size() -> None:

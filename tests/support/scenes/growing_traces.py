@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import random
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koordinator import Simulation, faults
+from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from koordinator import Cluster
     from koordinator.emulator.verify.group_trace import Line
+
+TRACES = Path(__file__).parents[2] / "pages" / "traces"
 
 CLIENTS = ("rdkafka", "app", None)
 """Client ids that members of several groups share; None is the member's own name."""
@@ -133,6 +137,31 @@ class Suite:
                 producer.send_offsets(self._groups[-1][0], {("t", 0): self.chance.randrange(100)})
             case _:
                 producer.produce("u", "x")
+
+
+def suite(seed: int) -> list[Line]:
+    """Return a trace of groups of all kinds, with faults."""
+    chance = random.Random(seed)
+    cluster = Suite(seed, transactions=chance.random() < 0.3, consumer_groups=chance.random() < 0.6)
+    return cluster.lines(chance.choice((200, 400, 900)))
+
+
+def calm(seed: int) -> list[Line]:
+    """Return a trace of classic groups without faults, which go on from a cut."""
+    return Suite(seed, transactions=False, consumer_groups=False, faults=False).lines(700)
+
+
+def generated(seed: int) -> list[Line]:
+    """Return a trace of puppets with all behaviours."""
+    lines: list[Line] = [json.loads(line) for line in generate_trace(seed, seed + 1, 400).lines]
+    return with_fetches(random.Random(seed), [line for line in lines if line["kind"] not in ("header", "test")])
+
+
+def recorded(seed: int) -> list[Line]:
+    """Return a trace of real consumers."""
+    text = sorted(TRACES.glob("*.jsonl"))[seed].read_text()
+    lines: list[Line] = [json.loads(line) for line in text.splitlines()]
+    return [line for line in lines if line["kind"] != "header"]
 
 
 def with_fetches(chance: random.Random, lines: list[Line]) -> list[Line]:
