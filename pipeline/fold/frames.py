@@ -144,10 +144,8 @@ def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(part)
 
 
-def _trace_rows(
-    result: pa.Schema, trace_id: str, parts: Iterable[pa.Table]
-) -> Iterator[tuple[str, pa.Array | pa.ChunkedArray]]:
-    """Return the rows of each table. A long trace is folded in parts."""
+def _trace_rows(result: pa.Schema, trace_id: str, parts: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Array]]:
+    """Return the rows of each table, once or several times. A long trace is folded in parts."""
     events: list[pa.Table] = []
     long_trace: LongTrace | None = None
     for part in parts:
@@ -171,9 +169,7 @@ def _trace_rows(
         yield name, pa.array(its_rows, result.field(name).type)
 
 
-def _in_columns(
-    result: pa.Schema, trace_id: str, name: str, rows: pa.Array | pa.ChunkedArray
-) -> Iterator[pa.RecordBatch]:
+def _in_columns(result: pa.Schema, trace_id: str, name: str, rows: pa.Array) -> Iterator[pa.RecordBatch]:
     """Return rows in the column of their table, not too many at once: the other columns take memory, too."""
     for start in range(0, len(rows), BATCH_ROWS):
         part = rows[start : start + BATCH_ROWS]

@@ -113,15 +113,16 @@ class LongTrace:
         self._events.add(events)
         self._last_seq = lines[-1]["seq"]
 
-    def rows(self) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Fold what has waited; return the rows of each table."""
+    def rows(self) -> Iterator[tuple[str, pa.Array]]:
+        """Fold what has waited; return the rows of each table, some at a time."""
         waiting: dict[str | None, int] = dict.fromkeys(sorted(self._waiting), 0)
         if self._has_transactions:
             waiting[None] = 0
         if waiting:
             self._fold(waiting, [])
         for path, table in self._tables.items():
-            yield table.name, self._latest(path)
+            for rows in self._latest(path):
+                yield table.name, rows
 
     def _to_fold(self, lines: Sequence[Line]) -> dict[str | None, int]:
         """Return the groups of a part to fold now, each with the line after which it needs the old lines."""
@@ -210,20 +211,26 @@ class LongTrace:
         versions = self._rows[path]
         versions.add(pa.table(list(map(pa.array, columns, versions.schema.types)), schema=versions.schema))
 
-    def _latest(self, path: str) -> pa.ChunkedArray:
+    def _latest(self, path: str) -> Iterator[pa.Array]:
         """Return the latest rows of a table: those of each group's last part, and earlier ones that are settled."""
         versions = self._rows[path].read()
         if not len(versions):
-            return versions["row"]
+            return
         group = pc.dictionary_encode(versions["of_group"], null_encoding="encode").combine_chunks()
         names, part = group.dictionary.to_pylist(), versions["part"].to_numpy()
         pairs, pair = np.unique(np.stack([group.indices.to_numpy(), part]), axis=1, return_inverse=True)
         counts = [(number in self._parts[names[at]], number == self._parts[names[at]][-1]) for at, number in pairs.T]
         is_of_part, is_last = np.array(counts)[pair.reshape(-1)].T
-        rows = versions["row"].filter(pa.array(is_of_part & (is_last | versions["is_settled"].to_numpy())))
-        keys = {name: pc.struct_field(rows, name) for name in self._tables[path].key if name != "trace_id"}
-        last = pa.table(keys | {"at": np.arange(len(rows))}).group_by([*keys]).aggregate([("at", "max")])
-        return rows.take(pa.array(np.sort(last["at_max"].to_numpy())))
+        places = np.flatnonzero(is_of_part & (is_last | versions["is_settled"].to_numpy()))
+        keys = [name for name in self._tables[path].key if name != "trace_id"]
+        columns = {name: pc.struct_field(versions["row"], name).take(pa.array(places)) for name in keys}
+        latest = pa.table(columns | {"place": places}).group_by(keys).aggregate([("place", "max")])
+        is_latest = np.zeros(len(versions), dtype=bool)
+        is_latest[latest["place_max"].to_numpy()] = True
+        begin = 0
+        for rows in versions["row"].chunks:
+            yield rows.filter(pa.array(is_latest[begin : begin + len(rows)]))
+            begin += len(rows)
 
     def _needed(self, groups: Mapping[str | None, int], new: Sequence[Line]) -> list[Line]:
         """Return the old lines that the rows of some groups depend on, of each group those after its own line."""
@@ -249,10 +256,7 @@ class LongTrace:
         }
         floors = (_floor(self._states[group]) for group, since in groups.items() if since)
         begin = 0 if 0 in groups.values() else min(floors, default=0)
-        spans = self._latest(SPAN)
-        is_shared = _among(pc.struct_field(spans, "client_id"), clients)
-        is_late = pc.fill_null(pc.greater(pc.struct_field(spans, "left_seq"), begin), fill_value=True)
-        for row in spans.filter(pc.and_(is_shared, is_late)).to_pylist():
+        for row in chain.from_iterable(_stays_of(spans, clients, begin) for spans in self._latest(SPAN)):
             if groups.get(row["group_id"], 1):
                 until = {} if row["left_seq"] is None else {"until": row["left_seq"]}
                 body = {"since": row["answered_seq"]} | until
@@ -275,6 +279,14 @@ def _reasons(events: pa.Table, new: Iterable[Line], groups: AbstractSet[str | No
     if None in groups:
         yield _among(events["kind"], (*TRANSACTION_KINDS, "dropped"))
         yield _among(events["api"], TRANSACTION_APIS)
+
+
+def _stays_of(spans: pa.Array, clients: Iterable[str], begin: int) -> list[Row]:
+    """Return the stays of some clients that have not ended at a line."""
+    is_shared = _among(pc.struct_field(spans, "client_id"), clients)
+    is_late = pc.fill_null(pc.greater(pc.struct_field(spans, "left_seq"), begin), fill_value=True)
+    rows: list[Row] = spans.filter(pc.and_(is_shared, is_late)).to_pylist()
+    return rows
 
 
 def _versions(row: pa.DataType) -> pa.Schema:

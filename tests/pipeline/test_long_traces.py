@@ -105,11 +105,13 @@ def test_a_later_load_goes_on_from_the_states_of_a_long_trace(number: int, sizes
     lines = [json.loads(line) for line in generate_trace(1, number, 12_400).lines][1:]
     lines = [line for line in lines if line["kind"] != "test"]
     old, new = lines[:12_000], lines[12_000:]
-    found = dict(frames._trace_rows(RESULT, "t", in_parts(table(old), lambda: 3_000)))
+    found = [*frames._trace_rows(RESULT, "t", in_parts(table(old), lambda: 3_000))]
     assert len(sizes_of_folds) == 4
     states = [
         {name: value for name, value in state.items() if value is not None}
-        for state in found["group_state"].to_pylist()
+        for name, rows in found
+        if name == "group_state"
+        for state in rows.to_pylist()
     ]
     store = TraceStore()
     store.lines, store.tables = old, {**folded(old), STATE: states}
