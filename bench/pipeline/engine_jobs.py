@@ -27,7 +27,7 @@ def by_polars(store: Path) -> tuple[float, list[str]]:
     """Return seconds and differences."""
     began = time.monotonic()
     made = polar.Made(store)
-    # the streaming engine of Polars 2.1 stops for ever on the tables of 100 M events
+    # the streaming engine of Polars 2.1 hangs on the tables of 100 M events
     tables = {name: getattr(made, name)().collect(engine="in-memory") for name in duck.MADE}
     seconds = time.monotonic() - began
     differences = []

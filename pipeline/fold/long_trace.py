@@ -1,7 +1,7 @@
 """A long trace of the emulator: its parts follow each other in the fold as the loads of a growing trace do (`growing`).
 
 Memory has one part at a time, and the lines with which groups go on from a cut; the events and the rows so far are in
-files. A line that refers to what was before a cut makes the group go on from an older one. A group without a cut waits:
+files. A line that refers to the time before a cut makes the group go on from an older cut. A group without any waits:
 it is folded at the end, from all of its lines, as are transactions.
 """
 
@@ -45,7 +45,7 @@ YOUNG_PARTS = 3
 """A group is folded from all of its lines in the first parts that it is in, if it has no cut to go on from."""
 
 OLDER_CUTS = 3
-"""The number of cuts that are kept beside the last one, for lines that refer to what was before that."""
+"""The number of cuts that are kept beside the last one, for lines that refer to the time before that."""
 
 STATE, SPAN = "silver/group_state", "silver/member_span"
 
@@ -114,7 +114,7 @@ class LongTrace:
         self._last_seq = lines[-1]["seq"]
 
     def rows(self) -> Iterator[tuple[str, pa.Array]]:
-        """Fold what has waited; return the rows of each table, some at a time."""
+        """Fold the groups that have waited; return the rows of each table, some at a time."""
         waiting: dict[str | None, int] = dict.fromkeys(sorted(self._waiting), 0)
         if self._has_transactions:
             waiting[None] = 0

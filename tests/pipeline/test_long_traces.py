@@ -80,7 +80,7 @@ def test_a_trace_in_parts_has_the_rows_of_the_whole(
 
 @pytest.mark.parametrize("number", [2, 3, 10, 13])
 def test_a_fold_of_a_long_trace_has_no_more_lines_the_longer_the_trace(number: int, sizes_of_folds: list[int]) -> None:
-    """Some of these groups go on from an older cut, because a line refers to what was before the last one."""
+    """Some of these groups go on from an older cut, because a line refers to the time before the last one."""
     events = table(map(json.loads, generate_trace(1, number, 20_000).lines))
     expected = tables([events])
     sizes_of_folds.clear()
