@@ -119,6 +119,9 @@ def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Ite
         try:
             for name, rows in _trace_rows(result, trace_id, parts):
                 yield from _in_columns(result, trace_id, name, rows)
+        except (MemoryError, OSError):
+            # the machine's limits, not the events
+            raise
         except Exception as error:
             raise FoldFailed(f"the events of trace {trace_id} cannot be followed ({error!r})") from error
 

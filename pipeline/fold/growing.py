@@ -128,7 +128,8 @@ class _GoingOn:
         self._ids, self._instances = {*state["ids"]}, {*state["instances"]}
         self._uncommitted, self._generation = {*state["uncommitted"]}, state["generation"]
         self._left_behind = {(node, number) for node, number in state["left_behind"]}
-        self._of_gone = {(node, number) for node, number in state["of_gone"]}
+        # states of older stores lack it
+        self._of_gone = {(node, number) for node, number in state.get("of_gone", ())}
 
     def accepts(self, line: Line, *, is_own: bool) -> bool:
         """Return whether a line changes nothing before the cut."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scenes.growing_traces import calm, generated, recorded, suite
-from scenes.loads_on_lists import TraceStore, counted, folded
+from scenes.loads_on_lists import STATE, TraceStore, counted, folded
 from scenes.trace_tales import Tale
 
 from koordinator.pipeline.fold import cut
@@ -75,6 +75,20 @@ def test_new_members_and_known_ones_go_on_from_a_cut() -> None:
     sizes = (len(lines) - 20, len(lines), len(lines) + 20, len(lines) + len(new))
     store = assert_loads_give_the_tables_of_one_load([*lines, *new], sizes)
     assert store.gone_on == 2
+
+
+def test_groups_go_on_from_the_states_of_older_stores() -> None:
+    lines, _ = cut_group()
+    new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]
+    store = assert_loads_give_the_tables_of_one_load(lines, (len(lines) - 20, len(lines)))
+    for row in store.tables[STATE]:
+        state = json.loads(row["state"])
+        if "going_on" in state:
+            del state["going_on"]["of_gone"], state["going_on"]["settled"]["of_trace"]["of_gone"]
+            row["state"] = json.dumps(state)
+    store.load(new)
+    assert counted(store.tables) == counted(folded([*lines, *new]))
+    assert store.gone_on == 1
 
 
 @pytest.mark.parametrize(
