@@ -8,11 +8,15 @@
 
 A write that was reported as done is on disk: file and directory are synced. Opening the directory cuts off partial
 writes that a crash has left. The methods may be called from any thread; each call excludes the others.
+
+The lock belongs to the file, and other processes look for it by its path. So nothing is written unless the path still
+leads to the locked file: a directory that was removed or replaced is another one, and another process may own it.
 """
 
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import re
 from contextlib import closing, suppress
@@ -44,6 +48,8 @@ LOG, IDENTITY = "00000000000000000000.log", "partition.metadata"
 REPLACEMENT = ".new"
 """The suffix of a file that is written to replace another one."""
 
+REPLACED = f"removed or replaced since this process locked its {LOCK}; restore it, or start again on an existing one"
+
 _PARTITION_DIR = re.compile(r"(.+)-(\d+)")
 
 
@@ -55,6 +61,20 @@ class _LogId(NamedTuple):
     topic: str
     topic_id: UUID
     partition: int
+
+
+class _Append(NamedTuple):
+    """Data to write at the end of an open file of a known size."""
+
+    file: File
+    size: int
+    data: bytes
+
+    def write(self) -> None:
+        """Write the data, in place of what a failed write has left."""
+        if self.file.size() != self.size:
+            self.file.truncate(self.size)
+        self.file.write(self.size, self.data)
 
 
 class DataDir:
@@ -72,7 +92,7 @@ class DataDir:
         self._lock_file: File | None = None
         self._lengths: dict[_LogId, int] = {}
         self._unsynced: dict[Path, None] = {}
-        self._is_failing = False
+        self._failure = ""
         try:
             self.cluster_id, self.starts = self._lock_and_read_meta()
             """The cluster id is None in a new directory. `starts`: the number of clusters started on it so far."""
@@ -103,6 +123,7 @@ class DataDir:
             self._lock_file.lock()
         except OSError as error:
             raise DataDirRefused(f"data directory {self._path}: in use by another process") from error
+        self._check_in_place()
         # the previous owner may have written before it released the lock
         return self._read_meta()
 
@@ -138,6 +159,11 @@ class DataDir:
             "use the koordinator that wrote it"
         )
 
+    def _check_in_place(self) -> None:
+        """Raise OSError if the directory is not the locked one any more."""
+        if self._lock_file is not None and not self._lock_file.is_at(self._path / LOCK):
+            raise OSError(errno.ESTALE, REPLACED)
+
     def _read(self, path: Path) -> bytes:
         try:
             return self._files.read(path)
@@ -152,6 +178,7 @@ class DataDir:
             # the directory itself may have been created just before a crash
             self._unsynced[self._path.parent] = None
         try:
+            self._check_in_place()
             # META first: a directory without it counts as foreign
             self._replace(self._path / META, json.dumps(meta).encode() + b"\n")
             self._replace(self._path / JOURNAL, journal)
@@ -191,6 +218,7 @@ class DataDir:
     def _settle(self, directory: Path, size: int) -> None:
         """Make the recovered batches durable; the process that wrote them may have died before its sync."""
         with closing(self._files.open(directory / LOG)) as file:
+            self._check_in_place()
             if file.size() != size:
                 file.truncate(size)
             file.sync()
@@ -226,39 +254,48 @@ class DataDir:
                     self._remove(topic)
 
     def _write(self, by_log: Mapping[_LogId, bytes], line: bytes) -> None:
-        opened: list[tuple[File, int]] = []
+        opened: list[_Append] = []
+        touched: list[_Append] = []
         try:
+            self._check_in_place()
             for log, data in by_log.items():
                 if log not in self._lengths:
                     self._make_log(self._directory(log), log.topic_id)
-                self._append(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data)
-            for file, _ in opened:
-                file.sync()
-            self._sync_dirs()
+                self._open(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data)
             if line:
+                self._open(opened, self._path / JOURNAL, self._journal_bytes, line)
+            # the files that are open now are those of the locked directory, whatever happens to its path
+            self._check_in_place()
+            for append in opened[: len(by_log)]:
+                touched.append(append)
+                append.write()
+            for append in touched:
+                append.file.sync()
+            self._sync_dirs()
+            for append in opened[len(by_log) :]:
                 # last: only a complete write creates and deletes topics
-                self._append(opened, self._path / JOURNAL, self._journal_bytes, line)
-                opened[-1][0].sync()
+                touched.append(append)
+                append.write()
+                append.file.sync()
         except OSError as error:
-            for file, size in opened:
+            for append in touched:
                 # if this fails too, the next write truncates the file
                 with suppress(OSError):
-                    file.truncate(size)
+                    append.file.truncate(append.size)
             self._note_failure(error)
             raise
         finally:
-            for file, _ in opened:
-                file.close()
+            for append in opened:
+                append.file.close()
         if opened:
             self._note_success()
 
-    def _append(self, opened: list[tuple[File, int]], path: Path, size: int, data: bytes) -> None:
-        """Open a file of a known size and append data; add it to `opened` with this size."""
-        file = self._files.open(path)
-        opened.append((file, size))
-        if file.size() != size:
-            file.truncate(size)
-        file.write(size, data)
+    def _open(self, opened: list[_Append], path: Path, size: int, data: bytes) -> None:
+        """Open a file of a known size to append data to it; OSError if it has lost some of its content."""
+        append = _Append(self._files.open(path), size, data)
+        opened.append(append)
+        if append.file.size() < size:
+            raise OSError(errno.ESTALE, f"{path.relative_to(self._path)}: shortened by others; restart the server")
 
     def _remove(self, topic: JournaledTopic) -> None:
         """Remove the logs of a deleted topic; `begin` removes those that cannot be removed now."""
@@ -287,6 +324,7 @@ class DataDir:
             if log_id not in self._lengths:
                 return
             try:
+                self._check_in_place()
                 self._replace(self._directory(log_id) / LOG, log.batches)
                 self._lengths[log_id] = len(log.batches)
                 self._sync_dirs()
@@ -321,15 +359,15 @@ class DataDir:
             del self._unsynced[directory]
 
     def _note_failure(self, error: OSError) -> None:
-        if not self._is_failing:
-            reason = error.strerror or error
+        reason = error.strerror or str(error)
+        if reason != self._failure:
             self._warn(f"data directory {self._path}: {reason}; serving continues, and failed writes are refused")
-        self._is_failing = True
+        self._failure = reason
 
     def _note_success(self) -> None:
-        if self._is_failing:
+        if self._failure:
             self._warn(f"data directory {self._path}: writable again")
-        self._is_failing = False
+        self._failure = ""
 
     def close(self) -> None:
         """Release the lock."""

@@ -32,6 +32,13 @@ class File:
         """Return the size in bytes."""
         return os.fstat(self._fd).st_size
 
+    def is_at(self, path: Path) -> bool:
+        """Return whether the path still leads to this file; False if the file was removed or replaced."""
+        try:
+            return os.path.samestat(os.fstat(self._fd), path.stat())
+        except FileNotFoundError:
+            return False
+
     def truncate(self, size: int) -> None:
         """Cut the file to `size` bytes."""
         os.ftruncate(self._fd, size)

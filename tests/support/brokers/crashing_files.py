@@ -200,6 +200,12 @@ class CrashingFile:
     def size(self) -> int:
         return len(self._inode.content)
 
+    def is_at(self, path: Path) -> bool:
+        try:
+            return self._files._directory(path.parent).entries.get(path.name) is self._inode
+        except FileNotFoundError:
+            return False
+
     def truncate(self, size: int) -> None:
         self._files.step()
         self._inode.do(size, None)
