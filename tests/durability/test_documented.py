@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from brokers.crashing_files import CrashingFiles
@@ -13,7 +14,7 @@ from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.core.data.unflushed_log import UnflushedLog
 from koordinator.emulator.core.effects import LogBatches
 from koordinator.emulator.server import build as assemble
-from koordinator.emulator.storage.data_dir import LOG
+from koordinator.emulator.storage.data_dir import JOURNAL, LOG
 from koordinator.wire.records import Record, read_header, write_batch
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "durability.md").read_text(encoding="utf-8")
@@ -31,6 +32,16 @@ def of_a_full_disk() -> list[str]:
     files.room = 0
     durable.create("u")
     files.room = None
+    durable.create("u")
+    return durable.logged
+
+
+def of_other_owners(path: Path) -> list[str]:
+    durable = DurableCluster(path / "shortened")
+    durable.create("t")
+    (path / "shortened" / JOURNAL).unlink()
+    durable.create("u")
+    shutil.rmtree(path / "shortened")
     durable.create("u")
     return durable.logged
 
@@ -66,6 +77,9 @@ def of_damage(path: Path) -> list[str]:
 
 
 def test_every_line_of_a_data_directory_is_in_the_document_and_the_other_way_round(tmp_path: Path) -> None:
-    said = [f"koordinator: {line}" for line in [*of_a_full_disk(), *of_damage(tmp_path)]]
+    said = [
+        f"koordinator: {line}"
+        for line in [*of_a_full_disk(), *of_other_owners(tmp_path), *of_damage(tmp_path / "damaged")]
+    ]
     which = [next((text for text, pattern in KNOWN.items() if pattern.fullmatch(line)), line) for line in said]
     assert set(which) == set(KNOWN)
