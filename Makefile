@@ -214,7 +214,7 @@ explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequence
 	exit $$status
 
 broken-rules: $(VENV)/test-tools $(VENV)/installed ## break each hard rule of transactions and consumer groups, and see its tests fail
-	@$(BIN)/python tests/checks/break_rules.py
+	@$(BIN)/python tests/broken_rules/run.py
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
 	echo "no Docker engine found: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from broken.consumer_groups import CONSUMER_GROUP_RULES
 from broken.rules import RULES, BrokenRule, by_part
 from brokers.kafka_releases import NEWEST, RELEASES
-from conformance import comparison, goldens
-from conformance.applicability import ABSENT, left_out
-from conformance.scenarios import load
+from scenarios import comparison, goldens
+from scenarios.applicability import ABSENT, left_out
+from scenarios.registry import load
 from tables import table
 
 from koordinator.emulator.broker import releases
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from brokers.kafka_releases import Release
-    from conformance.scenarios import Scenario
+    from scenarios.registry import Scenario
 
 SAME, OWN = "same", "same*"
 """The emulator's responses equal this release's; with OWN, the newest release's differ."""

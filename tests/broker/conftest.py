@@ -5,17 +5,8 @@ from __future__ import annotations
 import pytest
 from clients.frame_clients import Wire
 
-from koordinator.emulator.server import turns
-
 
 @pytest.fixture
 def wire() -> Wire:
     """A broker with topic t, without connections."""
     return Wire()
-
-
-@pytest.fixture(params=["epoll", "tasks"])
-def waiting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for sockets by epoll, where there is one, and as systems without it do."""
-    if request.param == "tasks":
-        monkeypatch.setattr(turns, "EPOLL", None)

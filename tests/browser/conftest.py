@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
-from browser.chromium import launched, tab
-from browser.recorded_traces import lines_of
+from browsing.chromium import launched, tab
+from browsing.recorded_traces import lines_of
 
 from koordinator.emulator.pages.html import html_of
 

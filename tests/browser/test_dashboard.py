@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from brokers.http_server import WAIT_S, Serving
-from browser.screenshots import kept
+from browsing.screenshots import kept
 from clients.consumers import Members
 
 from koordinator.handles.remote import Remote

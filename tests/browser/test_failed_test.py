@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browser.screenshots import kept
+from browsing.screenshots import kept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import laboratory
 import pytest
-from browser.screenshots import kept
+from browsing.screenshots import kept
 
 from koordinator.lab.cells import Cell, CellResult
 from koordinator.lab.figures import Figures

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browser.recorded_traces import crowd, lines_of, with_faults
-from browser.screenshots import kept
+from browsing.recorded_traces import crowd, lines_of, with_faults
+from browsing.screenshots import kept
 
 from koordinator import Simulation
 from koordinator.emulator.pages.feed import Feed

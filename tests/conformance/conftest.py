@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES, Release
-from conformance import goldens
-from conformance.applicability import ABSENT, NOT_EMULATED, left_out
-from conformance.player import Absent
-from conformance.scenarios import perform, scenario_of
-from conformance.socket_target import EmulatorTarget
-from conformance.targets import CoreTarget
+from scenarios import goldens
+from scenarios.applicability import ABSENT, NOT_EMULATED, left_out
+from scenarios.player import Absent
+from scenarios.registry import perform, scenario_of
+from scenarios.socket_target import EmulatorTarget
+from scenarios.targets import CoreTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from conformance.scenarios import Scenario
+    from scenarios.registry import Scenario
 
 UNRECORDED = Release("4.0", "4.0.2", "NEW")
 """A release that the core emulates without recorded answers."""

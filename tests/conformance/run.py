@@ -23,8 +23,8 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from brokers.kafka_releases import RELEASES
-from conformance.comparison import NOT_APPLICABLE, SLOW, WAITING, Report, conform
-from conformance.scenarios import load
+from scenarios.comparison import NOT_APPLICABLE, SLOW, WAITING, Report, conform
+from scenarios.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

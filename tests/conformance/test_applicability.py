@@ -9,11 +9,11 @@ from collections import Counter
 
 import pytest
 from brokers.kafka_releases import RELEASES
-from conformance.applicability import ABSENT, left_out
-from conformance.comparison import NOT_APPLICABLE, PLAYED, conform, outcome
-from conformance.player import Absent
-from conformance.scenarios import load, perform
-from conformance.targets import CoreTarget
+from scenarios.applicability import ABSENT, left_out
+from scenarios.comparison import NOT_APPLICABLE, PLAYED, conform, outcome
+from scenarios.player import Absent
+from scenarios.registry import load, perform
+from scenarios.targets import CoreTarget
 
 COUNTS = {
     "2.4": {PLAYED: 262, NOT_APPLICABLE: 294},

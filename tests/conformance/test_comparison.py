@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from brokers.kafka_releases import RELEASES
-from conformance import comparison, goldens
-from conformance.comparison import Answers, conform, on_core
-from conformance.scenarios import load
+from scenarios import comparison, goldens
+from scenarios.comparison import Answers, conform, on_core
+from scenarios.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pytest
-    from conformance.scenarios import Scenario
+    from scenarios.registry import Scenario
 
 RELEASE = RELEASES["4.3"]
 ONCE, ALWAYS, NEVER = "E-048", "E-053", "E-074"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
-from conformance.targets import raw_header
+from scenarios.registry import scenario
+from scenarios.targets import raw_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -18,7 +18,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 @scenario(kip="KIP-511")

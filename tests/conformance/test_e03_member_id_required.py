@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 @scenario(kip="KIP-394", initial_delay=1)

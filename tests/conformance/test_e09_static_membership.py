@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from conformance.player import CHANGED, RANGE, protocols
-from conformance.scenarios import scenario
+from scenarios.player import CHANGED, RANGE, protocols
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.join_group import JoinGroupResponseMember
 
 if TYPE_CHECKING:
-    from conformance.answers import PendingJoin
-    from conformance.player import Player
+    from scenarios.answers import PendingJoin
+    from scenarios.player import Player
 
 UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 

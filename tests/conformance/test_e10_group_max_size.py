@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.player import CHANGED
-from conformance.scenarios import scenario
+from scenarios.player import CHANGED
+from scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 @scenario(kip="KIP-389", max_size=1)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 T0, T1, T2, T3 = (("t", partition) for partition in range(4))
 NOWHERE = ("nosuch", 0)

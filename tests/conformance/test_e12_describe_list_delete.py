@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.player import RANGE
-from conformance.scenarios import DELETES_TOPICS, scenario
+from scenarios.player import RANGE
+from scenarios.registry import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 T0, T1, T2 = (("t", partition) for partition in range(3))
 U0 = ("u", 0)

@@ -6,8 +6,8 @@ import struct
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from conformance.player import RANGE, protocols
-from conformance.scenarios import scenario
+from scenarios.player import RANGE, protocols
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -16,7 +16,7 @@ from koordinator.wire.primitives import write_bytes, write_nullable_string
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
 T0, T1 = ("t", 0), ("t", 1)
 

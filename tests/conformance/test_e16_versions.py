@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from conformance.player import protocols
-from conformance.scenarios import scenario
+from scenarios.player import protocols
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -24,7 +24,7 @@ from koordinator.wire.messages.offset_commit import (
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 SESSION_MAX_S = 1_800
 """Kafka's default of group.max.session.timeout.ms, which is not scaled."""

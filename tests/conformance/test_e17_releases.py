@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.player import CHANGED, protocols
-from conformance.scenarios import scenario
+from scenarios.player import CHANGED, protocols
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 @scenario(kip="KAFKA-9752")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from conformance.requests import subscription
-from conformance.scenarios import scenario
-from conformance.targets import request_header
+from scenarios.registry import scenario
+from scenarios.requests import subscription
+from scenarios.targets import request_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -25,7 +25,7 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
     from koordinator.wire.apis import Message
 

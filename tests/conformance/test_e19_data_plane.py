@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from conformance.scenarios import DELETES_TOPICS, scenario
-from conformance.targets import raw_header
+from scenarios.registry import DELETES_TOPICS, scenario
+from scenarios.targets import raw_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -38,7 +38,7 @@ from koordinator.wire.records import Record, write_batch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
     from koordinator.wire.messages.metadata import MetadataResponseTopic
 

@@ -21,7 +21,7 @@ from builders.damaged_batches import (
     patched,
 )
 from builders.damaged_messages import WRAPPER_DAMAGES
-from conformance.scenarios import scenario
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import Codec, compress
@@ -39,7 +39,7 @@ from koordinator.wire.records import Record, check_crc, read_batches, read_recor
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
     from koordinator.wire.records import BatchHeader
 

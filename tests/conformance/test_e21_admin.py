@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import DELETES_TOPICS, scenario
+from scenarios.registry import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.alter_configs import AlterableConfig, AlterConfigsRequest, AlterConfigsResource
@@ -37,7 +37,7 @@ from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 PREFERRED, UNCLEAN = 0, 1

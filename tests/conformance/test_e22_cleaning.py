@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import scenario
+from scenarios.registry import scenario
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -15,7 +15,7 @@ from koordinator.wire.records import Record, read_batches, read_records, write_b
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
 EARLIEST, LATEST = -2, -1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
+from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -22,7 +22,7 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
     from koordinator.wire.messages.describe_configs import DescribeConfigsResourceResult
 

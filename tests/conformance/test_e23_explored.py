@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
-from conformance.scenarios import DELETES_TOPICS, scenario
+from scenarios.registry import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.compression import Codec, compress
@@ -33,8 +33,8 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
-    from conformance.answers import PendingRequest
-    from conformance.player import Player
+    from scenarios.answers import PendingRequest
+    from scenarios.player import Player
 
 # a record without a time does not expire
 RECORD = Record(timestamp=-1, key=b"k", value=b"v")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from conformance.scenarios import scenario
-from conformance.targets import raw_header
+from scenarios.registry import scenario
+from scenarios.targets import raw_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -39,7 +39,7 @@ from koordinator.wire.schema import declaration_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
 USER, CLIENT, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = range(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import DELETES_TOPICS, scenario
+from scenarios.registry import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages import alter_configs, incremental_alter_configs
@@ -24,7 +24,7 @@ from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, D
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import DELETES_TOPICS, scenario
+from scenarios.registry import DELETES_TOPICS, scenario
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -19,7 +19,7 @@ from koordinator.wire.records import Record, write_batch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conformance.player import Player
+    from scenarios.player import Player
 
 LIMIT_S = 60
 POLL_S = 0.1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.consumer_members import ALL, HALF, OTHER_HALF
-from conformance.mixed_members import MixedMembers, assigned, owning
-from conformance.scenarios import scenario
+from scenarios.consumer_members import ALL, HALF, OTHER_HALF
+from scenarios.mixed_members import MixedMembers, assigned, owning
+from scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from conformance.consumer_members import ALL, ConsumerMembers
-from conformance.scenarios import scenario
+from scenarios.consumer_members import ALL, ConsumerMembers
+from scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)
 

@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 from brokers.kafka_releases import RELEASES
-from conformance import goldens
-from conformance.applicability import left_out
-from conformance.comparison import PLAYED, outcome
-from conformance.scenarios import load
+from scenarios import goldens
+from scenarios.applicability import left_out
+from scenarios.comparison import PLAYED, outcome
+from scenarios.registry import load
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from conformance.player import Player
-from conformance.scenarios import SLOWER, TRIES, Configuration, Scenario, perform
-from conformance.targets import CoreTarget
+from scenarios.player import Player
+from scenarios.registry import SLOWER, TRIES, Configuration, Scenario, perform
+from scenarios.targets import CoreTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
-from conformance.transactional import TransactionalProducer
+from scenarios.registry import scenario
+from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 @scenario(kip="KIP-98")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import scenario
-from conformance.transaction_requests import a_batch
-from conformance.transactional import TransactionalProducer
+from scenarios.registry import scenario
+from scenarios.transaction_requests import a_batch
+from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 def batch_errors(answer: Any) -> dict[str, dict[tuple[str, int], int]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
-from conformance.transactional import TransactionalProducer
+from scenarios.registry import scenario
+from scenarios.transactional import TransactionalProducer
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 
 ERASED = {0: (0, -1), 1: (0, -1)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.scenarios import scenario
-from conformance.transactional import TransactionalProducer
+from scenarios.registry import scenario
+from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 LIMIT_S = 20
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from conformance.scenarios import scenario
-from conformance.targets import raw_header
-from conformance.transaction_requests import GROUP, TRANSACTION
-from conformance.transactional import TransactionalProducer
+from scenarios.registry import scenario
+from scenarios.targets import raw_header
+from scenarios.transaction_requests import GROUP, TRANSACTION
+from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -20,7 +20,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 FEATURE, GROUPS = "transaction.version", "group.version"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.scenarios import load
+from scenarios.registry import load
 from scenes.documentation import ROOT
 
 PAGE = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")

@@ -10,8 +10,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conformance import scenarios
-from conformance.targets import CoreTarget
 from exploring.comparison import LATE, compare
 from exploring.core import Core, play_to_core
 from exploring.coverage import FIGURES, figure, seen_in, table
@@ -23,6 +21,8 @@ from exploring.rounds import Exploration, Findings
 from exploring.shrinking import GAP_MIN_MS, shrunk
 from exploring.steps import SETUPS, Id, Sequence, Step
 from exploring.verdicts import SENT_LATE_MS, Verdict, judge
+from scenarios import registry
+from scenarios.targets import CoreTarget
 
 from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.groups.classic import join as join_module
@@ -279,11 +279,11 @@ def test_a_difference_is_rendered_as_a_scenario(seed: int, monkeypatch: pytest.M
     spoilt = replace(played, outcomes=(first, *played.outcomes[1:]))
     text = render_scenario(judge(sequence, NEWEST, spoilt), NEWEST.version, NEWEST.coordinator)
     assert text.count("# broker at") == text.count("# core at") >= 1
-    monkeypatch.setattr(scenarios, "SCENARIOS", {})
+    monkeypatch.setattr(registry, "SCENARIOS", {})
     exec(text, {})  # noqa: S102 - it is ours
-    (scenario,) = scenarios.SCENARIOS.values()
+    (scenario,) = registry.SCENARIOS.values()
     target = CoreTarget(scenario.configuration.settings(1), NEWEST)
-    scenarios.perform(scenario, lambda _: target)
+    registry.perform(scenario, lambda _: target)
     assert target.seconds == sequence.end_ms / 1_000
 
 

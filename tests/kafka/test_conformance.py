@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.kafka_releases import RELEASES
-from conformance.applicability import left_out
-from conformance.comparison import conform
-from conformance.scenarios import Configuration, load
+from scenarios.applicability import left_out
+from scenarios.comparison import conform
+from scenarios.registry import Configuration, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

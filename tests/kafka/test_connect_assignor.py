@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VERSION = RELEASES["3.9-new"].version
 SOURCE = Path(__file__).with_name("java") / "AskedAssignor.java"
-KEPT = Path(__file__).parents[1] / "controls" / "assignors" / "connect_rounds.txt"
+KEPT = Path(__file__).parents[1] / "control" / "assignors" / "connect_rounds.txt"
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browser.recorded_traces import NAMES, crowd, lines_of, with_faults
+from browsing.recorded_traces import NAMES, crowd, lines_of, with_faults
 from scenes.short_groups import SHORT, played
 
 from koordinator import Simulation

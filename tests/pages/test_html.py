@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from browser.recorded_traces import lines_of
+from browsing.recorded_traces import lines_of
 
 from koordinator.emulator.pages.dashboard import FILES
 from koordinator.emulator.pages.html import STYLES, html_of, modules_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browser.recorded_traces import NAMES, lines_of
+from browsing.recorded_traces import NAMES, lines_of
 from scenes.short_groups import a_failover, a_fence, played, two_processes
 
 from koordinator import Simulation

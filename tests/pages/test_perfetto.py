@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from browser.recorded_traces import NAMES, crowd, lines_of
+from browsing.recorded_traces import NAMES, crowd, lines_of
 
 from koordinator.emulator.pages.perfetto import perfetto_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browser.recorded_traces import lines_of
+from browsing.recorded_traces import lines_of
 
 from koordinator.emulator.pages.perfetto import perfetto_of
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.verify.group_trace import Line
 
 HERE = Path(__file__).parent
-CHECKS = HERE.parent / "checks"
-TALES = [CHECKS / f"test_conformance{name}.py" for name in ("", "_rebalances", "_consumer_groups")]
+CHECKS = HERE.parent / "verify"
+TALES = [CHECKS / f"test_{name}_checks.py" for name in ("member", "rebalance", "consumer_group")]
 TRACES = HERE.parent / "pages" / "traces"
 
 

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from browser.chromium import launched, tab
-from browser.screenshots import DOCS, KEEP
+from browsing.chromium import launched, tab
+from browsing.screenshots import DOCS, KEEP
 from spark.report_store import store_facts
 
 from koordinator.pipeline.report.page import CONTENTS, page

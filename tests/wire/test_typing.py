@@ -1,4 +1,4 @@
-"""mypy reports the errors that tests/typing/wire_messages.py expects with `type: ignore`."""
+"""mypy reports the errors that tests/wire/mistyped_messages.py expects with `type: ignore`."""
 
 import os
 import site
@@ -10,7 +10,7 @@ import pytest
 
 import koordinator.wire.schema
 
-CLAIMS = Path(__file__).parents[1] / "typing" / "wire_messages.py"
+CLAIMS = Path(__file__).parent / "mistyped_messages.py"
 
 
 def test_mypy_finds_the_mistakes_in_using_and_declaring_messages_and_no_others(tmp_path: Path) -> None:

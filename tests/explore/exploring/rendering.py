@@ -30,8 +30,8 @@ HEAD = '''"""Found by `make explore`, sequence {name}, on Apache Kafka {version}
 {difference}
 """
 
-from conformance.player import Player, subscription
-from conformance.scenarios import scenario
+from scenarios.player import Player, subscription
+from scenarios.registry import scenario
 
 T, T_AND_U = subscription("t"), subscription("t", "u")
 

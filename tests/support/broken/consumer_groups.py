@@ -6,7 +6,7 @@ from broken.rules import BrokenRule
 
 CODE = "emulator/core/groups/consumer"
 GROUPS = "emulator/core/groups"
-CORE = "tests/core/consumer"
+CORE = "tests/core/groups/consumer"
 MIGRATION = "tests/conformance/test_g04_migration.py"
 MEMBERS = f"{CORE}/test_migration.py::TestClassicMembers"
 PATTERN_TESTS = f"{CORE}/test_patterns.py"

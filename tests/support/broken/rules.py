@@ -15,8 +15,8 @@ GROUPS = "emulator/core/groups"
 
 CORE = "tests/core/transactions"
 LOG = "tests/core/data/test_transactions_in_the_log.py"
-OFFSETS = "tests/core/test_transactional_offsets.py"
-HANDLES = "tests/transactions/test_transaction_handles.py"
+OFFSETS = "tests/core/groups/test_transactional_offsets.py"
+HANDLES = "tests/handles/test_transaction_handles.py"
 VERIFICATION = "tests/broker/test_transaction_verification.py"
 SCENARIOS = "tests/conformance/test_t"
 

@@ -1,6 +1,6 @@
 """Reactions of the real clients to the group errors of KIP-394, KIP-389 and KIP-345, in both numberings.
 
-`tests/clients/test_error_codes_*.py` hold the clients to this table; docs/clients.md is generated from it.
+`tests/real_clients/test_error_codes_*.py` hold the clients to this table; docs/clients.md is generated from it.
 """
 
 from __future__ import annotations

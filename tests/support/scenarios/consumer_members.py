@@ -1,0 +1,429 @@
+"""Members of the consumer protocol, by the shorthand of the reference: `x.join("A")`, `x.beat("A", 2, owned=HALF)`.
+
+Epochs are those of 4.3, where a new group begins with epoch 1; releases before begin with 0, and are shifted. Topics
+are t (4 partitions), u (2), and those that the scenario creates.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import consumer_group_describe, consumer_group_heartbeat, offset_commit, offset_fetch
+from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from koordinator.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from koordinator.wire.messages.list_groups import ListGroupsRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.messages.offsets_topic import read_key, read_value
+from koordinator.wire.primitives import ZERO_UUID
+from scenarios.requests import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from scenarios.player import Player
+
+HEARTBEAT, DESCRIBE = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE
+
+GROUP = 32
+"""The resource type of groups in requests about configs."""
+
+TOPIC_IDS_SINCE = 10
+"""The first version of Metadata with topic ids."""
+
+TYPES_SINCE = 5
+"""The first version of ListGroups with the types of groups."""
+
+BY_TOPIC_ID = 10
+"""The first version of OffsetCommit and OffsetFetch with topic ids."""
+
+PARTITION_METADATA = 4
+"""The key type of the record of a group's topics, up to 4.0."""
+
+UNKNOWN_ID = type(ZERO_UUID)(int=1 << 64)
+"""The id of no topic."""
+
+LIMIT_S = 60
+
+Given = dict[str, list[int]]
+"""Partitions by topic name."""
+
+ALL: Given = {"t": [0, 1, 2, 3]}
+HALF: Given = {"t": [0, 1]}
+OTHER_HALF: Given = {"t": [2, 3]}
+
+
+class ConsumerMembers:
+    """Heartbeats of members of the play's group, and requests about it. Raises Absent where the protocol is absent.
+
+    `same_epochs`: the group begins as a classic one, or with a pattern, so that its epochs are equal in all releases.
+    """
+
+    def __init__(self, play: Player, *, same_epochs: bool = False) -> None:
+        play.needs(HEARTBEAT, 0)
+        if play.old:
+            raise Absent(HEARTBEAT.name, 0, play.target.release)
+        self._play = play
+        self.version = 1 if play.serves(HEARTBEAT, 1) else 0
+        self._shift = 0 if same_epochs or play.since("4.3.0") else 1
+        self._real = {"t": play.t, "u": play.u}
+        self._ids: dict[str, UUID] = {}
+        self._names: dict[UUID, str] = {}
+        self._written = 0
+        self._learn("t", "u")
+
+    # -- topics ------------------------------------------------------------------------------------------------
+
+    def new_topic(self, name: str, partitions: int, *, suffix: str | None = None) -> None:
+        """Create a topic of this play under a short name; `suffix` follows the group's name in the real one."""
+        self._real[name] = self._play.new_topic(partitions, suffix=suffix)
+        self._learn(name)
+        limit = self._play.target.seconds + LIMIT_S
+        # the coordinator of a broker may learn of it later than Metadata
+        for number in count():
+            probe = f"{self._play.g}.{name}.{number}"
+            if self.join("probe", [name], group=probe, recorded=False)[1]:
+                return
+            assert self._play.target.seconds < limit, f"the coordinator does not know {name}"
+            self._play.wait(0.1)
+
+    def planned_topic(self, name: str, suffix: str) -> None:
+        """Name a topic that does not exist yet."""
+        self._real[name] = f"{self._play.g}{suffix}"
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic of this play."""
+        self._play.delete_topic(self._real[name])
+
+    def _learn(self, *names: str) -> None:
+        wanted = tuple(MetadataRequestTopic(name=self._real[name]) for name in names)
+        answer = self._play.ask(MetadataRequest(topics=wanted), TOPIC_IDS_SINCE).unrecorded()
+        short = {real: name for name, real in self._real.items()}
+        for row in answer.topics:
+            name = short[row.name]
+            self._ids[name], self._names[row.topic_id] = row.topic_id, name
+            self._play.transcript.name(str(row.topic_id), name)
+
+    def id_of(self, name: str) -> UUID:
+        """Return the id of a topic."""
+        return self._ids[name]
+
+    # -- heartbeats --------------------------------------------------------------------------------------------
+
+    def heart(
+        self,
+        member_id: str,
+        epoch: int,
+        *,
+        topics: Iterable[str] | None = None,
+        owned: Mapping[str, Sequence[int]] | None = None,
+        inst: str | None = None,
+        rack: str | None = None,
+        timeout: float | None = None,
+        assignor: str | None = None,
+        regex: str | None = None,
+        group: str | None = None,
+        version: int | None = None,
+        recorded: bool = True,
+    ) -> Any:
+        """Send ConsumerGroupHeartbeat and return the response; `timeout` is in seconds."""
+        play = self._play
+        if regex is not None:
+            play.needs(HEARTBEAT, 1)
+            pytest.importorskip("re2", reason="google-re2 is not installed: koordinator[patterns]")
+        rows = owned and {self._ids[name]: tuple(partitions) for name, partitions in owned.items()}
+        request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            group_id=play.g if group is None else group,
+            member_id=member_id,
+            member_epoch=self.raw(epoch),
+            instance_id=inst,
+            rack_id=rack,
+            rebalance_timeout_ms=-1 if timeout is None else play.ms(timeout),
+            subscribed_topic_names=None if topics is None else tuple(self._real.get(each, each) for each in topics),
+            subscribed_topic_regex=regex,
+            server_assignor=assignor,
+            topic_partitions=None
+            if owned is None
+            else tuple(
+                consumer_group_heartbeat.TopicPartitions(topic_id=topic, partitions=partitions)
+                for topic, partitions in (rows or {}).items()
+            ),
+        )
+        asked = play.ask(request, self.version if version is None else version)
+        return asked.answer() if recorded else asked.unrecorded()
+
+    def raw(self, epoch: int) -> int:
+        """Return an epoch as the broker knows it."""
+        return epoch - self._shift if epoch > 0 else epoch
+
+    def _shown(self, epoch: int) -> int:
+        return epoch + self._shift if epoch >= 0 else epoch
+
+    def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
+        """Send a heartbeat and return (epoch, assignment): None for no assignment; the error alone if it fails."""
+        response = self.heart(member_id, epoch, **fields)
+        if response.error_code:
+            self._expect_nothing_else(response)
+            return response.error_code
+        assert (response.error_message, response.member_id) == (None, member_id or response.member_id)
+        given = None if response.assignment is None else self.named(response.assignment.topic_partitions)
+        return self._shown(response.member_epoch), given
+
+    def join(self, member_id: str, topics: Iterable[str] | None = ("t",), **fields: Any) -> Any:
+        """Join with a rebalance timeout of 30 s, as `beat`."""
+        return self.beat(member_id, 0, **{"topics": topics, "owned": {}, "timeout": 30, **fields})
+
+    def refusal(self, member_id: str, epoch: int, **fields: Any) -> tuple[int, str | None]:
+        """Send a heartbeat and return its error with the message."""
+        response = self.heart(member_id, epoch, **fields)
+        self._expect_nothing_else(response)
+        return response.error_code, response.error_message
+
+    def refused_join(self, member_id: str, **fields: Any) -> tuple[int, str | None]:
+        """Join, as `refusal`."""
+        return self.refusal(member_id, 0, **{"topics": ["t"], "owned": {}, "timeout": 30, **fields})
+
+    @staticmethod
+    def _expect_nothing_else(response: Any) -> None:
+        fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
+        assert fields == (None, 0, 0, None), response
+
+    def named(self, rows: Any) -> Given:
+        """Return the partitions of a message by topic names, sorted; ids of unknown topics as they are."""
+        return {self._names.get(row.topic_id, str(row.topic_id)): sorted(row.partitions) for row in rows}
+
+    def beats_until(
+        self,
+        wanted: object,
+        member_id: str,
+        epoch: int,
+        within: tuple[float, float] = (0, LIMIT_S),
+        every: float = 0.3,
+        **fields: Any,
+    ) -> None:
+        """Send heartbeats until one is answered with `wanted`, between (earliest, latest) seconds of the play."""
+        earliest, latest = within
+        while (said := self.beat(member_id, epoch, recorded=False, **fields)) != wanted:
+            assert self._play.seconds <= latest, f"{member_id} still gets {said}, expected {wanted}"
+            self._play.wait(every)
+        assert self._play.seconds >= earliest, f"{member_id} gets {wanted} at {self._play.seconds:.3f} s"
+
+    def converge(self, members: dict[str, tuple[int, Given]]) -> dict[str, tuple[int, Given]]:
+        """Let members heartbeat in turn with their partitions, until a round changes nothing."""
+        changed = True
+        while changed:
+            changed = False
+            for member_id, (epoch, owned) in members.items():
+                new_epoch, given = self.beat(member_id, epoch, owned=owned)
+                now = new_epoch, owned if given is None else given
+                changed |= now != members[member_id]
+                members[member_id] = now
+        return members
+
+    # -- situations --------------------------------------------------------------------------------------------
+
+    def one(self) -> None:
+        """C1: A has all of t."""
+        assert self.join("A") == (2, ALL)
+
+    def pair(self) -> None:
+        """C2: A and B share t at epoch 3."""
+        self.one()
+        assert self.join("B") == (3, {})
+        assert self.beat("A", 2) == (2, HALF)
+        assert self.beat("A", 2, owned=HALF) == (3, None)
+        assert self.beat("B", 3) == (3, OTHER_HALF)
+        assert self.shape() == ("Stable", 3, 3)
+
+    def revoking(self) -> None:
+        """C1; B joins; A is told to give t:2,3 up."""
+        self.one()
+        assert self.join("B") == (3, {})
+        assert self.beat("A", 2) == (2, HALF)
+
+    def static_one(self) -> None:
+        """CS1: P, with the instance id i1, has all of t."""
+        assert self.join("P", inst="i1") == (2, ALL)
+
+    def static_away(self) -> None:
+        """CS1; P leaves for a while."""
+        self.static_one()
+        assert self.beat("P", -2, inst="i1") == (-2, None)
+
+    # -- about the group ---------------------------------------------------------------------------------------
+
+    def described(self, group: str | None = None, **options: Any) -> Any:
+        """Return the row of ConsumerGroupDescribe."""
+        (row,) = self.described_all(self._play.g if group is None else group, **options)
+        return row
+
+    def described_all(
+        self, *groups: str, version: int | None = None, operations: bool = False, recorded: bool = True
+    ) -> Any:
+        """Return the rows of ConsumerGroupDescribe."""
+        request = consumer_group_describe.ConsumerGroupDescribeRequest(
+            group_ids=groups, include_authorized_operations=operations
+        )
+        asked = self._play.ask(request, self.version if version is None else version)
+        return (asked.answer() if recorded else asked.unrecorded()).groups
+
+    def shape(self, *, recorded: bool = True) -> tuple[str, int, int]:
+        """Return the state of the group, its epoch, and that of its target."""
+        row = self.described(recorded=recorded)
+        return row.group_state, self._shown(row.group_epoch), self._shown(row.assignment_epoch)
+
+    def states(self) -> tuple[str, str]:
+        """Return the state of the group in ListGroups and in ConsumerGroupDescribe."""
+        (row,) = self._play.listed(version=5)
+        return row.group_state, self.described().group_state
+
+    def listed(self) -> tuple[str, str]:
+        """Return the type and the state of the group."""
+        (row,) = self._play.listed(version=5)
+        return row.group_type, row.group_state
+
+    def await_type(self, wanted: str) -> None:
+        """Wait until ListGroups, which shows what is in the log, has the group with this type."""
+        request = ListGroupsRequest()
+        self._play.wait_until(
+            f"ListGroups has the {wanted} group",
+            lambda: (
+                (self._play.g, wanted)
+                in {(row.group_id, row.group_type) for row in self._play.ask(request, TYPES_SINCE).unrecorded().groups}
+            ),
+        )
+
+    def await_no_group(self) -> None:
+        """Wait until ConsumerGroupDescribe does not find a group that the broker has forgotten without a record.
+
+        It shows that after the next write to the same partition of `__consumer_offsets`; some other group is there.
+        """
+        others = (f"{self._play.g}.{number}" for number in count())
+
+        def is_missing() -> bool:
+            self._play.commit(-1, "", group=next(others)).unrecorded()
+            return bool(self.described(recorded=False).error_code == Error.GROUP_ID_NOT_FOUND)
+
+        self._play.wait_until("the group is forgotten", is_missing)
+
+    def members(self, *, recorded: bool = True) -> dict[str, tuple[int, Given, Given]]:
+        """Return the epoch, the assignment and the target of each member."""
+        return {
+            row.member_id: (
+                self._shown(row.member_epoch),
+                self.named(row.assignment.topic_partitions),
+                self.named(row.target_assignment.topic_partitions),
+            )
+            for row in self.described(recorded=recorded).members
+        }
+
+    def targets(self) -> dict[str, Given]:
+        """Return the target of each member."""
+        return {member_id: target for member_id, (_, _, target) in self.members().items()}
+
+    def configure(self, **configs: object) -> int:
+        """Set configs of the group, their names with _ for the dots; return the error once the coordinator has them."""
+        play = self._play
+        if not play.since("4.0.0"):
+            raise Absent("IncrementalAlterConfigs of GROUP", 1, play.target.release)
+        values = {name.replace("_", "."): str(value) for name, value in configs.items()}
+        rows = tuple(AlterableConfig(name=name, config_operation=0, value=value) for name, value in values.items())
+        error = 0
+        # DescribeConfigs shows a change before the coordinator has it, and a second one after it has the first
+        for group in (play.g, f"{play.g}.later"):
+            resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=rows)
+            request, is_own = IncrementalAlterConfigsRequest(resources=(resource,)), group == play.g
+            answer = play.slowly(request, 1, recorded=is_own)
+            error = answer.responses[0].error_code if is_own else error
+            for name, value in values.items() if not error else ():
+                play.wait_config(GROUP, group, name, value)
+        return error
+
+    def configs(self) -> dict[str, tuple[str | None, int]]:
+        """Return value and source of each config of the group."""
+        resource = DescribeConfigsResource(resource_type=GROUP, resource_name=self._play.g, configuration_keys=None)
+        # a broker has configs of share and streams groups besides
+        (row,) = self._play.ask(DescribeConfigsRequest(resources=(resource,)), 4).unrecorded().results
+        assert row.error_code == 0, row
+        return {each.name: (each.value, each.config_source) for each in row.configs}
+
+    # -- offsets -----------------------------------------------------------------------------------------------
+
+    def commit(
+        self, member_id: str, epoch: int, *partitions: tuple[str, int], offset: int = 5, version: int = 9
+    ) -> list[int]:
+        """OffsetCommit of an offset for partitions, t-0 by default: the errors. Topics go by id from version 10 on."""
+        by_id = version >= BY_TOPIC_ID
+        rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
+        for name, partition in partitions or (("t", 0),):
+            row = offset_commit.OffsetCommitRequestPartition(
+                partition_index=partition, committed_offset=offset, committed_metadata=""
+            )
+            rows.setdefault(name, []).append(row)
+        topics = tuple(
+            offset_commit.OffsetCommitRequestTopic(
+                name="" if by_id else self._real.get(name, name),
+                topic_id=self._ids.get(name, UNKNOWN_ID) if by_id else ZERO_UUID,
+                partitions=tuple(each),
+            )
+            for name, each in rows.items()
+        )
+        request = offset_commit.OffsetCommitRequest(
+            group_id=self._play.g,
+            generation_id_or_member_epoch=self.raw(epoch),
+            member_id=member_id,
+            topics=topics,
+        )
+        answer = self._play.ask(request, version).answer()
+        return [row.error_code for topic in answer.topics for row in topic.partitions]
+
+    def fetch(self, member_id: str | None, epoch: int, at: tuple[str, int] = ("t", 0), version: int = 9) -> Any:
+        """OffsetFetch: (error, offset) of a partition; the error of the group alone if it has one."""
+        name, partition = at
+        by_id = version >= BY_TOPIC_ID
+        topic = offset_fetch.OffsetFetchRequestTopics(
+            name="" if by_id else self._real.get(name, name),
+            topic_id=self._ids.get(name, UNKNOWN_ID) if by_id else ZERO_UUID,
+            partition_indexes=(partition,),
+        )
+        query = offset_fetch.OffsetFetchRequestGroup(
+            group_id=self._play.g, member_id=member_id, member_epoch=self.raw(epoch), topics=(topic,)
+        )
+        (row,) = self._play.ask(offset_fetch.OffsetFetchRequest(groups=(query,)), version).answer().groups
+        if row.error_code:
+            assert row.topics == ()
+            return row.error_code
+        found = row.topics[0].partitions[0]
+        return found.error_code, found.committed_offset
+
+    # -- records -----------------------------------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """Begin to look at records from here on."""
+        self._written = len(self._play.records())
+
+    def written(self) -> list[int]:
+        """Return the types of the records since the mark, negative for tombstones."""
+        types = [
+            int.from_bytes(key[:2], "big") * (-1 if value is None else 1)
+            for key, value in self._play.records()[self._written :]
+        ]
+        return [each for each in types if abs(each) != PARTITION_METADATA or self._play.since("4.1.0")]
+
+    def values(self) -> list[Any]:
+        """Return the values of the records since the mark."""
+        found = []
+        for key, value in self._play.records()[self._written :]:
+            read = read_key(key)
+            assert read is not None
+            found.append(value and read_value(read, value))
+        return found
