@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 MIN_ISR = "min.insync.replicas"
 
+DELETED_KEPT = 10_000
+"""The number of deleted topics whose names are kept."""
+
 
 class ClusterState:
     """Brokers and topics.
@@ -64,6 +67,8 @@ class ClusterState:
         self.brokers: dict[int, Registration] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[uuid.UUID, TopicState] = {}
+        self.deleted_topics: dict[uuid.UUID, str] = {}
+        """The names of deleted topics by id, the last DELETED_KEPT of them: the trace names them."""
         self.hidden_topics: dict[str, TopicState] = {}
         """Read-only topics of the emulator, served by name but never listed."""
         self.unled_topics: dict[str, TopicState] = {}
@@ -268,6 +273,9 @@ class ClusterState:
         self.topics_version += 1
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
+        self.deleted_topics[topic.topic_id] = topic.name
+        if len(self.deleted_topics) > DELETED_KEPT:
+            del self.deleted_topics[next(iter(self.deleted_topics))]
         self.metric_names.remove(topic.name)
         # its partitions have lost their leaders
         self.leader_changes += 1
@@ -318,6 +326,11 @@ class ClusterState:
         """Return the topic of this id, hidden ones included, or None."""
         hidden = (topic for topic in self.hidden_topics.values() if topic.topic_id == topic_id)
         return self.topics_by_id.get(topic_id) or next(hidden, None)
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """Return the name of the topic that has or had this id; None if it is unknown."""
+        topic = self.topic_by_id(topic_id)
+        return self.deleted_topics.get(topic_id) if topic is None else topic.name
 
     def partition_count(self, topic: str) -> int:
         """Return the number of partitions of a topic, 0 if it does not exist."""

@@ -225,7 +225,7 @@ def _build_cluster(
         "seed": seed,
         **options.about,
     }
-    trace = Trace(wall_us, sink=trace_file, header=header)
+    trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topic_name)
     log_writer = None if data_dir is None else LogWriter(data_dir)
     runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, log_writer)
     warnings += _fill(runtime, options, started_at)

@@ -41,16 +41,17 @@ if TYPE_CHECKING:
 
     from ..core.effects import Call
     from .events import TraceEvent
+    from .messages import TopicName
 
 
-def line(seq: int, wall_us: int, event: TraceEvent, node_id: int) -> Line:
+def line(seq: int, wall_us: int, event: TraceEvent, node_id: int, topic_name: TopicName) -> Line:
     """Return an event as a JSON object, without columns that have no value. `WHOLE_CLUSTER` stands for every node."""
     node = None if node_id == WHOLE_CLUSTER else node_id
-    columns = {"seq": seq, "wall_ts": wall_us, "node": node, **_columns(event)}
+    columns = {"seq": seq, "wall_ts": wall_us, "node": node, **_columns(event, topic_name)}
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for each event
+def _columns(event: TraceEvent, topic_name: TopicName) -> Line:  # noqa: C901, PLR0912 - one case for each event
     match event:
         case RequestReceived():
             request = event.request
@@ -61,7 +62,7 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 **_group_columns(event.group_id, event.group_now),
                 "client_reason": client_reason(request),
                 "rule_id": event.rule_id,
-                "body": body_of(request, event.size),
+                "body": body_of(request, event.size, topic_name),
             }
         case ResponseSent():
             received = event.received
@@ -77,7 +78,7 @@ def _columns(event: TraceEvent) -> Line:  # noqa: C901, PLR0912 - one case for e
                 "empty_fetches": event.empty_fetches or None,
                 "rule_id": event.rule_id,
                 "synthetic": event.synthetic or None,
-                "body": event.body or body_of(event.response, event.size),
+                "body": event.body or body_of(event.response, event.size, topic_name),
             }
         case Connected():
             return {"kind": "conn", "change": "opened", "conn_id": event.connection, "client_host": event.client_host}

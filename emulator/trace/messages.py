@@ -26,10 +26,15 @@ from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, 
 from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from uuid import UUID
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
+    from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic, OffsetCommitResponseTopic
+
+    TopicName = Callable[[UUID], str | None]
+    NameOf = Callable[[UUID], str]
 
 Line = dict[str, object]
 
@@ -156,12 +161,19 @@ def client_reason(request: Message) -> str | None:
     return None
 
 
-def body_of(message: Message, size: int) -> Line | None:
-    """Return the body of a message of `size` bytes; `{"omitted_bytes": size}` for one above BODY_BYTES_MAX."""
-    if size > BODY_BYTES_MAX and type(message) in WITH_BODY:
+def body_of(message: Message, size: int, topic_name: TopicName) -> Line | None:
+    """Return the body of a message of `size` bytes; `{"omitted_bytes": size}` for one above BODY_BYTES_MAX.
+
+    `topic_name` returns the name of the topic of an id; an unknown id stays.
+    """
+    kind = type(message)
+    if size > BODY_BYTES_MAX and kind in WITH_BODY:
         return {"omitted_bytes": size}
-    # the registry of `singledispatch`: calling it would look into a dictionary of weak references first
-    columns = _body.registry.get(type(message))
+    # the registries of `singledispatch`: calling it would look into a dictionary of weak references first
+    if kind in _body_with_ids.registry:
+        named: Line | None = _body_with_ids.registry[kind](message, lambda at: topic_name(at) or str(at))
+        return named
+    columns = _body.registry.get(kind)
     return None if columns is None else columns(message)
 
 
@@ -170,6 +182,12 @@ def _body(message: object) -> Line | None:
     """Return the body of a message; heartbeats of classic groups have none."""
     del message
     return None
+
+
+@singledispatch
+def _body_with_ids(message: object, name_of: NameOf) -> Line | None:
+    """Return the body of a message that may have topic ids, with the names of the topics."""
+    raise NotImplementedError
 
 
 @_body.register
@@ -201,26 +219,26 @@ def _(response: JoinGroupResponse) -> Line | None:
     }
 
 
-@_body.register
-def _(request: ConsumerGroupHeartbeatRequest) -> Line | None:
+@_body_with_ids.register(ConsumerGroupHeartbeatRequest)
+def _(request: ConsumerGroupHeartbeatRequest, name_of: NameOf) -> Line | None:
     names, owned = request.subscribed_topic_names, request.topic_partitions
     body = {
         "rebalance_timeout_ms": None if request.rebalance_timeout_ms < 0 else request.rebalance_timeout_ms,
         "topics": None if names is None else list(names),
         "pattern": request.subscribed_topic_regex,
         "assignor": request.server_assignor,
-        "owned": None if owned is None else _by_id(owned),
+        "owned": None if owned is None else _by_name(owned, name_of),
     }
     return {name: value for name, value in body.items() if value is not None} or None
 
 
-@_body.register
-def _(response: ConsumerGroupHeartbeatResponse) -> Line | None:
+@_body_with_ids.register(ConsumerGroupHeartbeatResponse)
+def _(response: ConsumerGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
     if response.error_code:
         return {"message": response.error_message} if response.error_message else None
     body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
     given = response.assignment
-    return body if given is None else {**body, "assignment": _by_id(given.topic_partitions)}
+    return body if given is None else {**body, "assignment": _by_name(given.topic_partitions, name_of)}
 
 
 @_body.register
@@ -244,11 +262,11 @@ def _(response: LeaveGroupResponse) -> Line | None:
     return {"members": members} if members else None
 
 
-@_body.register
-def _(request: OffsetCommitRequest) -> Line:
+@_body_with_ids.register(OffsetCommitRequest)
+def _(request: OffsetCommitRequest, name_of: NameOf) -> Line:
     return {
         "offsets": [
-            [topic.name or str(topic.topic_id), row.partition_index, row.committed_offset]
+            [_name(topic, name_of), row.partition_index, row.committed_offset]
             for topic in request.topics
             for row in topic.partitions
         ]
@@ -296,10 +314,10 @@ def _(request: EndTxnRequest) -> Line:
     return {**_producer(request), "commit": request.committed}
 
 
-@_body.register
-def _(response: OffsetCommitResponse) -> Line | None:
+@_body_with_ids.register(OffsetCommitResponse)
+def _(response: OffsetCommitResponse, name_of: NameOf) -> Line | None:
     refused = [
-        [topic.name or str(topic.topic_id), row.partition_index, row.error_code]
+        [_name(topic, name_of), row.partition_index, row.error_code]
         for topic in response.topics
         for row in topic.partitions
         if row.error_code
@@ -315,8 +333,16 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return None
 
 
-def _by_id(partitions: Iterable[TopicPartitions]) -> dict[str, list[int]]:
-    return {str(row.topic_id): list(row.partitions) for row in partitions}
+def _name(topic: OffsetCommitRequestTopic | OffsetCommitResponseTopic, name_of: NameOf) -> str:
+    return topic.name or name_of(topic.topic_id)
+
+
+def _by_name(partitions: Iterable[TopicPartitions], name_of: NameOf) -> dict[str, list[int]]:
+    named: dict[str, list[int]] = {}
+    for row in partitions:
+        # a topic that was deleted and created again has two ids
+        named.setdefault(name_of(row.topic_id), []).extend(row.partitions)
+    return named
 
 
 def _producer(request: EndTxnRequest | TxnOffsetCommitRequest) -> Line:

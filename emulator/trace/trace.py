@@ -13,8 +13,9 @@
 * A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,
   producer id, first offset). A response to a transactional Produce has the producer and `body.appended`: topic,
   partition, offset of the batch.
-* A ConsumerGroupHeartbeat has the fields that it does not leave unchanged, with partitions by topic id (`body.owned`);
-  the `generation` of its response is the epoch of the member from then on (`body.assignment`, if there is a new one).
+* Topics have their names, in versions with topic ids, too (KIP-516); an id that no topic has ever had stays an id.
+* A ConsumerGroupHeartbeat has the fields that it does not leave unchanged (`body.owned`: partitions by topic); the
+  `generation` of its response is the epoch of the member from then on (`body.assignment`, if there is a new one).
 * `target`: `generation` is the epoch of the target, `body` has the assignor and the assignments by member id.
   `reconciliation`: `change` is the state of the member after its step, `generation` its epoch; `body` has its assigned
   partitions, and those that it has to give up first (`revoking`).
@@ -48,6 +49,7 @@ from .events import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from uuid import UUID
 
     from .events import TraceEvent
 
@@ -62,7 +64,8 @@ BYTES_MAX = 128 * 1024 * 1024
 class Trace:
     """A ring of events, with a sink that receives every event as a JSON line.
 
-    `wall_us` returns the wall clock in microseconds; it only dates events.
+    `wall_us` returns the wall clock in microseconds; it only dates events. `topic_name` returns the name of the topic
+    that has or had an id.
     """
 
     def __init__(
@@ -71,13 +74,14 @@ class Trace:
         capacity: int = 100_000,
         sink: Callable[[str], None] | None = None,
         header: Mapping[str, object] | None = None,
+        topic_name: Callable[[UUID], str | None] = lambda _: None,
     ) -> None:
         self._ring: deque[tuple[int, int, TraceEvent, int, int]] = deque()
         self._capacity = capacity
         self._bytes = 0
         self.now_us = wall_us
         """The wall clock, in microseconds since the epoch."""
-        self._sink = sink
+        self._sink, self._topic_name = sink, topic_name
         self._seq = self._cleared = 0
         columns = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
         self.header = {"trace_id": sha256(_json(columns).encode()).hexdigest()[:TRACE_ID_DIGITS], **columns}
@@ -119,7 +123,7 @@ class Trace:
         for observer in self.observers:
             observer(event)
         if self._sink is not None:
-            self._sink(self.encode(trace_lines.line(self._seq, wall_us, event, node_id)))
+            self._sink(self.encode(trace_lines.line(self._seq, wall_us, event, node_id, self._topic_name)))
 
     def clear(self) -> None:
         """Empty the ring. Sequence numbers continue, and a file keeps its lines."""
@@ -148,7 +152,7 @@ class Trace:
         newer = list(takewhile(lambda entry: entry[0] > since, reversed(self._ring)))
         for seq, wall_us, event, node_id, _ in reversed(newer):
             if group is None or group_of(event) == group:
-                lines.append(trace_lines.line(seq, wall_us, event, node_id))
+                lines.append(trace_lines.line(seq, wall_us, event, node_id, self._topic_name))
         return lines
 
     def lines_from(self, number: int) -> Iterator[tuple[int, str]]:
@@ -168,7 +172,7 @@ class Trace:
             number += 1
         for at in range(number - lost - 1, len(ring)):
             seq, wall_us, event, node_id, _ = ring[at]
-            yield wall_us, self.encode(trace_lines.line(seq, wall_us, event, node_id))
+            yield wall_us, self.encode(trace_lines.line(seq, wall_us, event, node_id, self._topic_name))
 
     def times(self) -> Iterator[tuple[int, int]]:
         """Yield the sequence number and wall time (µs) of each event in the ring."""

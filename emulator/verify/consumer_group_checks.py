@@ -1,7 +1,6 @@
 """Checks of consumer groups (KIP-848): members C06, C11 and C12, the coordinator S11 and S12.
 
-A heartbeat is the only request of the protocol. Its body in the trace has the fields that are not null; partitions are
-there by topic id, in the steps of members by topic name.
+A heartbeat is the only request of the protocol. Its body in the trace has the fields that are not null.
 """
 
 from __future__ import annotations

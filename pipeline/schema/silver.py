@@ -245,7 +245,7 @@ CALL = table(
     (
         "owned",
         PARTITIONS,
-        "JoinGroup request: the partitions it claims to own (KIP-429); ConsumerGroupHeartbeat request: by topic id",
+        "JoinGroup (KIP-429) or ConsumerGroupHeartbeat request: the partitions it claims to own",
     ),
     ("assignments", MapType(STRING, PARTITIONS), "SyncGroup request of a leader: the assignment by member id"),
     ("offsets", ArrayType(OFFSET), "OffsetCommit request: the offsets"),

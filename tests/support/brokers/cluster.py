@@ -58,7 +58,7 @@ class Nodes(Wire):
 
         self._new_uuid = new_uuid
         self.cluster = ClusterState("nodes", self.settings, new_uuid)
-        self.trace = Trace(lambda: self.wall_us)
+        self.trace = Trace(lambda: self.wall_us, topic_name=self.cluster.topic_name)
         for node in range(1, nodes + 1):
             self.cluster.register(node, "127.0.0.1", 9091 + node)
         self._start()

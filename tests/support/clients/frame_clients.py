@@ -82,7 +82,7 @@ class Wire:
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
         data = DataPlane(1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
         self.node = NodeCore(1, cluster, coordinator, TransactionCoordinator(self.now, cluster, self.settings), data)
-        self.trace = Trace(lambda: self.wall_us, trace_capacity)
+        self.trace = Trace(lambda: self.wall_us, trace_capacity, topic_name=cluster.topic_name)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}
         self._numbers = count(1)

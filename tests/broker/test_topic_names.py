@@ -1,0 +1,177 @@
+"""The trace names topics in every version of every API, also in those with topic ids (KIP-516)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from clients.frame_clients import Wire
+
+from koordinator.emulator.broker.releases import ACCEPTED
+from koordinator.emulator.core import cluster as cluster_module
+from koordinator.wire.apis import APIS
+from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.records import Record, write_batch
+from koordinator.wire.schema import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from koordinator.wire.apis import Message
+
+BATCH = write_batch([Record(value=b"v")])
+RELEASE = "4.3"
+
+
+def commit(topic_id: UUID, version: int, partition: int = 0) -> OffsetCommitRequest:
+    row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=7)
+    named = {"topic_id": topic_id} if version >= 10 else {"name": "t"}
+    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(**named, partitions=(row,)),))
+
+
+def offset_fetch(topic_id: UUID, version: int) -> OffsetFetchRequest:
+    if version < 8:
+        return OffsetFetchRequest(group_id="g", topics=(OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
+    named = {"topic_id": topic_id} if version >= 10 else {"name": "t"}
+    asked = OffsetFetchRequestTopics(**named, partition_indexes=(0,))
+    return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(asked,)),))
+
+
+def fetch(topic_id: UUID, version: int) -> FetchRequest:
+    row = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=200)
+    named = {"topic_id": topic_id} if version >= 13 else {"topic": "t"}
+    return FetchRequest(max_wait_ms=0, topics=(FetchTopic(**named, partitions=(row,)),))
+
+
+def produce(topic_id: UUID, version: int) -> ProduceRequest:
+    named = {"topic_id": topic_id} if version >= 13 else {"name": "t"}
+    row = PartitionProduceData(index=0, records=BATCH)
+    return ProduceRequest(acks=1, timeout_ms=1, topic_data=(TopicProduceData(**named, partition_data=(row,)),))
+
+
+JOINS = ConsumerGroupHeartbeatRequest(
+    group_id="c",
+    member_id="m",
+    member_epoch=0,
+    rebalance_timeout_ms=1_000,
+    subscribed_topic_names=("t",),
+    topic_partitions=(),
+)
+
+
+def heartbeat(topic_id: UUID, _: int) -> ConsumerGroupHeartbeatRequest:
+    owned = (TopicPartitions(topic_id=topic_id, partitions=(0, 1)),)
+    return ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=1, topic_partitions=owned)
+
+
+def delete(topic_id: UUID, version: int) -> DeleteTopicsRequest:
+    if version < 6:
+        return DeleteTopicsRequest(topic_names=("t",))
+    return DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=topic_id),))
+
+
+REQUESTS: dict[str, Callable[[UUID, int], Message]] = {
+    "OffsetCommit": commit,
+    "OffsetFetch": offset_fetch,
+    "Fetch": fetch,
+    "Produce": produce,
+    "ConsumerGroupHeartbeat": heartbeat,
+    "ConsumerGroupDescribe": lambda *_: ConsumerGroupDescribeRequest(group_ids=("c",)),
+    "Metadata": lambda _, version: MetadataRequest(topics=None if version else ()),
+    "CreateTopics": lambda *_: CreateTopicsRequest(
+        topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+    ),
+    "DeleteTopics": delete,
+    "DescribeTopicPartitions": lambda *_: DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),)),
+}
+"""A request for topic t by API, in a version of it."""
+
+
+def uuids(cls: type[Message]) -> Iterator[str]:
+    """Return the fields of a message and its rows that are ids."""
+    for name, spec in fields_of(cls).items():
+        if isinstance(spec.type, type):
+            yield from uuids(spec.type)
+        elif "topic_id" in name:
+            yield name
+
+
+def test_every_api_with_topic_ids_has_a_request_here() -> None:
+    assert {api.name for api in APIS.values() if any((*uuids(api.request), *uuids(api.response)))} == REQUESTS.keys()
+
+
+@pytest.fixture
+def wire() -> Wire:
+    wire = Wire(kafka_version=RELEASE)
+    wire.node.cluster.create_topic("other", 1)
+    return wire
+
+
+@pytest.mark.parametrize("api", [api for api in APIS.values() if api.name in REQUESTS], ids=lambda api: api.name)
+def test_no_line_has_a_topic_id(wire: Wire, api: Any) -> None:
+    topic_id = wire.node.cluster.topics["t"].topic_id
+    peer = wire.connect()
+    assert wire.ask(peer, JOINS, 0).error_code == 0
+    assert wire.ask(peer, produce(topic_id, 3), 3) is not None
+    for version in ACCEPTED[RELEASE][api.key]:
+        wire.ask(peer, REQUESTS[api.name](topic_id, version), version)
+    lines = json.dumps(wire.trace.events())
+    assert f'"api": "{api.name}"' in lines
+    assert str(topic_id) not in lines
+
+
+@pytest.mark.parametrize("version", list(ACCEPTED[RELEASE][8]))
+def test_a_commit_and_its_refusal_name_the_topic(wire: Wire, version: int) -> None:
+    topic_id = wire.node.cluster.topics["t"].topic_id
+    wire.ask(wire.connect(), commit(topic_id, version, partition=99), version)
+    request, response = wire.trace.events(group="g")[-2:]
+    assert (request["body"], response["body"]) == ({"offsets": [["t", 99, 7]]}, {"refused": [["t", 99, 3]]})
+
+
+def test_a_consumer_groups_partitions_have_the_names_of_their_topics(wire: Wire) -> None:
+    topic_id = wire.node.cluster.topics["t"].topic_id
+    peer = wire.connect()
+    wire.ask(peer, JOINS, 1)
+    wire.ask(peer, heartbeat(topic_id, 1), 1)
+    bodies: Any = [line["body"] for line in wire.trace.events(group="c") if "Heartbeat" in str(line.get("api"))]
+    assert bodies[1]["assignment"] == {"t": [0, 1, 2, 3]}
+    assert bodies[2]["owned"] == {"t": [0, 1]}
+
+
+def test_a_deleted_topic_keeps_its_name_in_the_trace(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "DELETED_KEPT", 1)
+    topic_id = wire.node.cluster.topics["t"].topic_id
+    peer = wire.connect()
+    wire.ask(peer, commit(topic_id, 10), 10)
+    wire.ask(peer, delete(topic_id, 6), 6)
+    wire.ask(peer, commit(topic_id, 10), 10)
+    assert str(topic_id) not in json.dumps(wire.trace.events())
+    wire.ask(peer, DeleteTopicsRequest(topics=(DeleteTopicState(name="other"),)), 6)
+    assert list(wire.node.cluster.deleted_topics.values()) == ["other"]
+
+
+def test_an_id_that_no_topic_has_had_stays(wire: Wire) -> None:
+    nobody = UUID(int=5)
+    wire.ask(wire.connect(), commit(nobody, 10), 10)
+    request = wire.trace.events(group="g")[0]
+    assert request["body"] == {"offsets": [[str(nobody), 0, 7]]}
