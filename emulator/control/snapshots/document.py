@@ -19,11 +19,10 @@ from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPI
 from ...storage.log_recovery import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from koordinator.wire.records import BatchHeader
 
-    from ...broker.broker import Broker
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...core.cluster import ClusterState
@@ -169,14 +168,13 @@ def check_resettable(runtime: ClusterRuntime, action: str) -> None:
 
 
 def _reload(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:
-    """Make every coordinator of an internal topic discard its state and load the topic again."""
-    topic, by_id = runtime.cluster.topics.get(name), {broker.node.node_id: broker for broker in runtime}
-    led: Iterable[tuple[int, Broker]] = (
-        (partition, by_id[leader])
-        for partition, leader in enumerate(() if topic is None else topic.leaders)
-        if leader in by_id
-    )
-    return [output for partition, broker in led for output in broker.reload(now, name, partition)]
+    """Make every coordinator of an internal topic, which need not exist, discard its state and load the topic again."""
+    return [
+        output
+        for broker in runtime
+        for partition in runtime.cluster.coordinated_by(broker.node.node_id, name)
+        for output in broker.reload(now, name, partition)
+    ]
 
 
 def _topic(topic: TopicState) -> TopicDocument:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
+    from ...core.clock import GroupClock
     from ...core.groups.group import BaseGroup, BaseMember
     from ...core.timers import TimerKey
     from ...trace.events import TraceEvent
@@ -99,7 +100,6 @@ class ClockAdvance:
         self._keeps_session = keeps_session
         self._victims = victims
         self._skipped_puppets: set[str] = set()
-        self._clock = runtime.cluster.clock_of(group_id, now)
         self._instances: dict[str, str | None] = {}
         self._generation = -1
         self._firings: Counter[TimerKey] = Counter()
@@ -178,6 +178,11 @@ class ClockAdvance:
         member_id = getattr(key, "member_id", None)
         instance_id = self._instances.get(member_id) if member_id is not None else None
         return Fired(KINDS[type(key)], member_id, instance_id, due, self._generation)
+
+    @property
+    def _clock(self) -> GroupClock:
+        # the group may have been removed, and its clock with it
+        return self._runtime.cluster.clock_of(self._group_id, self.now)
 
     @property
     def _group(self) -> BaseGroup | None:

@@ -224,7 +224,7 @@ class GroupStore:
         self._note_end(group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
-        if group.clock.is_plain:
+        if group.clock.is_plain and self.settings.group_clock == "real":
             # a later group of this name gets an equal clock
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import deque
 from typing import Any
 
 import pytest
+from brokers.cluster import joining
 
 from koordinator import Cluster, Simulation, faults
+from koordinator.emulator.config.options import Options
+from koordinator.handles.simulation import VirtualTimePort
 
 
 def a_world(cluster: Cluster) -> None:
@@ -112,6 +116,31 @@ def test_a_reset_clears_the_named_scopes_only() -> None:
         cluster.create_topic("orders")
         with pytest.raises(ValueError, match=r"scope 'topic': must be some of .*; did you mean 'topics'"):
             cluster.reset("topic")
+
+
+def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
+    delay = {"group.initial.rebalance.delay.ms": 3_000}
+    port = VirtualTimePort(Options(brokers=3, kafka_version="3.9", clock="manual", config=delay, seed=1))
+    runtime = port.built.runtime
+    coordinator = runtime.cluster.coordinator_of("g")
+    connection = runtime.connect_puppet(port.now, coordinator, "c", deque())
+    runtime.send_message(port.now, connection, 5, joining("i"))
+    assert "__consumer_offsets" not in runtime.cluster.topics
+    assert runtime.groups() == {"g"}
+    port.perform("snapshots.reset", {"scope": ["groups"]})
+    assert not runtime.groups()
+    assert port.perform("clocks.advance", {"group": "g", "by": "5m"}) == []
+
+
+def test_a_group_that_returns_has_the_mode_that_its_clock_was_given() -> None:
+    simulation = Simulation(clock="manual")
+    with simulation as cluster:
+        group = cluster.group("svc")
+        group.set_clock("real")
+        cluster.create_topic("orders")
+        group.set_offsets({("orders", 0): 1})
+        simulation.pass_time(8 * 86_400)
+        assert (group.state, group.clock) == ("Dead", "real")
 
 
 def test_the_trace_goes_on_after_a_reset_as_if_nothing_were_missing() -> None:
