@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from marks import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONFTEST = Path(__file__).parent.parent / "conftest.py"
+CONFTEST = Path(needs.__file__)
 
 
 @pytest.fixture
