@@ -1,11 +1,13 @@
-"""Random messages for the tests that compare with the codecs of other libraries."""
+"""Random messages, and a property of them that holds for a version."""
 
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from marks.cases import case
 
 from koordinator.wire.schema import FieldSpec, Kind, fields_of
 
@@ -53,6 +55,26 @@ def messages(cls: Any, version: int, override: Override = lambda _name, _spec: N
             value = st.just(spec.default) | value
         values[name] = value
     return st.builds(cls, **values)
+
+
+def for_examples(
+    cls: Any, version: int, strategy: st.SearchStrategy[Any], holds: Callable[[Any, int], None], examples: int
+) -> None:
+    """Check what holds for random values of one version of a message, which a failure names."""
+
+    # without a database, whose key is the function: it would give examples of one version to all others
+    @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate, Phase.shrink])
+    @given(value=strategy)
+    def check(value: Any) -> None:
+        holds(value, version)
+
+    with case(cls.__name__, version):
+        check()
+
+
+@pytest.fixture(scope="session", name="for_examples")
+def _for_examples() -> Callable[..., None]:
+    return for_examples
 
 
 @pytest.fixture(scope="session", name="messages")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from marks.cases import case
 
-from koordinator.wire.apis import APIS, REQUEST_KEYS, Api, ApiKey
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.schema import declaration_of
 
 
-@pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_request_and_response_are_declared_with_the_key_of_their_api(api: Api) -> None:
-    request, response = declaration_of(api.request), declaration_of(api.response)
-    assert request.key == response.key == api.key
-    assert request.versions == response.versions == api.versions
+def test_request_and_response_are_declared_with_the_key_of_their_api() -> None:
+    for api in APIS.values():
+        request, response = declaration_of(api.request), declaration_of(api.response)
+        with case(api.name):
+            assert request.key == response.key == api.key
+            assert request.versions == response.versions == api.versions
 
 
 def test_every_api_key_is_registered() -> None:

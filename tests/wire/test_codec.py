@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
+from marks.cases import case
 
 from koordinator.wire import codec
 from koordinator.wire.apis import APIS, Message
@@ -29,6 +30,7 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.schema import FieldSpec, Kind, declaration_of, fields_of
 
 Messages = Callable[..., st.SearchStrategy[Any]]
+ForExamples = Callable[..., None]
 
 WITHOUT_KEY: Sequence[type[Message]] = (
     ConsumerProtocolSubscription,
@@ -43,12 +45,9 @@ VERSIONS = [
     for cls in [*(cls for api in APIS.values() for cls in (api.request, api.response)), *WITHOUT_KEY]
     for version in declaration_of(cls).versions
 ]
-CASES = [pytest.param(cls, version, id=f"{cls.__name__}-{version}") for cls, version in VERSIONS]
-FLEXIBLE = [
-    case for case, (cls, version) in zip(CASES, VERSIONS, strict=True) if version in declaration_of(cls).flexible
-]
+FLEXIBLE = [(cls, version) for cls, version in VERSIONS if version in declaration_of(cls).flexible]
 
-few = settings(max_examples=max(4, settings.default.max_examples // 20 if settings.default else 0), deadline=None)
+EXAMPLES = max(4, settings.default.max_examples // 20 if settings.default else 0)
 """Few examples per version: there are hundreds of versions."""
 
 FILLED = {
@@ -89,52 +88,55 @@ def interpreted(cls: type[Any], version: int, data: bytes) -> Any:
     return construct_for(cls, version)._parse(BytesIO(data), None, "")
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-@few
-@given(data=st.data())
-def test_written_values_are_read_compiled_and_interpreted(
-    messages: Messages, cls: type[Any], version: int, data: st.DataObject
-) -> None:
-    message = data.draw(messages(cls, version))
+def comes_back(message: Message, version: int) -> None:
     written = encode(message, version)
-    assert decode(cls, version, written, exact=True) == message
+    assert decode(type(message), version, written, exact=True) == message
     assert interpreted_bytes(message, version) == written
-    assert interpreted(cls, version, written) == message
+    assert interpreted(type(message), version, written) == message
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-def test_a_filled_message_and_an_empty_one_come_back(cls: type[Any], version: int) -> None:
-    for message in (filled(cls, version), cls()):
-        written = encode(message, version)
-        assert decode(cls, version, written, exact=True) == message
-        assert interpreted_bytes(message, version) == written
-        assert interpreted(cls, version, written) == message
+@pytest.mark.slow
+def test_written_values_are_read_compiled_and_interpreted(messages: Messages, for_examples: ForExamples) -> None:
+    for cls, version in VERSIONS:
+        for_examples(cls, version, messages(cls, version), comes_back, EXAMPLES)
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-def test_every_truncation_is_malformed(cls: type[Any], version: int) -> None:
-    for message in (filled(cls, version), cls()):
-        written = encode(message, version)
-        for end in range(len(written)):
-            with pytest.raises(Malformed):
-                decode(cls, version, written[:end])
+@pytest.mark.slow
+def test_a_filled_message_and_an_empty_one_come_back() -> None:
+    for cls, version in VERSIONS:
+        for message in (filled(cls, version), cls()):
+            with case(cls.__name__, version):
+                comes_back(message, version)
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-@few
-@given(data=st.data())
-def test_random_bytes_are_a_message_or_malformed(cls: type[Any], version: int, data: st.DataObject) -> None:
-    written = encode(filled(cls, version), version)
-    at = data.draw(st.integers(0, len(written)))
-    instead = data.draw(st.binary(max_size=12) | st.sampled_from([b"\xff" * 4, b"\xff" * 10, b"\x7f\xff\xff\xff"]))
-    for attempt in (instead, written[:at] + instead + written[at + len(instead) :], written[:at] + instead):
-        try:
-            decode(cls, version, attempt)
-        except Malformed:
-            with pytest.raises(Malformed):
-                interpreted(cls, version, attempt)
-        else:
-            interpreted(cls, version, attempt)
+@pytest.mark.slow
+def test_every_truncation_is_malformed() -> None:
+    for cls, version in VERSIONS:
+        for message in (filled(cls, version), cls()):
+            written = encode(message, version)
+            for end in range(len(written)):
+                with case(cls.__name__, version, "without its end from byte", end), pytest.raises(Malformed):
+                    decode(cls, version, written[:end])
+
+
+@pytest.mark.slow
+def test_random_bytes_are_a_message_or_malformed(for_examples: ForExamples) -> None:
+    instead = st.binary(max_size=12) | st.sampled_from([b"\xff" * 4, b"\xff" * 10, b"\x7f\xff\xff\xff"])
+    for cls, version in VERSIONS:
+        written = encode(filled(cls, version), version)
+
+        def either(drawn: tuple[int, bytes], version: int, cls: type[Any] = cls, written: bytes = written) -> None:
+            at, instead = drawn
+            for attempt in (instead, written[:at] + instead + written[at + len(instead) :], written[:at] + instead):
+                try:
+                    decode(cls, version, attempt)
+                except Malformed:
+                    with pytest.raises(Malformed):
+                        interpreted(cls, version, attempt)
+                else:
+                    interpreted(cls, version, attempt)
+
+        for_examples(cls, version, st.tuples(st.integers(0, len(written)), instead), either, EXAMPLES)
 
 
 @pytest.mark.parametrize("header", [b"", b"head"])
@@ -145,33 +147,39 @@ def test_a_frame_is_the_header_and_the_message_behind_their_length(header: bytes
         encode_frame(header, replace(message, group_id=None), 4)
 
 
-@pytest.mark.parametrize(("cls", "version"), FLEXIBLE)
-def test_kip_482_unknown_tagged_fields_are_skipped(cls: type[Any], version: int) -> None:
-    written = encode(cls(), version)
-    assert written[-1] == 0  # all that is tagged has its default
-    tagged = written[:-1] + bytes.fromhex("02 83 01 02 FF FF FF FF FF FF 0F 00")
-    assert decode(cls, version, tagged, exact=True) == cls()
-    for end in range(len(written), len(tagged)):
-        with pytest.raises(Malformed):
-            decode(cls, version, tagged[:end])
+@pytest.mark.slow
+def test_kip_482_unknown_tagged_fields_are_skipped() -> None:
+    for cls, version in FLEXIBLE:
+        with case(cls.__name__, version):
+            written = encode(cls(), version)
+            assert written[-1] == 0  # all that is tagged has its default
+            tagged = written[:-1] + bytes.fromhex("02 83 01 02 FF FF FF FF FF FF 0F 00")
+            assert decode(cls, version, tagged, exact=True) == cls()
+            for end in range(len(written), len(tagged)):
+                with pytest.raises(Malformed):
+                    decode(cls, version, tagged[:end])
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-def test_trailing_bytes_are_tolerated_unless_exact(cls: type[Any], version: int) -> None:
-    message = filled(cls, version)
-    written = encode(message, version) + b"more"
-    assert decode(cls, version, written) == message
-    with pytest.raises(Malformed, match="4 bytes follow"):
-        decode(cls, version, written, exact=True)
+@pytest.mark.slow
+def test_trailing_bytes_are_tolerated_unless_exact() -> None:
+    for cls, version in VERSIONS:
+        with case(cls.__name__, version):
+            message = filled(cls, version)
+            written = encode(message, version) + b"more"
+            assert decode(cls, version, written) == message
+            with pytest.raises(Malformed, match="4 bytes follow"):
+                decode(cls, version, written, exact=True)
 
 
-@pytest.mark.parametrize(("cls", "version"), CASES)
-def test_a_version_that_is_not_declared_is_the_callers_mistake(cls: type[Any], version: int) -> None:
-    outside = declaration_of(cls).versions.max + 1 + version
-    for attempt in (lambda: decode(cls, outside, b""), lambda: encode(cls(), outside)):
-        with pytest.raises(ValueError, match="has the versions") as raised:
-            attempt()
-        assert not isinstance(raised.value, Malformed)
+def test_a_version_that_is_not_declared_is_the_callers_mistake() -> None:
+    for cls, version in VERSIONS:
+        outside = declaration_of(cls).versions.max + 1 + version
+        with case(cls.__name__, outside):
+            with pytest.raises(ValueError, match="has the versions") as read:
+                decode(cls, outside, b"")
+            with pytest.raises(ValueError, match="has the versions") as written:
+                encode(cls(), outside)
+            assert not {type(read.value), type(written.value)} & {Malformed}
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
