@@ -1,10 +1,11 @@
-"""The markers of the tests, and the profiles of Hypothesis."""
+"""The markers of the tests, the profiles of Hypothesis, and the invariants of groups."""
 
 from __future__ import annotations
 
 import os
 
 from hypothesis import settings
+from scenes import group_invariants
 
 pytest_plugins = ["marks.needs", "marks.slow"]
 
@@ -12,3 +13,5 @@ pytest_plugins = ["marks.needs", "marks.slow"]
 settings.register_profile("quick", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+group_invariants.install()

@@ -31,7 +31,7 @@ KINDS = {TOPIC: "topic", BROKER: "broker", CLIENT_METRICS: "client metrics", GRO
 INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 """An integer as Java parses it: no underscores, no other digits."""
 
-_FRACTION = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|Infinity)", re.ASCII)
+_FRACTION = re.compile(r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|NaN|Infinity)", re.ASCII)
 _DIGITS_MAX = 20  # of a LONG, with a sign; Python does not parse thousands of digits
 
 

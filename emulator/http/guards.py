@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 BODY_BYTES_MAX = 64 * 1024 * 1024
 """The limit of a request body; a snapshot includes records."""
 
+LENGTH_DIGITS_MAX = 20
+"""More digits are not a length."""
+
 OPEN = ("/", "/healthz", "/readyz")
 """Paths without a token. Those below `STATIC` need none either: they contain no data."""
 
@@ -55,13 +58,14 @@ class Guards:
     def _check(self, scope: Scope) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > BODY_BYTES_MAX:
+        # thousands of digits are no number for Python
+        if not length.isdigit() or len(length) > LENGTH_DIGITS_MAX or int(length) > BODY_BYTES_MAX:
             raise _too_large()
         host = headers.get(b"host", b"").decode("latin-1")
-        if self._hosts is not None and urlsplit(f"//{host}").hostname not in self._hosts:
+        if self._hosts is not None and _place_of(f"//{host}")[0] not in self._hosts:
             raise Problem(HTTPStatus.FORBIDDEN, f"host {host!r}: must be {', '.join(self._hosts)} without a token")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and urlsplit(origin).netloc != host:
+        if origin and _place_of(origin)[1] != host:
             raise Problem(HTTPStatus.FORBIDDEN, f"origin {origin!r}: pages of other sites may not control clusters")
         if self._token is None or scope["path"] in OPEN or scope["path"].startswith(STATIC):
             return
@@ -69,6 +73,15 @@ class Guards:
         if not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
             detail = "send `Authorization: Bearer TOKEN` with the token of --control-token"
             raise Problem(HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _place_of(address: str) -> tuple[str | None, str | None]:
+    """Return the host name of an address, and its host with the port; None if it is not an address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None, None
+    return parts.hostname, parts.netloc
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -18,6 +18,9 @@ from ..control.operations import result
 
 BASE64 = "base64"
 
+SHOWN_MAX = 60
+"""The most characters of an invalid value in an error."""
+
 
 def to_json(value: Any) -> str:  # noqa: ANN401 - plain data or a result
     """Return the JSON document of plain data or a result."""
@@ -25,8 +28,27 @@ def to_json(value: Any) -> str:  # noqa: ANN401 - plain data or a result
 
 
 def from_json(document: str | bytes) -> Any:  # noqa: ANN401 - plain data
-    """Parse a JSON document. Raises ValueError if it is invalid."""
-    return json.loads(document, object_hook=_bytes_from_json)
+    """Parse a JSON document. Raises ValueError if it is invalid, or if a text in it cannot be written as UTF-8."""
+    value = json.loads(document, object_hook=_bytes_from_json)
+    refuse_surrogates(value)
+    return value
+
+
+def refuse_surrogates(value: object) -> None:
+    """Raise ValueError if a text in plain data has a lone surrogate: no client could receive it."""
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"a lone surrogate is not a character: {value[:SHOWN_MAX]!r}") from None
+        case dict():
+            for key, each in value.items():
+                refuse_surrogates(key)
+                refuse_surrogates(each)
+        case list():
+            for each in value:
+                refuse_surrogates(each)
 
 
 def result_from_plain(operation: str, value: Any) -> Any:  # noqa: ANN401 - the operation's own type
@@ -54,6 +76,6 @@ def _bytes_from_json(value: dict[str, Any]) -> object:
             try:
                 return base64.b64decode(encoded, validate=True)
             except binascii.Error as error:
-                raise ValueError(f"base64: {error}: {encoded[:60]!r}") from error
+                raise ValueError(f"base64: {error}: {encoded[:SHOWN_MAX]!r}") from error
         case _:
             return value

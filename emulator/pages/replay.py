@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from typing import TYPE_CHECKING
 
 from .texts import topic_and_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from .group_lanes import GroupLanes
     from .lane import Lane
@@ -19,25 +20,45 @@ if TYPE_CHECKING:
 EXPIRED = frozenset({"session_expired", "join_timeout", "sync_timeout"})
 """Causes of removals that the test replays as a stop and an expired session."""
 
+IDENTIFIER_MAX = 60
+"""The characters of a name that become an identifier."""
+
+TAKEN = frozenset({*keyword.kwlist, "group", "koordinator"})
+"""Names that mean something else in a test."""
+
 
 def source_of_test(group: GroupLanes) -> str:
     """Return the source of a test: joins, leaves, stops and removals; no rules and holds."""
-    lines = [f"def test_{_identifier(group.id)}(koordinator):"]
+    lines = [f"def test_{_plain(group.id)}(koordinator):"]
     lines += [
         f"    koordinator.create_topic({_quoted(topic)}, partitions={count})" for topic, count in _topics(group).items()
     ]
     lines.append(f"    group = koordinator.group({_quoted(group.id)})")
-    lanes = group.lanes.values()
-    lines += [f"    {_identifier(lane.name)} = group.puppet({_options(lane)})" for lane in lanes if lane.joins]
-    steps = [step for lane in lanes for step in _of_lane(lane)]
+    puppets = _identifiers(group.lanes.values())
+    lines += [f"    {name} = group.puppet({_options(lane)})" for name, lane in puppets.items() if lane.joins]
+    steps = [step for name, lane in puppets.items() for step in _of_lane(name, lane)]
     steps += [(at, f"group.fence({_quoted(instance)})") for at, instance in group.fences]
     steps += _generations(group)
     lines += [f"    {code}" for _, code in sorted(steps, key=lambda step: step[0])]
     return "\n".join(lines) + "\n"
 
 
-def _of_lane(lane: Lane) -> Iterator[Step]:
-    name, is_out = _identifier(lane.name), True
+def _identifiers(lanes: Iterable[Lane]) -> dict[str, Lane]:
+    """Return the lanes by the names of their puppets in the test, each of which is free there."""
+    named: dict[str, Lane] = {}
+    for lane in lanes:
+        plain = _plain(lane.name)
+        first = f"m_{plain}" if plain[0].isdigit() or plain in TAKEN else plain
+        name, number = first, 1
+        while name in named:
+            number += 1
+            name = f"{first}_{number}"
+        named[name] = lane
+    return named
+
+
+def _of_lane(name: str, lane: Lane) -> Iterator[Step]:
+    is_out = True
     for at, action in lane.actions:
         if action == "join" and is_out:
             yield at, f"{name}.join()"
@@ -85,13 +106,13 @@ def _options(lane: Lane) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    # a lone surrogate becomes an escape of Python's
+    return json.dumps(text, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 
 def _tuple(names: Sequence[str]) -> str:
     return f"({', '.join(map(_quoted, names))}{',' if len(names) == 1 else ''})"
 
 
-def _identifier(name: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower() or "member"
-    return f"m_{plain}" if plain[0].isdigit() else plain
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", name[:IDENTIFIER_MAX]).strip("_").lower() or "member"

@@ -189,14 +189,15 @@ class Server:
                     accepting.settimeout(0)
                     while True:
                         await trio.lowlevel.wait_readable(accepting)
-                        try:
-                            for _ in range(ACCEPTED_TOGETHER):
+                        for _ in range(ACCEPTED_TOGETHER):
+                            try:
                                 client, address = accepting.accept()
-                                self.accept(client, java_host(address[0]), of.node_id, of.listener)
-                        except BlockingIOError:
-                            pass
-                        except OSError:
-                            await trio.sleep(ACCEPT_PAUSE_S)
+                            except BlockingIOError:
+                                break
+                            except OSError:
+                                await trio.sleep(ACCEPT_PAUSE_S)
+                                break
+                            self.accept(client, java_host(address[0]), of.node_id, of.listener)
         del self._open[listener]
         closed.set()
 
@@ -215,34 +216,34 @@ class Server:
         while True:
             await self._turns.wait()
             for connection in self._turns.take():
-                try:
-                    reason = self._take_turn(connection)
-                except OSError as error:
-                    reason = error.strerror or str(error)
+                reason = self._take_turn(connection)
                 if reason is None:
                     self._watch(connection)
                 else:
                     self._end(connection, reason)
 
     def _take_turn(self, connection: SocketConnection) -> str | None:
-        """Send queued output, or else process the next bytes. Raises OSError if the network fails.
+        """Send queued output, or else process the next bytes.
 
-        Return the reason if the connection ends, "" if the client closed it.
+        Return the reason if the connection ends, "" if the client closed it. An OSError of the broker is raised: only
+        those of the socket are failures of the network.
         """
-        if connection.has_to_write:
-            if not connection.flush():
-                return None
+        writes, is_flushed, data = connection.has_to_write, False, None
+        try:
+            if writes:
+                is_flushed = connection.flush()
+            elif connection.watched:
+                data = connection.read()
+        except OSError as error:
+            return error.strerror or str(error)
+        if is_flushed:
             if connection.closing is not None:
                 return connection.closing
             connection.is_held_back = False
             self.perform(self._broker.flushed(self.now(), connection.number))
-        elif connection.watched:
-            data = connection.read()
-            if data:
-                self.perform(self._broker.received(self.now(), connection.number, data))
-            elif data is not None:
-                return ""
-        return None
+        elif data:
+            self.perform(self._broker.received(self.now(), connection.number, data))
+        return "" if data == b"" else None
 
     def _watch(self, connection: SocketConnection) -> None:
         """Watch for the need of the connection's next turn: space for output, else input unless it is muted."""

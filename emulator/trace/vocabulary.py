@@ -151,11 +151,17 @@ CHECKS = {
 """The client checks, with their titles."""
 
 
+REASON_MAX = 255
+"""The length to which clients cut a reason (`JoinGroupRequest.maybeTruncateReason`)."""
+
+
 def sub_cause(client_reason: str | None) -> str | None:
     """Return the kind of a client reason (KIP-800): None without a reason, "other" if no pattern matches."""
     if not client_reason:
         return None
-    return next((name for name, text in SUB_CAUSES if re.search(text, client_reason, re.IGNORECASE)), "other")
+    # clients cut their reasons; the search in a longer one would take more than linear time
+    reason = client_reason[:REASON_MAX]
+    return next((name for name, text in SUB_CAUSES if re.search(text, reason, re.IGNORECASE)), "other")
 
 
 def is_expected_error(api: str, error: str) -> bool:

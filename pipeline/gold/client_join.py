@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from koordinator.emulator.trace.vocabulary import SUB_CAUSES
+from koordinator.emulator.trace.vocabulary import REASON_MAX, SUB_CAUSES
 
 from ..frames import with_trace_columns
 from ..schema import CLIENT_JOIN
@@ -65,7 +65,7 @@ def client_join(event: DataFrame, trace: DataFrame) -> DataFrame:
 
 def sub_cause(client_reason: str) -> Column:
     """Return the category of a client's own reason (KIP-800); null without a reason, "other" if it is unknown."""
-    text = F.col(client_reason)
+    text = F.substring(client_reason, 1, REASON_MAX)
     kind = F.when(F.coalesce(text, F.lit("")) == "", F.lit(None).cast("string"))
     for name, pattern in SUB_CAUSES:
         kind = kind.when(text.rlike(f"(?i){pattern}"), name)

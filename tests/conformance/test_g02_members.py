@@ -142,6 +142,23 @@ def test_g065_a_static_member_may_leave_like_a_dynamic_one(play: Player) -> None
 
 
 @consumer_scenario()
+def test_g179_an_instance_id_that_was_given_up_keeps_its_last_owner(play: Player) -> None:
+    x = ConsumerMembers(play)
+    assert x.join("ghost", inst="i2") == (2, ALL)
+    assert x.join("A", inst="i1") == (3, {})
+    assert x.beat("A", -2, inst="i1") == (-2, None)
+    assert x.join("ghost", inst="i1") == (3, {})
+    assert x.join("C", inst="i2") == 111
+    assert x.beat("ghost", 3, inst="i2")[0] == 3
+    assert x.beat("ghost", 3, inst="i1")[0] == 3
+    assert x.beat("ghost", -1, inst="i1") == (-1, None)
+    gone = 25, f"Member ghost is not a member of group {play.g}."
+    assert [x.refused_join(member_id, inst="i2") for member_id in ("C", "ghost")] == [gone] * 2
+    assert [x.refusal("ghost", epoch, inst="i2") for epoch in (3, -1, -2)] == [gone] * 3
+    assert x.join("C", inst="i1") == (5, ALL)
+
+
+@consumer_scenario()
 def test_g066_a_dynamic_member_does_not_become_static_by_a_heartbeat(play: Player) -> None:
     x = ConsumerMembers(play)
     x.one()

@@ -86,6 +86,19 @@ def test_a_body_that_is_no_object_is_a_problem(http: httpx.Client, body: bytes) 
     assert "new" not in http.get(f"{CLUSTER}/topics").text
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", f"{CLUSTER}/topics/new", b'{"configs": {"retention.ms": "\\ud800"}}'),
+        ("PUT", f"{CLUSTER}/topics/new", b'{"configs": {"\\udfff": "1"}}'),
+        ("POST", "/v1/clusters", b'{"topics": {"\\ud800": 1}}'),
+        ("POST", "/v1/clusters", b'{"advertised": "\\ud800:1"}'),
+    ],
+)
+def test_a_lone_surrogate_is_not_a_character(http: httpx.Client, method: str, path: str, body: bytes) -> None:
+    assert "a lone surrogate" in problem(http.request(method, path, content=body), 400)["detail"]
+
+
 def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "BODY_BYTES_MAX", 100)
     for content in (b"x" * 101, iter([b"x" * 60, b"x" * 60])):
@@ -180,7 +193,14 @@ def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: rang
         assert http.post("/v1/clusters", json={}).is_success
 
 
-@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "http://evil.example"}, {"origin": "null"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        *({"host": host} for host in ("evil.example", "[::1", "[x]:1", "[", "a:b:c", "@")),
+        *({"origin": origin} for origin in ("http://evil.example", "null", "http://[", "http://[x]")),
+    ],
+    ids=str,
+)
 def test_pages_of_other_sites_control_nothing(http: httpx.Client, headers: dict[str, str]) -> None:
     refused = http.put(f"{CLUSTER}/topics/new", headers=headers)
     assert next(iter(headers.values())) in problem(refused, 403)["detail"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import Mock
 
 import pytest
 from browsing.recorded_traces import NAMES, crowd, lines_of, with_faults
 from scenes.short_groups import SHORT, played
 
 from koordinator import Simulation
+from koordinator.emulator.pages.lane import Lane
 from koordinator.emulator.pages.lanes import lanes_of
 from koordinator.emulator.pages.replay import source_of_test
 
@@ -39,3 +42,25 @@ def test_the_copied_test_of_every_scene_passes(scene: str) -> None:
         replayed = lanes_of(line for line in cluster._port.trace_lines() if line["kind"] != "header")[group.id]
     members = {lane.id for lane in replayed.lanes.values() if lane.is_member}
     assert members == {lane.id for lane in group.lanes.values() if lane.is_member}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("class", "def"), ("group", "koordinator"), ("A", "a", "a!", "a_2"), ("\0", "1", "é", '"', "\\"), ("True",)],
+    ids=str,
+)
+def test_every_member_has_an_identifier_of_its_own(names: tuple[str, ...]) -> None:
+    lanes = {name: Lane(name, index, name) for index, name in enumerate(names)}
+    for lane in lanes.values():
+        lane.actions.append((0, "join"))
+    source = source_of_test(cast("Any", SimpleNamespace(id="class", lanes=lanes, owners={}, fences=[], story=STORY)))
+    named: dict[str, Any] = {}
+    exec(compile(source, "test", "exec"), named)  # noqa: S102 - the source that the pages offer
+    puppets: dict[str, Any] = {}
+    group = SimpleNamespace(puppet=lambda name, **_: puppets.setdefault(name, Mock()))
+    named["test_class"](SimpleNamespace(group=lambda _: group))
+    assert set(puppets) == set(names)
+    assert all(puppet.join.call_count == 1 for puppet in puppets.values())
+
+
+STORY = SimpleNamespace(rebalances=[])

@@ -5,12 +5,12 @@ Kafka: `TransactionCoordinator.handleDescribeTransactions`, `TransactionStateMan
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import describe_transactions, list_transactions
 
+from ..expressions import InvalidExpressionError, compiled
 from .transitions import TransactionStatus
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def list_(store: TransactionStore, now: int, call: Call, request: list_transacti
         refused = list_transactions.ListTransactionsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
         return store.reply(call, refused)
     try:
-        pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
-    except re.error:
+        pattern = compiled(request.transactional_id_pattern) if request.transactional_id_pattern else None
+    except InvalidExpressionError:
         refused = list_transactions.ListTransactionsResponse(error_code=Error.INVALID_REGULAR_EXPRESSION)
         return store.reply(call, refused)
     rows = tuple(
@@ -76,7 +76,7 @@ def list_(store: TransactionStore, now: int, call: Call, request: list_transacti
         if (not request.state_filters or transaction.data.status.value in request.state_filters)
         and (not request.producer_id_filters or transaction.data.producer_id in request.producer_id_filters)
         and (request.duration_filter < 0 or now - transaction.data.started_ms > request.duration_filter)
-        and pattern.fullmatch(transaction.id)
+        and (pattern is None or pattern.fullmatch(transaction.id))
     )
     unknown = tuple(name for name in request.state_filters if name not in _FILTERS)
     return store.reply(

@@ -1,8 +1,10 @@
-"""Invariants that hold for every sequence of requests and every result of writes."""
+"""Invariants that hold for every sequence of requests and every result of writes.
+
+Those of counters and tables are in `scenes.group_invariants`, and hold in every test.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, settings
@@ -262,7 +264,6 @@ class Clients(RuleBasedStateMachine):
     def groups_are_sound(self) -> None:
         for name, group in self.play.coordinator.groups.items():
             assert group.id == name
-            counts_are_right(group)
             members_are_alive(group)
             timers_are_wanted(group)
 
@@ -278,15 +279,6 @@ class Clients(RuleBasedStateMachine):
 def _calls(write: object) -> list[object]:
     calls = [getattr(write, "call", None), getattr(getattr(write, "deletion", None), "call", None)]
     return [call for call in calls if call is not None]
-
-
-def counts_are_right(group: ClassicGroup) -> None:
-    members = group.members.values()
-    assert group.awaiting_join == sum(member.parked_join is not None for member in members)
-    assert group._protocol_counts == Counter(name for member in members for name, _ in member.protocols)
-    assert group.static_members == {member.instance_id: member.id for member in members if member.instance_id}
-    assert not group.pending_members.keys() & group.members.keys()
-    assert not +Counter({key: -count for key, count in group.unwritten_commits.items()})
 
 
 def members_are_alive(group: ClassicGroup) -> None:

@@ -255,6 +255,7 @@ def test_list_filters_are_combined(both: TransactionPlay) -> None:
     assert listed(state_filters=("Empty",), producer_id_filters=(producer_id,)) == ((), [])
     assert listed(duration_filter=100_000) == ((), ["idle"])
     assert listed(transactional_id_pattern="i.*") == ((), ["idle"])
+    assert listed(transactional_id_pattern="(a+)+$") == ((), [])
     response = both.send(ListTransactionsRequest(transactional_id_pattern="("), 2)
     assert response.error_code == Error.INVALID_REGULAR_EXPRESSION
 

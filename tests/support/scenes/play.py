@@ -112,6 +112,17 @@ class Play(CoordinatorRequests):
         if self.verified is not None:
             self.verify(self.verified)
 
+    def reload(self, group: str) -> None:
+        """Unload the partition of a group, and load it from all of its records."""
+        partition = self.cluster.partition_of(group)
+        written = [record for append in self.appended if append.partition == partition for record in append.records]
+        for effects in (
+            self.coordinator.unload(self.now, partition),
+            self.coordinator.begin_load(self.now, partition),
+            self.coordinator.loaded(self.now, partition, written),
+        ):
+            self._perform(effects)
+
     def verify(self, error: Error) -> None:
         """Answer the requests to the transaction coordinator that are in flight."""
         while self.verifications:

@@ -60,8 +60,8 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     if is_new and instance_id is None and call.api_version >= MEMBER_ID_REQUIRED_SINCE:
         return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
     member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
-    owner_id = group.static_members.get(instance_id or "")
-    downgrades = owner_id is not None and migration.may_downgrade(store, group, [owner_id], 1)
+    owner = None if instance_id is None else membership.static_member(group, instance_id)
+    downgrades = owner is not None and migration.may_downgrade(store, group, [owner.id], 1)
     subscription = _subscription(request)
     update = Update(
         before=member,
@@ -83,8 +83,8 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
         protocol_name=request.protocols[0].name,
         member_id=member_id,
     )
-    if downgrades and owner_id is not None:
-        return migration.downgrade(store, group, [owner_id], joined.why, (call, response), joined)
+    if downgrades and owner is not None:
+        return migration.downgrade(store, group, [owner.id], joined.why, (call, response), joined)
     write(store, group, joined.records, joined.why, call, response)
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
@@ -169,9 +169,8 @@ def _identify(
 ) -> tuple[ConsumerMember, ConsumerMember | None]:
     """Return the member of a JoinGroup, and the static member that it replaces, whether or not that has left."""
     if instance_id is not None:
-        owner_id = group.static_members.get(instance_id)
-        if is_new and owner_id is not None:
-            owner = group.members[owner_id]
+        owner = membership.static_member(group, instance_id)
+        if is_new and owner is not None:
             return membership.successor(owner, member_id), owner
         if not is_new:
             membership.check_instance(group, member_id, instance_id)

@@ -47,6 +47,7 @@ class SavedState(NamedTuple):
     targets: dict[str, Target]
     members: dict[str, ConsumerMember]
     static_members: dict[str, str]
+    former_static_members: dict[str, str]
     held: set[tuple[UUID, int]]
     patterns: dict[str, wire.ConsumerGroupRegularExpressionValue]
     subscribers: Counter[str]
@@ -75,6 +76,9 @@ class ConsumerGroup(BaseGroup):
         self.targets: dict[str, Target] = {}
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
+        self.former_static_members: dict[str, str] = {}
+        """The last owner of each instance id that a member gave up for another one. Kafka's table keeps such an entry
+        even after its member is gone (`ConsumerGroup.updateStaticMember`)."""
         self.held: set[tuple[UUID, int]] = set()
         """The partitions that some member has, assigned or pending revocation."""
         self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
@@ -152,6 +156,10 @@ class ConsumerGroup(BaseGroup):
         resolved = self.patterns.get(pattern)
         return () if resolved is None else resolved.topics
 
+    def owner_of(self, instance_id: str) -> str | None:
+        """Return the member id that Kafka's table has for an instance id; the member may be gone."""
+        return self.static_members.get(instance_id) or self.former_static_members.get(instance_id)
+
     def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
         """Note the latest request of a member, and the node time and length of the session that begins with it."""
         member = self.members[member_id]
@@ -163,14 +171,16 @@ class ConsumerGroup(BaseGroup):
         """Return a copy of the part that records change."""
         return SavedState(
             *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
-            *(dict(self.targets), dict(self.members), dict(self.static_members), set(self.held), dict(self.patterns)),
+            *(dict(self.targets), dict(self.members), dict(self.static_members)),
+            *(dict(self.former_static_members), set(self.held), dict(self.patterns)),
             *(self.subscribers.copy(), self._order.copy()),
         )
 
     def restore_state(self, saved: SavedState) -> None:
         """Go back to an earlier state."""
         (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
-        (self.targets, self.members, self.static_members, self.held, self.patterns) = saved[6:-2]
+        (self.targets, self.members, self.static_members) = saved[6:9]
+        (self.former_static_members, self.held, self.patterns) = saved[9:-2]
         (self.subscribers, self._order) = saved[-2:]
 
     def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
@@ -220,6 +230,9 @@ class ConsumerGroup(BaseGroup):
         before = self.members.get(member.id)
         if before is not None:
             self._release(before)
+            if before.instance_id is not None and before.instance_id != member.instance_id:
+                self.static_members.pop(before.instance_id, None)
+                self.former_static_members[before.instance_id] = before.id
         self.held.update(member.held())
         if member.regex:
             self.subscribers[member.regex] += 1
@@ -227,6 +240,7 @@ class ConsumerGroup(BaseGroup):
         self._order.put(member.id)
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
+            self.former_static_members.pop(member.instance_id, None)
 
     def _remove_member(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
@@ -234,8 +248,8 @@ class ConsumerGroup(BaseGroup):
             return
         self._release(member)
         self._order.remove(member_id)
-        if self.static_members.get(member.instance_id or "") == member_id:
-            del self.static_members[member.instance_id or ""]
+        if member.instance_id is not None:
+            self.static_members.pop(member.instance_id, None)
 
     def _release(self, member: ConsumerMember) -> None:
         """Forget the partitions and the pattern of a member."""

@@ -89,13 +89,12 @@ def identify(
         if member is None and not joins:
             raise unknown_member(group, member_id)
     else:
-        owner_id = group.static_members.get(instance_id)
-        if joins and owner_id is not None:
-            owner = group.members[owner_id]
+        owner = static_member(group, instance_id)
+        if joins and owner is not None:
             if owner.classic is None and not owner.has_left():
                 text = (
                     f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
-                    f"instance id is owned by {owner_id} member."
+                    f"instance id is owned by {owner.id} member."
                 )
                 raise refused(Error.UNRELEASED_INSTANCE_ID, text)
             return successor(owner, member_id), owner
@@ -114,13 +113,26 @@ def unknown_member(group: ConsumerGroup, member_id: str) -> RefusedError:
     return refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.id}.")
 
 
+def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
+    """Return the member of an instance id, or None. Raises RefusedError with 25 if the id's last owner is gone.
+
+    Kafka: `ConsumerGroup.staticMember`.
+    """
+    owner_id = group.owner_of(instance_id)
+    if owner_id is None:
+        return None
+    if owner_id not in group.members:
+        raise unknown_member(group, owner_id)
+    return group.members[owner_id]
+
+
 def check_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
     """Raise RefusedError: 25 for an unknown instance id, 82 if another member has it."""
-    owner_id = group.static_members.get(instance_id)
-    if owner_id is None:
+    owner = static_member(group, instance_id)
+    if owner is None:
         raise refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if owner_id != member_id:
-        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner_id}."
+    if owner.id != member_id:
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner.id}."
         raise refused(Error.FENCED_INSTANCE_ID, text)
 
 
@@ -179,7 +191,7 @@ def leave_group(store: GroupStore, group: ConsumerGroup, call: Call, request: Le
         member_id, instance_id, error = identity.member_id, identity.group_instance_id, Error.NONE
         try:
             if instance_id is not None:
-                member_id = member_id or group.static_members.get(instance_id, "")
+                member_id = member_id or group.owner_of(instance_id) or ""
                 check_instance(group, member_id, instance_id)
             elif member_id not in group.members:
                 raise unknown_member(group, member_id)

@@ -1,19 +1,17 @@
-"""Subscriptions by regular expression (KIP-848): their syntax, and when the group looks for matching topics.
+"""Subscriptions by regular expression (KIP-848), and when the group looks for matching topics.
 
-The syntax is that of RE2, whose matcher needs linear time, as RE2/J's in Kafka: a test must not hang on an expression
-of its client. The library is google-re2, an extra, because it has no wheels for every Python and platform.
 Kafka: `GroupMetadataManager.maybeUpdateRegularExpressions`, `TopicRegexResolver`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegularExpressionValue
 
+from ...expressions import InvalidExpressionError, compiled
 from ...refusal import Refusal, RefusedError
 from ...timers import PatternResolution
 from ..causes import Cause, Reason
@@ -30,58 +28,24 @@ if TYPE_CHECKING:
     from .group import ConsumerGroup
     from .member import ConsumerMember
 
-try:
-    import re2
-except ImportError:
-    re2 = None
-
 REFRESH_MIN_INTERVAL_MS = 10_000
 """The shortest time between two resolutions (`REGEX_BATCH_REFRESH_MIN_INTERVAL_MS`)."""
 
-MEMORY_MAX = 8 << 20
-"""The memory of a compiled expression in bytes, RE2's default."""
 
-CACHED_MAX = 256
-
-DESCRIPTIONS = {
-    "missing ]": "missing closing ]",
-    "missing )": "missing closing )",
-    "trailing \\": "trailing backslash at end of expression",
-    "no argument for repetition operator": "missing argument to repetition operator",
-    "invalid repetition size": "invalid repeat count",
-    "bad repetition operator": "invalid nested repetition operator",
-    "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid named capture group": "invalid named capture",
-    "pattern too large": "expression too large",
-}
-"""RE2/J's descriptions of errors, where RE2 has other words."""
-
-
-@lru_cache(CACHED_MAX)
-def compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
+def _compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
     """Return the compiled expression. Raises RefusedError with 128 if it is invalid, or the library is missing."""
-    if re2 is None:
-        problem = f"SubscribedTopicRegex `{pattern}` cannot be resolved: install koordinator[patterns]."
-        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, problem))
-    options = re2.Options()
-    options.max_mem, options.log_errors = MEMORY_MAX, False
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        text = error.args[0]
-        description = (text.decode(errors="replace") if isinstance(text, bytes) else str(text)).split(": ")[0]
-        problem = (
-            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: "
-            f"{DESCRIPTIONS.get(description, description)}."
-        )
-        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, problem)) from None
+        return compiled(pattern)
+    except InvalidExpressionError as problem:
+        text = f"SubscribedTopicRegex `{pattern}` {problem}"
+        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, text)) from None
 
 
 def matching(pattern: str, topics: Iterable[str]) -> tuple[str, ...]:
     """Return the topics whose whole name matches, sorted; none if the expression cannot be compiled here."""
     try:
         expression = compiled(pattern)
-    except RefusedError:
+    except InvalidExpressionError:
         # a log of another coordinator may have it
         return ()
     return tuple(sorted(name for name in topics if expression.fullmatch(name)))
@@ -99,7 +63,7 @@ def change_pattern(
         return [], False
     records = [pattern_record(group.id, old, None)] if old and group.subscribers[old] == 1 else []
     if new and new not in group.subscribers:
-        compiled(new)
+        _compiled(new)
         return records, not store.dialect.new_patterns_keep_epoch
     return records, not new or new in group.patterns or not store.dialect.new_patterns_keep_epoch
 

@@ -135,7 +135,7 @@ def _target_owner(group: ConsumerGroup, member: ConsumerMember) -> str:
 
     Kafka: `ConsumerGroup.targetAssignment` with an instance id.
     """
-    return member.id if member.instance_id is None else group.static_members.get(member.instance_id, "")
+    return member.id if member.instance_id is None else group.owner_of(member.instance_id) or ""
 
 
 def _new_target(

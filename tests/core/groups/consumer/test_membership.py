@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scenes.consumer_play import ConsumerPlay
 
 from koordinator.emulator.config.kafka_configs import GROUP
+from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.wire.errors import Error
+
+MEMBERS = st.sampled_from(["A", "B"])
+EPOCHS = st.sampled_from([0, 0, -1, -2, 2, None])
+INSTANCES = st.sampled_from(["i1", "i2", None])
 
 
 def short_sessions(timeout_ms: int) -> ConsumerPlay:
@@ -302,3 +310,61 @@ class TestOffsetsAndAdmin:
         assert play.subscribe("A") == (2, ALL)
         assert play.record_types() == [-2, 5, 3, 7, 6, 8]
         assert play.fetch_as("A", 2) == 42
+
+
+class TestInstanceIdsGivenUp:
+    """A member may join under another instance id. Kafka's table keeps the first one, and its last owner with it."""
+
+    def test_g179_the_member_owns_both_ids(self, moved: ConsumerPlay) -> None:
+        refusal = moved.heart("C", 0, topics=["t"], owned={}, timeout=1, inst="i2")
+        assert refusal.error_code == Error.UNRELEASED_INSTANCE_ID
+        assert moved.beat("ghost", 3, inst="i1") == (3, {"t": [2, 3]})
+        assert moved.beat("ghost", 3, inst="i2") == (3, None)
+        assert moved.beat("ghost", 3, inst="i1") == (3, None)
+
+    def test_g179_nobody_joins_under_an_id_whose_last_owner_is_gone(self, moved: ConsumerPlay) -> None:
+        assert moved.beat("ghost", -1, inst="i1") == (-1, None)
+        gone = "Member ghost is not a member of group g."
+        for member_id, epoch in (("C", 0), ("ghost", 0), ("ghost", 3), ("ghost", -1), ("ghost", -2)):
+            refusal = moved.heart(member_id, epoch, topics=["t"], owned={}, timeout=1, inst="i2")
+            assert (refusal.error_code, refusal.error_message) == (Error.UNKNOWN_MEMBER_ID, gone)
+        assert set(moved.leave_errors(("", "i2"), ("ghost", "i2"))) == {Error.UNKNOWN_MEMBER_ID}
+        # the other id is free, and a dynamic member of that name brings the first one back
+        assert moved.subscribe("C", inst="i1") == (5, ALL)
+        assert moved.join("", "i2").error is Error.UNKNOWN_MEMBER_ID
+        assert moved.subscribe("ghost") == (6, {})
+        assert moved.beat("ghost", 6, inst="i2") == (6, None)
+
+    @given(steps=st.lists(st.tuples(MEMBERS, EPOCHS, INSTANCES), max_size=12))
+    @settings(max_examples=60)
+    def test_a_reload_restores_every_table_that_requests_have_made(
+        self, steps: list[tuple[str, int | None, str | None]]
+    ) -> None:
+        play = ConsumerPlay()
+        for member_id, epoch, instance_id in steps:
+            if epoch == 0:
+                play.subscribe(member_id, inst=instance_id)
+            elif epoch is None:
+                play.join("", instance_id, version=3 if instance_id is None else 5)
+                play.leave_errors((member_id, instance_id), ("", instance_id))
+            else:
+                play.beat(member_id, epoch, inst=instance_id)
+        before = play.coordinator.group("g")
+        play.reload("g")
+        after = play.coordinator.group("g")
+        assert isinstance(before, ConsumerGroup) == isinstance(after, ConsumerGroup)
+        if isinstance(before, ConsumerGroup) and isinstance(after, ConsumerGroup):
+            assert after.members.keys() == before.members.keys()
+            assert after.static_members == before.static_members
+            assert after.former_static_members == before.former_static_members
+            assert after.held == before.held
+
+
+@pytest.fixture
+def moved(play: ConsumerPlay) -> ConsumerPlay:
+    """Return a coordinator whose member ghost of i2 has taken the place of A, and so its i1."""
+    assert play.subscribe("ghost", inst="i2") == (2, ALL)
+    assert play.subscribe("A", inst="i1") == (3, {})
+    assert play.beat("A", -2, inst="i1") == (-2, None)
+    assert play.subscribe("ghost", inst="i1") == (3, {})
+    return play

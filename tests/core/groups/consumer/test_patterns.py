@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from koordinator.emulator.core import expressions
 from koordinator.emulator.core.groups.consumer import patterns
-from koordinator.emulator.core.refusal import RefusedError
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ALL = {"t": [0, 1, 2, 3]}
 
-needs_re2 = pytest.mark.skipif(patterns.re2 is None, reason="google-re2 is not installed: koordinator[patterns]")
+needs_re2 = pytest.mark.skipif(expressions.re2 is None, reason="google-re2 is not installed: koordinator[patterns]")
 
 
 def create(play: ConsumerPlay, name: str, partitions: int = 1) -> None:
@@ -178,10 +178,12 @@ def test_a_hostile_pattern_takes_linear_time() -> None:
     assert patterns.matching("(a*)*b", ["a" * 249]) == ()
 
 
-def test_without_the_library_a_pattern_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "re2", None)
-    patterns.compiled.cache_clear()
-    with pytest.raises(RefusedError, match=r"install koordinator\[patterns\]") as refused:
-        patterns.compiled("t.*")
-    assert refused.value.error is Error.INVALID_REGULAR_EXPRESSION
+def test_without_the_library_a_pattern_is_refused_with_the_remedy(
+    play: ConsumerPlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expressions, "re2", None)
+    expressions.compiled.cache_clear()
+    response = play.heart("A", 0, topics=None, regex="t.*", owned={}, timeout=1)
+    assert response.error_code == Error.INVALID_REGULAR_EXPRESSION
+    assert "install koordinator[patterns]" in response.error_message
     assert patterns.matching("t.*", ["t"]) == ()
