@@ -15,7 +15,7 @@ from construct import Compiled
 from . import primitives
 from .constructs import FAILED_BUILD, FAILED_PARSE, Array, Entity, Fixed, Leaf, Nullable, Part
 from .frames import pack_length
-from .primitives import Malformed
+from .primitives import InvalidLength, Malformed
 from .schema import FieldSpec, Kind, Message, declaration_of, fields_of
 
 _M = TypeVar("_M", bound=Message)
@@ -54,7 +54,8 @@ def decode(
         message: _M = parse(io, None)
     except FAILED_PARSE as error:
         if len(data) > _DIAGNOSED_BYTES_MAX:
-            raise Malformed(f"{cls.__name__} v{version}, in {len(data)} bytes: {error}") from error
+            kind = InvalidLength if isinstance(error, InvalidLength) else Malformed
+            raise kind(f"{cls.__name__} v{version}, in {len(data)} bytes: {error}") from error
         io.seek(begin)
         construct_for(cls, version)._parse(io, None, cls.__name__)  # noqa: SLF001
         raise AssertionError(f"{cls.__name__} v{version} parses interpreted, but not compiled") from error

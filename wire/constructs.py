@@ -27,7 +27,7 @@ from typing import Any
 from construct import CodeGen, Construct
 
 from . import primitives
-from .primitives import Malformed
+from .primitives import InvalidLength, Malformed
 
 FAILED_PARSE = (Malformed, IndexError, struct.error)
 """The errors of compiled parsing; interpreted parsing raises Malformed."""
@@ -43,7 +43,8 @@ def _parsing(path: str) -> Iterator[None]:
         yield
     except FAILED_PARSE as error:
         reason = "bytes are missing" if isinstance(error, IndexError | struct.error) else error
-        raise Malformed(f"{path}: {reason}") from None
+        kind = InvalidLength if isinstance(error, InvalidLength) else Malformed
+        raise kind(f"{path}: {reason}") from None
 
 
 @contextmanager
@@ -135,6 +136,8 @@ class Array(Part):
     def _parse(self, stream: BytesIO, _context: object, path: str) -> Any:
         with _parsing(path):
             count = self.read_count(stream)
+            if count is not None:
+                primitives.check_remaining(stream, count)
         if count is None:
             return None
         return tuple([self.subcon._parse(stream, None, f"{path}[{i}]") for i in range(count)])

@@ -6,8 +6,8 @@ without the client id, belongs to ControlledShutdown only. Response header v0: i
 versions: v0 and tagged fields.
 
 ApiVersions is an exception, because clients send it before they know the server's versions (KIP-511). Its response has
-header v0 in every version. An unsupported version of it is not rejected; only the part of its header that all versions
-share is read. Kafka: RequestHeader, ApiKeys.responseHeaderVersion.
+header v0 in every version. An unsupported version of it is not rejected; its header is that of the nearest version.
+Kafka: RequestHeader, ApiKeys.requestHeaderVersion, ApiKeys.responseHeaderVersion.
 """
 
 import struct
@@ -111,7 +111,9 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
         raise Malformed(f"{len(request)} bytes are too few for the header of a request")
     key, version, correlation_id, length = _REQUEST.unpack_from(request)
     has_tags = _REQUEST_HAS_TAGS.get((key, version))
-    if has_tags is None and key != ApiKey.API_VERSIONS:
+    if key == ApiKey.API_VERSIONS:
+        has_tags = version >= declaration_of(APIS[key].request).flexible.min
+    elif has_tags is None:
         api = APIS.get(key)
         served = f"{api.name} is served in the versions {api.versions}, not {version}" if api else None
         raise Malformed(served or f"there is no api {key}")

@@ -37,6 +37,14 @@ class Malformed(ValueError):
     """Invalid bytes from a peer, whose connection is then closed."""
 
 
+class InvalidLength(Malformed):
+    """A negative count or length, or one beyond the end of the data.
+
+    Kafka's parser has no exception of its own for it, so that its coordinators fail where data that end within a number
+    are only unreadable (`ByteBufferAccessor`, `SchemaException`).
+    """
+
+
 # Numbers
 
 
@@ -84,10 +92,10 @@ def _read(io: BytesIO, length: int) -> bytes:
     return data
 
 
-def _truncated(length: int, data: bytes) -> Malformed:
+def _truncated(length: int, data: bytes) -> InvalidLength:
     if length < 0:
-        return Malformed("null, or a negative length, in a field that is not nullable")
-    return Malformed(f"{length} bytes expected, {len(data)} received")
+        return InvalidLength("null, or a negative length, in a field that is not nullable")
+    return InvalidLength(f"{length} bytes expected, {len(data)} received")
 
 
 def _read_length16(io: BytesIO) -> int:
@@ -126,7 +134,7 @@ def read_compact_string(io: BytesIO) -> str:
     length = read_uvarint(io) - 1
     data = io.read(length)
     if len(data) != length:  # includes null, whose length is -1
-        raise Malformed("null" if length < 0 else f"{length} bytes expected, {len(data)} received")
+        raise InvalidLength("null" if length < 0 else f"{length} bytes expected, {len(data)} received")
     if length > STRING_BYTES_MAX:
         raise _too_long(length)
     try:
@@ -291,14 +299,19 @@ def _require_count(io: BytesIO, count: int) -> int:
     Small counts are not checked here; reading the elements detects missing bytes.
     """
     if count < 0:
-        raise Malformed("null, or a negative count, in an array that is not nullable")
+        raise InvalidLength("null, or a negative count, in an array that is not nullable")
     if count > _COUNTS_UNCHECKED_MAX:
-        here = io.tell()
-        remaining = io.seek(0, 2) - here
-        io.seek(here)
-        if count > remaining:
-            raise Malformed(f"{count} elements expected, {remaining} bytes left")
+        check_remaining(io, count)
     return count
+
+
+def check_remaining(io: BytesIO, count: int) -> None:
+    """Raise InvalidLength for a count above the number of bytes that are left."""
+    here = io.tell()
+    remaining = io.seek(0, 2) - here
+    io.seek(here)
+    if count > remaining:
+        raise InvalidLength(f"{count} elements expected, {remaining} bytes left")
 
 
 def read_items(

@@ -91,7 +91,7 @@ class LogWrites:
 
     def _batch(self, effect: Append | AppendTransaction, now: int) -> bytes:
         if isinstance(effect, Append):
-            return batch_of(effect.records, now, effect.producer)
+            return batch_of(effect.records, now, effect.producer, self._node.coordinator.store.dialect.offset_version)
         version = min(self._node.transactions.store.transaction_version, 1)
         return transaction_batch(effect.transactional_id, effect.record, version, now)
 

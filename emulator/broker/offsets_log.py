@@ -17,12 +17,18 @@ if TYPE_CHECKING:
     from ..core.data.log import PartitionLog
 
 
-def batch_of(records: Iterable[CoordinatorRecord], timestamp: int, producer: tuple[int, int] | None = None) -> bytes:
+def batch_of(
+    records: Iterable[CoordinatorRecord],
+    timestamp: int,
+    producer: tuple[int, int] | None = None,
+    offset_version: int = 3,
+) -> bytes:
     """Encode records as one batch, each with this timestamp in ms (`CoordinatorRuntime`, `GroupMetadataManager`).
 
-    Records of a transaction have the id and epoch of its `producer`; the sequence is always 0.
+    Records of a transaction have the id and epoch of its `producer`; the sequence is always 0. `offset_version` is as
+    in `write_value`.
     """
-    encoded = encode_records(records, timestamp)
+    encoded = encode_records(records, timestamp, offset_version)
     if producer is None:
         return wire.write_batch(encoded)
     producer_id, epoch = producer
@@ -31,9 +37,11 @@ def batch_of(records: Iterable[CoordinatorRecord], timestamp: int, producer: tup
     )
 
 
-def encode_records(records: Iterable[CoordinatorRecord], timestamp: int) -> list[wire.Record]:
+def encode_records(records: Iterable[CoordinatorRecord], timestamp: int, offset_version: int = 3) -> list[wire.Record]:
     """Encode the keys and values of records."""
-    values = ((record.key, None if record.value is None else write_value(record.value)) for record in records)
+    values = (
+        (record.key, None if record.value is None else write_value(record.value, offset_version)) for record in records
+    )
     return [wire.Record(timestamp=timestamp, key=write_key(key), value=value) for key, value in values]
 
 

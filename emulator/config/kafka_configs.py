@@ -59,6 +59,7 @@ _FORMATS = {
 class ConfigType(IntEnum):
     """The type of a value in DescribeConfigs v3+."""
 
+    UNKNOWN = 0
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -164,6 +165,26 @@ class ConfigKey:
         if self.highest is not None and number > float(self.highest):
             return f"Value must be no more than {self.highest}"
         return None
+
+
+RATES = {
+    name: ConfigKey(name=name, type=ConfigType.LONG, lowest="0", synonyms=(name,))
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+}
+"""The limits of a broker's replication, which have no defaults and are described where they are set
+(`DynamicConfig.Broker`, `QuotaConfig`)."""
+
+_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
+
+
+def base_name(name: str) -> str | None:
+    """Return the config of all listeners to which a name gives a value for one listener, if it does."""
+    found = _LISTENER.fullmatch(name)
+    return found[1] if found else None
 
 
 def split_list(value: str) -> list[str]:

@@ -317,6 +317,9 @@ class Settings:
     further: tuple[tuple[str, str], ...] = ()
     """Further settings of a broker, as they were given: DescribeConfigs shows them."""
 
+    given: frozenset[str] = frozenset()
+    """The names of the other settings that were given, of which some have their defaults: DescribeConfigs tells."""
+
     @classmethod
     def of(cls, profile: str | None = None, values: Mapping[str, object] | None = None) -> tuple[Self, list[str]]:
         """Return the settings of a profile with some values replaced, and warnings to show once.
@@ -345,7 +348,9 @@ class Settings:
             else:
                 shown = f"{_shown(name)}={_shown(given_value)}"
                 raise InvalidSetting(f"{shown}: not a setting of a Kafka broker{_nearest(name)}")
-        settings = replace(cls(), **parsed, further=tuple(further.items()))
+        settings = replace(
+            cls(), **parsed, further=tuple(further.items()), given=frozenset(given.keys() & known.keys())
+        )
         settings.check()
         for name, text in further.items():
             key = configs_of(BROKER, settings.kafka_version).get(name) if name in TOPIC_DEFAULTS else None

@@ -109,8 +109,9 @@ class Dialect:
     (`GroupMetadata.summary`, `ClassicGroupMember.describeNoMetadata`)."""
 
     repeats_partitions: bool = True
-    """Whether OffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given. OLD: once
-    (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a topic given twice."""
+    """Whether OffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given, and commits write
+    it as often. OLD: once (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a topic that
+    is given twice."""
 
     failed_join_phase_may_end: bool = True
     """Whether a join phase that could not end, because of a subscription with invalid lengths, may end later. OLD: no,
@@ -309,6 +310,18 @@ class Dialect:
     commits_remember_topic_ids: bool = True
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
+
+    rates_are_read_only: bool = False
+    """Whether DescribeConfigs shows the rates that limit replication as read-only. Up to 3.9
+    (`DynamicBrokerConfig.AllDynamicConfigs`)."""
+
+    knows_rates: bool = True
+    """Whether DescribeConfigs knows the type of these rates. In 2.4 their values are null, as of any unknown name
+    (`KafkaConfig.configType`)."""
+
+    offset_version: int = 4
+    """The version of OffsetCommitValue of offsets without a topic id, as those of transactions. Before 4.1: 3
+    (`GroupCoordinatorRecordHelpers.newOffsetCommitRecord`)."""
 
     timestamp_after_max_ms: int = 60 * 60 * 1000
     """The default of `message.timestamp.after.max.ms`. Unlimited before 4.0 (KIP-1030)."""

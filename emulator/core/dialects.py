@@ -35,11 +35,13 @@ KAFKA_4_0 = replace(
     revocation_raises_epoch=True,
     new_patterns_keep_epoch=False,
     commits_remember_topic_ids=False,
+    offset_version=3,
     write_txn_markers_version=1,
 )
 KAFKA_3_9_NEW = replace(
     KAFKA_4_0,
     deletes_without_policy=False,
+    rates_are_read_only=True,
     unregister_broker_explains_errors=False,
     consumer_groups_are_a_preview=True,
     prints_java_sets=False,
@@ -128,6 +130,7 @@ KAFKA_2_8 = replace(
 )
 KAFKA_2_4 = replace(
     KAFKA_2_8,
+    knows_rates=False,
     fails_at_absent_configs=True,
     pending_sync_expires=False,
     unstable_groups_keep_offsets=False,

@@ -130,6 +130,36 @@ def test_kafka_19141_since_4_1_a_commit_is_written_with_the_id_of_its_topic(vers
     assert named == (written == 4)
 
 
+@pytest.mark.parametrize("retention_ms", [-(2**63), -2, 0, 1, 2**63 - 1])
+def test_a_commit_with_a_retention_is_written_with_its_sum_as_java_computes_it(wire: Wire, retention_ms: int) -> None:
+    wire.ask(wire.connect(), committing(5, retention_time_ms=retention_ms), 4)
+    (record,) = records_of(log(wire))
+    assert isinstance(record.value, OffsetCommitValue)
+    expiry = struct.unpack(">q", struct.pack(">Q", (wire.now + retention_ms) % 2**64))[0]
+    assert record.value.expire_timestamp == expiry
+
+
+@pytest.mark.parametrize("timestamp", [-(2**63), -2, 0, 2**63 - 1])
+def test_the_timestamp_of_a_commit_is_taken_as_it_is(timestamp: int) -> None:
+    wire = Wire(kafka_version="3.9")
+    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=5, commit_timestamp=timestamp)
+    topics = (OffsetCommitRequestTopic(name="t", partitions=(row,)),)
+    wire.ask(wire.connect(), OffsetCommitRequest(group_id="g", topics=topics), 1)
+    (record,) = records_of(log(wire))
+    assert isinstance(record.value, OffsetCommitValue)
+    assert record.value.commit_timestamp == timestamp
+
+
+@pytest.mark.parametrize(("version", "offsets"), [("2.8", [6]), ("3.9", [6]), ("4.3", [5, 6])])
+def test_the_new_coordinator_writes_a_partition_as_often_as_it_is_committed(version: str, offsets: list[int]) -> None:
+    wire = Wire(kafka_version=version)
+    rows = tuple(OffsetCommitRequestPartition(partition_index=0, committed_offset=each) for each in (5, 6))
+    request = OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=rows),))
+    wire.ask(wire.connect(), request, 7)
+    values = [record.value for record in records_of(log(wire))]
+    assert [value.offset for value in values if isinstance(value, OffsetCommitValue)] == offsets
+
+
 def test_a_waiter_for_the_next_commit_is_released_at_once(wire: Wire) -> None:
     wire.ask(wire.connect(), committing(5), 7)
     reader = wire.connect()

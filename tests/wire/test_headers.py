@@ -70,10 +70,14 @@ def test_an_unserved_version_closes_the_connection(version: int) -> None:
         read_request_header(data)
 
 
-@pytest.mark.parametrize("version", [-1, 5, 32767])
-def test_kip_511_the_header_of_an_api_versions_that_is_not_served_is_read_up_to_the_client_id(version: int) -> None:
-    data = b"\0\x12" + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:]
+@pytest.mark.parametrize("version", [-32768, -1, 5, 32767])
+def test_kip_511_the_header_of_an_api_versions_that_is_not_served_is_that_of_the_nearest_version(version: int) -> None:
+    tags = b"\0" if version > 0 else b""
+    data = b"\0\x12" + version.to_bytes(2, signed=True) + HEARTBEAT_3[4:] + tags
     assert read_request_header(data + b"\x05 whatever") == (RequestHeader(18, version, 7, "t"), len(data))
+    if tags:
+        with pytest.raises(Malformed, match=r"^the header of a ApiVersionsRequest"):
+            read_request_header(data[:-1])
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -11,7 +11,7 @@ import struct
 from io import BytesIO
 
 from ..codec import decode_versioned, encode_versioned
-from ..primitives import Malformed
+from ..primitives import InvalidLength, Malformed
 from ..schema import array, binary, entity, int32, message, string
 
 _VERSION_BYTES = 2
@@ -50,10 +50,6 @@ class ConsumerProtocolAssignment:
 def read_subscription(data: bytes) -> ConsumerProtocolSubscription:
     """Return the subscription in JoinGroup metadata. Raises Malformed."""
     return decode_versioned(ConsumerProtocolSubscription, data)
-
-
-class InvalidLength(ValueError):
-    """A negative count or length, or one beyond the end of the data, where Kafka's coordinator fails to read on."""
 
 
 def read_topics(data: bytes) -> tuple[str, ...]:

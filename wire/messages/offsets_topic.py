@@ -9,7 +9,7 @@ committed offsets (of one format; 1 is written), 2 is a classic group, the other
   v3 group_instance_id (KIP-345) | v4 flexible
 
 Values of these two are written in version 3, except offsets with an expiry time of their own (version 1, OffsetCommit
-v2-4) and offsets with a topic id (version 4).
+v2-4) and offsets with a topic id (version 4). Since 4.1 all other offsets are written in version 4, too.
 """
 
 from collections.abc import Mapping
@@ -124,11 +124,11 @@ def read_key(data: bytes) -> Key | None:
     return None if cls is None else decode(cls, version, data[2:])
 
 
-def write_value(value: Value) -> bytes:
-    """Return the value of a record, in Kafka's version."""
+def write_value(value: Value, offset_version: int = 3) -> bytes:
+    """Return the value of a record, in Kafka's version; `offset_version` is that of offsets without a topic id."""
     match value:
         case OffsetCommitValue(expire_timestamp=-1, topic_id=topic_id):
-            version = 3 if topic_id == ZERO_UUID else 4
+            version = offset_version if topic_id == ZERO_UUID else 4
         case OffsetCommitValue():
             version = 1
         case GroupMetadataValue():

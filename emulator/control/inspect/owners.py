@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.messages.consumer_protocol import InvalidLength, read_assignment, read_topics
+from koordinator.wire.messages.consumer_protocol import read_assignment, read_topics
 from koordinator.wire.primitives import Malformed
 
 from ...core.groups.classic.group import ClassicGroup
@@ -84,5 +84,5 @@ def _topics(group: BaseGroup, member_id: str) -> Collection[str]:
 def _classic_topics(group: ClassicGroup, member: ClassicMember) -> tuple[str, ...]:
     try:
         return read_topics(member.metadata(group.protocol_name))
-    except (Malformed, InvalidLength):
+    except Malformed:
         return ()

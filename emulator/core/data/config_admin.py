@@ -32,8 +32,10 @@ from ...config.kafka_configs import (
     BROKER_LOGGER,
     CLIENT_METRICS,
     GROUP,
+    RATES,
     TOPIC,
     ConfigType,
+    base_name,
     configs_of,
 )
 from ...config.settings import NUMBER
@@ -72,6 +74,9 @@ DIGITS_MAX = 20
 OF_ONE_BROKER = ("advertised.listeners", "listener", "principal.builder.class", "sasl.", "ssl.")
 PER_BROKER = "Cannot update these configs at default cluster level, broker id must be specified"
 """Beginnings of the configs that all brokers cannot share (`DynamicBrokerConfig.PerBrokerConfigs`)."""
+
+OF_LISTENERS_OF_ALL = ("max.connection.creation.rate", "max.connections", "num.network.threads")
+"""Configs of a listener that all brokers may share (`DynamicBrokerConfig.ClusterLevelListenerConfigs`)."""
 
 OF_LISTENER = ("ssl.key", "ssl.truststore.")
 PER_LISTENER = "These security configs can be dynamically updated only per-listener using the listener prefix"
@@ -226,8 +231,9 @@ def _refuse(settings: Settings, kind: int, name: str, configs: Mapping[str, str]
 
 def refuse_broker_configs(settings: Settings, configs: Mapping[str, str], *, is_default: bool) -> Refusal | None:
     """Return why values cannot be set on a running broker (`DynamicBrokerConfig.validateConfigs`), or None."""
-    keys, prints = configs_of(BROKER, settings.kafka_version), dialect_of(settings).prints_java_sets
-    values = [keys[name].problem(text) for name, text in configs.items() if name in keys]
+    keys, prints = {**configs_of(BROKER, settings.kafka_version), **RATES}, dialect_of(settings).prints_java_sets
+    bases = {name: base_name(name) or name for name in configs}
+    values = [keys[bases[name]].problem(text) for name, text in configs.items() if bases[name] in keys]
     problems = [
         _listed("Cannot update these configs dynamically", "[]" if prints else "Set()", fixed)
         if (fixed := [name for name in configs if name in keys and keys[name].read_only])
@@ -237,10 +243,14 @@ def refuse_broker_configs(settings: Settings, configs: Mapping[str, str], *, is_
         else None,
         *values,
         _listed(PER_BROKER, "[]" if prints else "Set()", single)
-        if is_default and (single := [name for name in configs if name.startswith(OF_ONE_BROKER)])
+        if is_default and (single := [name for name in configs if _is_of_one_broker(name)])
         else None,
     ]
     return next((Refusal(Error.INVALID_REQUEST, problem) for problem in problems if problem), None)
+
+
+def _is_of_one_broker(name: str) -> bool:
+    return name.startswith(OF_ONE_BROKER) and base_name(name) not in OF_LISTENERS_OF_ALL
 
 
 def _listed(problem: str, around: str, names: Iterable[str]) -> str:

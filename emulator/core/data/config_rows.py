@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 
-from ...config.kafka_configs import BROKER, CLIENT_METRICS, GROUP, TOPIC, configs_of
+from ...config.kafka_configs import (
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    RATES,
+    TOPIC,
+    ConfigKey,
+    ConfigType,
+    base_name,
+    configs_of,
+)
 from ...config.settings import NUMBER, attribute, rules
 from ..refusal import Refusal
 from .topic import illegal_name
@@ -20,9 +30,9 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.describe_configs import DescribeConfigsResource
 
-    from ...config.kafka_configs import ConfigKey
     from ...config.settings import Settings
     from ..cluster import ClusterState
+    from ..dialect import Dialect
 
 DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC_BROKER, DEFAULT = 2, 3, 4, 5
 """The sources of a broker's value: set on it, set for all brokers, in its properties file, or the default."""
@@ -79,16 +89,33 @@ def topic_config_rows(
 
 def _broker_rows(cluster: ClusterState, node_id: int, name: str) -> list[DescribeConfigsResourceResult] | Refusal:
     keys = configs_of(BROKER, cluster.settings.kafka_version)
+    dialect, dynamic = cluster.features.dialect, cluster.resource_configs[BROKER]
+    defaults = dynamic.get("", {})
     if name == "":
-        defaults = cluster.resource_configs[BROKER].get("", {})
-        return [_row(keys[each], {}, 0, ((DYNAMIC_DEFAULT, defaults),)) for each in defaults if each in keys]
+        layer = ((DYNAMIC_DEFAULT, defaults),)
+        return [_row(keys.get(each) or _unlisted(dialect, keys, each), {}, 0, layer) for each in defaults]
     if not NUMBER.fullmatch(name):
         return Refusal(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if name != str(node_id):
         problem = f"Unexpected broker id, expected {node_id} or empty string, but received {name}"
         return Refusal(Error.INVALID_REQUEST, problem)
     layers = _layers(cluster, node_id)
-    return [_row(key, {}, 0, layers) for key in keys.values()]
+    unlisted = [each for each in {**defaults, **dynamic.get(name, {})} if each not in keys]
+    rows = [*keys.values(), *(_unlisted(dialect, keys, each) for each in unlisted)]
+    return [_row(key, {}, 0, layers) for key in rows]
+
+
+def _unlisted(dialect: Dialect, keys: Mapping[str, ConfigKey], name: str) -> ConfigKey:
+    """Return how a release describes a name that it has not among its configs, because it is set on a broker.
+
+    A name that it does not know may be that of a secret (`KafkaConfig.maybeSensitive`).
+    """
+    if name in RATES and dialect.knows_rates:
+        return replace(RATES[name], read_only=dialect.rates_are_read_only)
+    base = keys.get(base_name(name) or "")
+    if base is not None:
+        return replace(base, name=name, synonyms=(name, *base.synonyms), read_only=True, doc=None)
+    return ConfigKey(name=name, type=ConfigType.UNKNOWN, read_only=True, sensitive=True, synonyms=(name,))
 
 
 def _layers(cluster: ClusterState, node_id: int) -> Layers:
@@ -110,7 +137,7 @@ def _static(cluster: ClusterState, node_id: int, defaults: Mapping[str, str]) ->
     """Return the settings that a broker with these values would have in its properties file."""
     settings = cluster.configured
     found = {name: _text(settings, name) for name in rules() if name in defaults}
-    found = {name: text for name, text in found.items() if text and text != defaults[name]}
+    found = {name: text for name, text in found.items() if text and (name in settings.given or text != defaults[name])}
     if node_id in cluster.brokers:
         broker = cluster.brokers[node_id]
         listeners = ",".join(f"{name}://{each.host}:{each.port}" for name, each in broker.endpoints.items())

@@ -79,8 +79,13 @@ def transactional_batches(
 def refuse_request(
     dialect: Dialect, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]
 ) -> Refusal | None:
-    """Return the refusal of every partition, if any: 53 without a transactional id, 49 for several to verify."""
-    if batches and request.transactional_id is None:
+    """Return the refusal of every partition, if any: 53 without a transactional id, 49 for several to verify.
+
+    A batch needs the transactional id for its attribute alone, whatever its producer or partition is
+    (`RequestUtils.hasTransactionalRecords`).
+    """
+    sent = (data.records or b"" for topic in request.topic_data for data in topic.partition_data)
+    if request.transactional_id is None and any(map(is_transactional, sent)):
         return Refusal(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "")
     producers = {(header.producer_id, header.producer_epoch) for header in batches.values()}
     several = dialect.verifies_produced_batches and len(producers) > 1

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -25,6 +24,7 @@ from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from koordinator.wire.primitives import InvalidLength
 
 from .. import overrides
 from ..effects import TimerFired

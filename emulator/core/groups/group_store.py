@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import InvalidLength
+from koordinator.wire.primitives import InvalidLength
 
 from ..data.features import GROUP_VERSION
 from ..dialects import dialect_of

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ConsumerGroupMetadataKey
-from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from koordinator.wire.primitives import InvalidLength
 
 from ...config.settings import LONG_MAX
 from ..effects import MemberChanged

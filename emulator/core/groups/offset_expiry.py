@@ -16,7 +16,7 @@ from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .classic.group import ClassicGroup, ClassicGroupState
 from .group import CONSUMER
-from .offsets import merge_rows
+from .offsets import UNSET, merge_rows
 from .pending_writes import OffsetsDeleted
 from .records import offset_tombstone
 
@@ -71,13 +71,13 @@ def _delete_error(store: GroupStore, group: BaseGroup, topic: str, partition: in
 def _delete_response(
     store: GroupStore, request: offset_delete.OffsetDeleteRequest, errors: Mapping[TopicPartition, Error]
 ) -> offset_delete.OffsetDeleteResponse:
-    topics = (
+    topics = [
         (
             (topic.name, ZERO_UUID),
             [(row.partition_index, errors[topic.name, row.partition_index]) for row in topic.partitions],
         )
         for topic in request.topics
-    )
+    ]
     return offset_delete.OffsetDeleteResponse(
         topics=tuple(
             offset_delete.OffsetDeleteResponseTopic(
@@ -87,7 +87,7 @@ def _delete_response(
                     for partition, error in rows
                 ),
             )
-            for (name, _), rows in merge_rows(store, topics).items()
+            for (name, _), rows in merge_rows(store, topics)
             for _ in range(len(rows) if store.dialect.offset_delete_repeats_topics else 1)
         )
     )
@@ -198,7 +198,7 @@ def _expires_at(store: GroupStore, group: BaseGroup, topic: str, committed: Offs
         unused_since = _unused_since(store, group, topic, committed)
     if unused_since is None:
         return None
-    if committed.expire_timestamp >= 0:
+    if committed.expire_timestamp != UNSET:
         return committed.expire_timestamp
     return unused_since + store.settings.offsets_retention_minutes * MINUTE_MS
 

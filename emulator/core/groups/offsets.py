@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..effects import Call
     from .group import BaseGroup
     from .group_store import GroupStore
+    from .records import CoordinatorRecord
 
     RequestedTopic = tuple[str | None, UUID, Sequence[int]]
     """A topic by name (None: unknown id) and id, and the requested partitions."""
@@ -48,6 +49,9 @@ TOPIC_ID_SINCE = 10
 
 NO_OFFSET = -1
 
+UNSET = -1
+"""The commit timestamp and the retention time of a request that has none; every other number is taken as it is."""
+
 
 def commit(store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest) -> None:
     """Store the offsets of a member or of a simple consumer.
@@ -66,7 +70,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         member = group.members[request.member_id]
         member.last_call = call
         store.restart_session(group, member)
-    offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: list[tuple[str, int]] = []
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
@@ -80,22 +84,32 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
                 too_large.append((name, partition.partition_index))
                 continue
-            timestamp = partition.commit_timestamp if partition.commit_timestamp >= 0 else group.now
-            offsets[name, partition.partition_index] = OffsetCommitValue(
+            timestamp = group.now if partition.commit_timestamp == UNSET else partition.commit_timestamp
+            value = OffsetCommitValue(
                 offset=partition.committed_offset,
                 leader_epoch=partition.committed_leader_epoch,
                 metadata=metadata,
                 commit_timestamp=timestamp,
-                expire_timestamp=min(timestamp + retention_ms, LONG_MAX) if retention_ms >= 0 else -1,
+                expire_timestamp=UNSET if retention_ms == UNSET else java_long(group.now + retention_ms),
                 topic_id=topic_id,
             )
+            written.append(((name, partition.partition_index), value))
+    offsets = dict(written)
     if not offsets:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if store.dialect.refused_offsets_stay_pending:
         group.refused_commits |= set(too_large)
     group.begin_commit(offsets)
-    records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
+    records = offset_records(store, group, written)
     return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))
+
+
+def offset_records(
+    store: GroupStore, group: BaseGroup, written: Iterable[tuple[tuple[str, int], OffsetCommitValue]]
+) -> list[CoordinatorRecord]:
+    """Return the records of committed offsets, of which the last one for a partition counts."""
+    rows = written if store.dialect.repeats_partitions else dict(written).items()
+    return [offset_record(group, topic, partition, each) for (topic, partition), each in rows]
 
 
 def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) -> None:
@@ -191,10 +205,6 @@ def _commit_response(
         )
         for t, topic in enumerate(request.topics)
     ]
-    merged: Iterable[tuple[TopicKey, Sequence[tuple[int, Error]]]] = merge_rows(store, topics).items()
-    if store.dialect.repeats_partitions and not any(_has_unknown(store, *topic) for topic in topics):
-        # there is nothing to merge the coordinator's rows with (`OffsetCommitResponse.Builder.merge`)
-        merged = [topic for topic in topics if topic[1]]
     return offset_commit.OffsetCommitResponse(
         topics=tuple(
             offset_commit.OffsetCommitResponseTopic(
@@ -205,7 +215,7 @@ def _commit_response(
                     for partition, error in rows
                 ),
             )
-            for (name, topic_id), rows in merged
+            for (name, topic_id), rows in merge_rows(store, topics)
         )
     )
 
@@ -216,13 +226,16 @@ def _has_unknown(store: GroupStore, topic: TopicKey, rows: Sequence[tuple[int, E
 
 
 def merge_rows(
-    store: GroupStore, topics: Iterable[tuple[TopicKey, Sequence[tuple[int, Error]]]]
-) -> dict[TopicKey, list[tuple[int, Error]]]:
+    store: GroupStore, requested: Sequence[tuple[TopicKey, Sequence[tuple[int, Error]]]]
+) -> Iterable[tuple[TopicKey, Sequence[tuple[int, Error]]]]:
     """Return the partitions and errors of a response in one row per topic, of requested ones that may repeat.
 
-    Unknown partitions come first: Kafka adds the coordinator's results to them.
+    Unknown partitions come first: Kafka adds the coordinator's results to them. Without unknown ones there is nothing
+    to add to, and rows may repeat (`OffsetCommitResponse.Builder.merge`, `OffsetDeleteResponse.Builder.merge`).
     """
-    dialect, requested = store.dialect, list(topics)
+    dialect = store.dialect
+    if dialect.repeats_partitions and not any(_has_unknown(store, *topic) for topic in requested):
+        return [topic for topic in requested if topic[1]]
     merged: defaultdict[TopicKey, list[tuple[int, Error]]] = defaultdict(list)
     for is_known, repeats in ((False, dialect.repeats_unknown_partitions), (True, dialect.repeats_partitions)):
         rows: defaultdict[TopicKey, list[tuple[int, Error]]] = defaultdict(list)
@@ -232,7 +245,12 @@ def merge_rows(
                 rows[topic] += those
         for topic, those in rows.items():
             merged[topic] += those if repeats else dict(those).items()
-    return merged
+    return merged.items()
+
+
+def java_long(number: int) -> int:
+    """Return a sum as Java computes it, in 64 bits."""
+    return (number + LONG_MAX + 1) % (2 * LONG_MAX + 2) - LONG_MAX - 1
 
 
 def utf16_length(text: str) -> int:

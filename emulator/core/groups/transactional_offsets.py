@@ -34,9 +34,8 @@ from .classic.membership import validate_member
 from .consumer.group import ConsumerGroup
 from .consumer.offsets import refuse_transactional_commit
 from .group import PendingCommit
-from .offsets import utf16_length
+from .offsets import offset_records, utf16_length
 from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
-from .records import offset_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,20 +139,24 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
         return _reply(store, call, request, refused, error)
     if group is None:
         group = store.create(now, request.group_id)
-    offsets: dict[tuple[str, int], OffsetCommitValue] = {}
+    written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
         for row in topic.partitions:
             at, metadata = (topic.name, row.partition_index), row.committed_metadata or ""
             if at in refused:
                 continue
-            is_too_large = utf16_length(metadata) > store.settings.offset_metadata_max_bytes
-            (too_large if is_too_large else offsets)[at] = OffsetCommitValue(
+            value = OffsetCommitValue(
                 offset=row.committed_offset,
                 leader_epoch=row.committed_leader_epoch,
                 metadata=metadata,
                 commit_timestamp=group.now,
             )
+            if utf16_length(metadata) > store.settings.offset_metadata_max_bytes:
+                too_large[at] = value
+            else:
+                written.append((at, value))
+    offsets = dict(written)
     refused |= dict.fromkeys(too_large, Error.OFFSET_METADATA_TOO_LARGE)
     if not offsets:
         return _reply(store, call, request, refused, Error.NONE)
@@ -165,7 +168,7 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
         _forget(store, group, request.producer_id, offsets)
         return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
     group.begin_commit(offsets)
-    records = [offset_record(group, topic, partition, each) for (topic, partition), each in offsets.items()]
+    records = offset_records(store, group, written)
     producer = (request.producer_id, request.producer_epoch)
     write = TransactionalOffsetsWritten(group, call, request, offsets, refused, store.next_token)
     return store.append(group.id, records, write, producer)

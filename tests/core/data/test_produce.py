@@ -119,6 +119,14 @@ def test_control_batches_are_87_and_transactions_without_an_id_53(desk: Desk) ->
     )
 
 
+def test_a_transactional_batch_of_nobody_or_for_no_partition_needs_a_transactional_id_as_well(desk: Desk) -> None:
+    desk.topic("t")
+    for partition in (0, 9):
+        answer = desk.produce(desk.batch(b"a", is_transactional=True), partition=partition)
+        assert answer.error_code == Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert desk.values() == []
+
+
 def test_a_batch_that_does_not_begin_at_offset_0_is_87(desk: Desk) -> None:
     desk.topic("t")
     assert desk.produce(desk.batch(b"a", base_offset=5)).error_code == Error.INVALID_RECORD

@@ -9,6 +9,16 @@ from scenes.play import CHANGED, Play
 
 from koordinator.emulator.core.effects import OffsetsExpired
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from koordinator.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey, OffsetCommitKey
 
 A, B = ("t", 0), ("u", 0)
@@ -194,6 +204,32 @@ def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play
     assert play.delete_offsets(A, ("t", 1)) == (Error.NONE, [Error.NONE, Error.NONE])
     assert play.offset(*A) == -1
     assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
+
+
+@pytest.mark.parametrize(("version", "rows"), [("2.8", [2]), ("3.9", [2]), ("4.3", [1, 1])])
+def test_the_new_coordinator_repeats_the_rows_of_a_topic_unless_one_is_unknown(version: str, rows: list[int]) -> None:
+    play = Play(kafka_version=version)
+    play.commit(offsets={A: 1, B: 1})
+    topics = tuple(
+        OffsetDeleteRequestTopic(name="t", partitions=(OffsetDeleteRequestPartition(partition_index=at),))
+        for at in (0, 1)
+    )
+    unknown = OffsetDeleteRequestTopic(name="nosuch", partitions=topics[0].partitions)
+    answer = play.send(OffsetDeleteRequest(group_id="g", topics=topics), 0).response
+    assert [len(topic.partitions) for topic in answer.topics] == rows
+    answer = play.send(OffsetDeleteRequest(group_id="g", topics=(*topics, unknown)), 0).response
+    assert [(topic.name, len(topic.partitions)) for topic in answer.topics] == [("nosuch", 1), ("t", 2)]
+
+
+@pytest.mark.parametrize("retention_ms", [-5, 0])
+def test_an_offset_that_is_committed_as_expired_is_deleted_by_the_next_check(retention_ms: int) -> None:
+    play = Play()
+    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=1, committed_metadata="")
+    topics = (OffsetCommitRequestTopic(name="t", partitions=(row,)),)
+    play.send(OffsetCommitRequest(group_id="g", retention_time_ms=retention_ms, topics=topics), 4)
+    assert play.offset(*A) == 1
+    play.wait(600_000)
+    assert play.offset(*A) == -1
 
 
 def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from uuid import UUID
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.messages.join_group import JoinGroupResponse
@@ -16,7 +17,6 @@ from koordinator.wire.schema import declaration_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from collections.abc import Sequence as Rows
-    from uuid import UUID
 
     from koordinator.wire.apis import Message
 
@@ -198,3 +198,16 @@ def asked(step: Step, known: Rows[Outcome | None], group: str, topic_ids: Mappin
 def response_of(step: Step) -> type[Message]:
     """Return the response class of a step."""
     return APIS[step.key].response
+
+
+def short(value: object) -> str:
+    """Return a message as text, without the fields that have their defaults."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(short, value))}]"
+    if isinstance(value, UUID):
+        return str(value)[:8]
+    if not is_dataclass(value):
+        return repr(value)
+    shown = [each for each in fields(value) if getattr(value, each.name) not in (each.default, (), None)]
+    name = type(value).__name__
+    return f"{name}({', '.join(f'{each.name}={short(getattr(value, each.name))}' for each in shown)})"

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_topics
-from koordinator.wire.primitives import Malformed
+from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry
 from ..group import CONSUMER, BaseGroup
@@ -298,9 +297,13 @@ class ClassicGroup(BaseGroup):
         self.protocol_name = name
         self._subscribed_topics = None
         if self.protocol_type == CONSUMER:
-            with suppress(Malformed):
-                subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
+            subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
+            try:
                 self._subscribed_topics = frozenset[str]().union(*subscriptions)
+            except InvalidLength:
+                raise
+            except Malformed:
+                return
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a consumer group uses a topic, by the subscriptions of its current generation.

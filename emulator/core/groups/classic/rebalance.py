@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import InvalidLength
 from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from koordinator.wire.messages.sync_group import SyncGroupResponse
+from koordinator.wire.primitives import InvalidLength
 
 from ...timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
 from ..causes import Cause, Reason

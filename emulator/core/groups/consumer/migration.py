@@ -18,7 +18,7 @@ from koordinator.wire.messages.consumer_protocol import (
     read_subscription,
     write_assignment,
 )
-from koordinator.wire.primitives import Malformed
+from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...effects import StateChanged
 from ...refusal import Refusal, RefusedError
@@ -122,13 +122,16 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> RefusedError:
 def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -> ConsumerMember:
     """Return a classic member as one of a consumer group, with its last assignment at the group's generation.
 
-    Raises RefusedError: 69 if its data cannot be converted, -1 if it does not support the group's protocol.
+    Raises RefusedError: 69 if its data cannot be converted, -1 if it does not support the group's protocol, or where
+    Kafka's parser fails in a way that its coordinator does not expect.
     """
     if classic.protocol_name not in dict(member.protocols):
         raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
     try:
         assignment = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
         subscription = read_subscription(member.metadata(classic.protocol_name))
+    except InvalidLength:
+        raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, "")) from None
     except Malformed:
         raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from None
     if assignment.user_data:

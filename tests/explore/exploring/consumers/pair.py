@@ -14,6 +14,7 @@ from scenes.play import Play
 
 from exploring.comparison import UNORDERED
 from exploring.releases import settings_here
+from exploring.steps import short
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.groups.consumer.hash_tables import HashTable
 from koordinator.wire.codec import decode, encode
@@ -171,7 +172,7 @@ class Pair:
             sent = decode(type(request), version, encode(request, version))
             exchange = self._core.send(sent, version, CLIENT_ID)
             self._core.wait(STEP_MS)
-        self.transcript.append(f"v{version} {_short(request)}")
+        self.transcript.append(f"v{version} {short(request)}")
         self._waiting.append(Waiting(request, exchange, line, hears))
         if exchange.responses and isinstance(request, READS):
             self._read(request, version, line.receive())
@@ -236,7 +237,7 @@ class Pair:
                 if self._plain(ours) != self._plain(theirs):
                     raise self._difference(each.request, ours, theirs)
             self._free.append(each.line)
-            self.transcript.append(f"    {_short(ours)}")
+            self.transcript.append(f"    {short(ours)}")
             each.hears(ours)
 
     def _read(self, request: Message, version: int, theirs: Any) -> None:
@@ -254,7 +255,7 @@ class Pair:
         raise self._difference(request, ours, theirs)
 
     def _difference(self, request: Message, ours: Any, theirs: Any) -> DifferenceError:
-        lines = [*self.transcript[-SHOWN:], _short(request), f"core:   {_short(ours)}", f"broker: {_short(theirs)}"]
+        lines = [*self.transcript[-SHOWN:], short(request), f"core:   {short(ours)}", f"broker: {short(theirs)}"]
         return DifferenceError(f"{self.group}\n" + "\n".join(lines))
 
     def _plain(self, value: object) -> Any:
@@ -289,16 +290,3 @@ def _uuid_of(member_id: str) -> UUID:
         return UUID(member_id[-36:])
     except ValueError:
         return UUID(bytes=base64.urlsafe_b64decode(f"{member_id}=="))
-
-
-def _short(value: object) -> str:
-    """Return a message as text, without the fields that have their defaults."""
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_short, value))}]"
-    if isinstance(value, UUID):
-        return str(value)[:8]
-    if not is_dataclass(value):
-        return repr(value)
-    shown = [each for each in fields(value) if getattr(value, each.name) not in (each.default, (), None)]
-    name = type(value).__name__
-    return f"{name}({', '.join(f'{each.name}={_short(getattr(value, each.name))}' for each in shown)})"

@@ -30,7 +30,7 @@ from koordinator.wire.records import Record, write_batch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from exploring.transactions.steps import Sequence
+    from exploring.transactions.steps import Sequence, Step
     from koordinator.client.connection import Address
 
 READY_S = 300
@@ -129,9 +129,8 @@ class Playing(Sight):
     def play(self, begin: int, end: int) -> None:
         """Perform these steps."""
         for step in self.sequence.steps[begin:end]:
-            operation: Callable[..., object] = getattr(self, step.name)
             try:
-                result = operation(**dict(step.arguments))
+                result = self._perform(step)
             except ConnectionLost:
                 self.close()
                 result = "closed the connection"
@@ -139,6 +138,10 @@ class Playing(Sight):
             if len(self.outcomes) % LOOK_EVERY == 0:
                 outcome |= self._sight()
             self.outcomes.append(outcome)
+
+    def _perform(self, step: Step) -> object:
+        operation: Callable[..., object] = getattr(self, step.name)
+        return operation(**dict(step.arguments))
 
     def finish(self) -> None:
         """Add what consumers read."""

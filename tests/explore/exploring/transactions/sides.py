@@ -12,6 +12,8 @@ from brokers.real_kafka import RealKafka
 
 from exploring.data import playing as data_playing
 from exploring.data import steps as data_steps
+from exploring.fields import playing as fields_playing
+from exploring.fields import steps as fields_steps
 from exploring.transactions.playing import Playing
 from exploring.transactions.rounds import Target, explore
 from exploring.transactions.steps import generate
@@ -48,6 +50,18 @@ DATA = Kind(
     data_playing.Playing,
     # a sequence leaves its sessions open
     {"max.incremental.fetch.session.cache.slots": "100000"},
+)
+
+FIELDS = Kind(
+    fields_steps.generate,
+    fields_playing.Playing,
+    {
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.num.partitions": f"{fields_playing.OFFSETS_PARTITIONS}",
+        # nothing expires by time
+        "offsets.retention.check.interval.ms": "86400000",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
+    },
 )
 
 

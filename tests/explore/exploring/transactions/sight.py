@@ -66,12 +66,15 @@ class Sight:
             "producers": [
                 sorted(
                     (
-                        self._name(each.producer_id),
-                        each.producer_epoch,
-                        each.last_sequence,
-                        each.current_txn_start_offset,
-                    )
-                    for each in row.active_producers
+                        (
+                            self._name(each.producer_id),
+                            each.producer_epoch,
+                            each.last_sequence,
+                            each.current_txn_start_offset,
+                        )
+                        for each in row.active_producers
+                    ),
+                    key=repr,
                 )
                 for row in sorted(producers.topics[0].partitions, key=lambda row: row.partition_index)
             ],

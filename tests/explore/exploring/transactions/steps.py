@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exploring.releases import versions_of
+from exploring.steps import short
 
 if TYPE_CHECKING:
     from exploring.releases import Release
@@ -52,7 +53,7 @@ class Step:
     arguments: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.arguments)})"
+        return f"{self.name}({', '.join(f'{name}={short(value)}' for name, value in self.arguments)})"
 
 
 @dataclass(frozen=True)
