@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.answers import PendingOffsetDelete
-from conformance.scenarios import scenario
-from conformance.targets import raw_header
+from scenarios.answers import PendingOffsetDelete
+from scenarios.registry import scenario
+from scenarios.targets import raw_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -26,7 +26,7 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
-    from conformance.player import Player
+    from scenarios.player import Player
 
 BROKER = 4
 SET, DELETE = 0, 1
