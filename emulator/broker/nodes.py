@@ -362,7 +362,7 @@ class NodeRuntimes:
             self._deleted_topics.append((node_id, list(names)))
             return coordinator.topics_deleted(now, names)
 
-        data = DataPlane(node_id, cluster, settings, new_uuid, on_topics_deleted)
+        data = DataPlane(now, node_id, cluster, settings, new_uuid, on_topics_deleted)
         node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
         requests, has_log_store = self.links.requests, self._store is not None
         broker = Broker(node, settings, self.trace, self._log, requests, has_log_store=has_log_store)

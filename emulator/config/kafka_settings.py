@@ -19,7 +19,7 @@ INTERNAL: frozenset[str] = frozenset(
     group.streams.max.warmup.replicas group.streams.num.warmup.replicas group.streams.task.offset.interval.ms
     internal.metadata.delete.delay.millis internal.metadata.log.segment.bytes
     internal.metadata.log.segment.min.bytes internal.metadata.max.batch.size.in.bytes
-    internal.metadata.max.fetch.size.in.bytes log.deletion.max.segments.per.run log.initial.task.delay.ms
+    internal.metadata.max.fetch.size.in.bytes log.deletion.max.segments.per.run
     log.max.id.map.snapshots metadata.log.segment.min.bytes remote.log.manager.task.retry.backoff.max.ms
     remote.log.manager.task.retry.backoff.ms remote.log.manager.task.retry.jitter sasl.oauthbearer.header.urlencode
     send.share.coordinator.state.batch.enable server.max.startup.time.ms

@@ -271,6 +271,9 @@ class Settings:
         lowest=1,
         highest=LONG_MAX,
     )
+    log_initial_task_delay_ms: int = setting(
+        30_000, "The time from the start of a broker to its first check of retention.", highest=LONG_MAX
+    )
     log_cleaner_backoff_ms: int = setting(
         15_000, "The interval between runs of the cleaner, which compacts topics of users.", lowest=1, highest=LONG_MAX
     )
@@ -304,6 +307,10 @@ class Settings:
     coordinator_found_at_once: bool = setting(
         default=False,
         doc="Whether a FindCoordinator that creates its topic returns the coordinator, and not 15 as in Kafka.",
+    )
+    log_retention_by_default: bool = setting(
+        default=True,
+        doc="Whether records expire after seven days where neither `retention.ms` nor `log.retention.*` is set.",
     )
     group_clock: Literal["real", "manual", "auto"] = cast(
         "Literal['real', 'manual', 'auto']",
@@ -418,11 +425,12 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_consumer_min_session_timeout_ms": 1,
         "group_consumer_min_heartbeat_interval_ms": 1,
         "coordinator_found_at_once": True,
+        "log_retention_by_default": False,
     },
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
-timeouts from 1 ms, and a coordinator at the first lookup."""
+timeouts from 1 ms, a coordinator at the first lookup, and records with any timestamp stay."""
 
 
 def attribute(name: str) -> str:

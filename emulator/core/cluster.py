@@ -96,7 +96,7 @@ class ClusterState:
         self.topics_version = self.newest_topic_version = 0
         """Counts changes of topics and their partitions, so that consumer groups notice them."""
         self.leader_changes = 0
-        """Counts changes of leaders, so that nodes notice them."""
+        """Counts changes of leaders and configs, so that nodes notice them."""
         self.new_uuid = new_uuid
         # the internal topics that coordinators are led by before the topics exist
         self._plans: dict[str, TopicState] = {}
@@ -224,6 +224,7 @@ class ClusterState:
                     self._announce_topics()
                 case TopicConfigured():
                     self.topics_by_id[change.topic_id].configs = dict(change.configs)
+                    self.leader_changes += 1
                 case RecordsDeleted():
                     self.topics_by_id[change.topic_id].logs[change.partition].truncate_front(change.start)
                 case TopicDeleted():
@@ -232,6 +233,7 @@ class ClusterState:
     def _configure(self, change: ResourceConfigured) -> None:
         self.resource_configs[change.resource_type][change.name] = dict(change.configs)
         self.reconfigure(self.configured)
+        self.leader_changes += 1
 
     def reconfigure(self, settings: Settings) -> None:
         """Apply settings; those that a client has set for all brokers override them."""

@@ -66,6 +66,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "delete.topic.enable": True,
         "message.max.bytes": 1048588,
         "log.retention.check.interval.ms": 300_000,
+        "log.initial.task.delay.ms": 30_000,
         "log.cleaner.backoff.ms": 15_000,
         "fetch.max.bytes": 57671680,
         "max.incremental.fetch.session.cache.slots": 1000,
@@ -74,11 +75,12 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "kafka.version": "4.3",
         "error.codes": "kafka",
         "coordinator.found.at.once": False,
+        "log.retention.by.default": True,
         "group.clock": "real",
     }
 
 
-def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
+def test_the_fast_profile_is_the_default_and_differs_only_in_what_time_does() -> None:
     fast, _ = Settings.of()
     assert fast == dataclasses.replace(
         Settings(),
@@ -88,6 +90,7 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_waiting() -> None:
         group_consumer_min_session_timeout_ms=1,
         group_consumer_min_heartbeat_interval_ms=1,
         coordinator_found_at_once=True,
+        log_retention_by_default=False,
     )
     assert Settings.of("fast")[0] == fast
 

@@ -5,6 +5,7 @@ The core's answers as a release must equal those of a broker of that release (te
 
 from __future__ import annotations
 
+import random
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNR
 """The core as each release it emulates."""
 
 EMULATOR = "emulator"
+
+STARTS_MS = 1_600_000_000_000, 1_900_000_000_000
+"""The range of starts of the core, in milliseconds since the epoch."""
 
 OTHER_SETTINGS = "E-171"
 """A scenario that changes broker settings; the emulator's are fixed while it runs."""
@@ -64,8 +68,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 def on_core(scenario: Scenario, release: Release) -> None:
     wanted = scenario.configuration
+    # each recorded session starts at a time of its own: nothing may depend on the phase of the clock
+    start_ms = random.Random(f"{scenario.number} {release.name}").randrange(*STARTS_MS)
     try:
-        said = perform(scenario, lambda scale: CoreTarget(wanted.settings(scale), release, wanted.nodes)).entries
+        said = perform(
+            scenario, lambda scale: CoreTarget(wanted.settings(scale), release, wanted.nodes, start_ms)
+        ).entries
     except Absent as absent:
         if release is UNRECORDED:
             pytest.skip(str(absent))

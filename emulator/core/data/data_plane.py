@@ -127,6 +127,7 @@ class DataPlane:
 
     def __init__(
         self,
+        now: int,
         node_id: int,
         cluster: ClusterState,
         settings: Settings,
@@ -144,8 +145,8 @@ class DataPlane:
         self._unflushed, self._in_flight = _Unflushed(), _Unflushed()
         self._compacted: dict[UnflushedLog, tuple[TopicState, int]] = {}
         self._to_verify: dict[int, ProduceToVerify] = {}
-        self._producers_checked_ms = 0
-        self._cleaner = LogCleaner(node_id, cluster, self.fetches.timers)
+        self._started_at = self._producers_checked_ms = now
+        self._cleaner = LogCleaner(now, node_id, cluster, self.fetches.timers)
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
@@ -169,9 +170,12 @@ class DataPlane:
         return self._drain()
 
     def _expire_producers(self, now: int) -> None:
-        """Forget idle producers, as of the latest periodic check: a multiple of the interval."""
+        """Forget idle producers, as of the latest periodic check: a multiple of the interval since the start.
+
+        Kafka counts from the creation of each log (`UnifiedLog.producerExpireCheck`).
+        """
         settings = self.cluster.settings
-        check_ms = now - now % settings.producer_id_expiration_check_interval_ms
+        check_ms = now - (now - self._started_at) % settings.producer_id_expiration_check_interval_ms
         if check_ms > self._producers_checked_ms:
             self._producers_checked_ms = check_ms
             idle_ms = settings.producer_id_expiration_ms
@@ -318,7 +322,7 @@ class DataPlane:
 
     def grown(self, now: int, places: Iterable[tuple[str, int]]) -> None:
         """Answer the fetches parked on topic partitions that were appended to from Python."""
-        self._cleaner.schedule(now)
+        self._cleaner.written(now, {name for name, _ in places})
         replies = self.fetches.grown(now, places)
         if replies:
             self._effects += replies
@@ -414,8 +418,7 @@ class DataPlane:
         ]
         if ended is not None:
             consequences = [*ended]
-        if grown:
-            self._cleaner.schedule(now)
+        self._cleaner.written(now, {name for name, _ in grown})
         for name, partition in grown:
             topic = self.cluster.topics[name]
             log = topic.logs[partition]

@@ -18,7 +18,7 @@ from ..timers import CleanLogs
 from .metadata_changes import RecordsDeleted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..cluster import ClusterState
     from ..timers import FetchTimeout, ProduceRetry, Timers
@@ -27,52 +27,68 @@ if TYPE_CHECKING:
 
 
 class LogCleaner:
-    """The retention checks and the cleaner of the logs that a node leads.
+    """The retention checks and the cleaner of the logs that a node leads, from its start (`started_at`) on.
 
-    Both act at multiples of their intervals, so that a large step of the clock equals many small ones.
+    Both act at fixed times since then, so that a large step of the clock equals many small ones. As in Kafka the
+    cleaner also deletes the expired records of compacted topics.
     """
 
     def __init__(
-        self, node_id: int, cluster: ClusterState, timers: Timers[FetchTimeout | ProduceRetry | CleanLogs]
+        self,
+        started_at: int,
+        node_id: int,
+        cluster: ClusterState,
+        timers: Timers[FetchTimeout | ProduceRetry | CleanLogs],
     ) -> None:
+        self._started_at = started_at
         self._node_id = node_id
         self._cluster = cluster
         self._timers = timers
 
     def schedule(self, now: int) -> None:
-        """Schedule the next run after `now`, unless it is scheduled, or there are no records to act on."""
-        if CleanLogs() not in self._timers and (due := self._next_run(now)) is not None:
+        """Schedule the next run after `now` for every topic with records."""
+        topics = self._cluster.topics.values()
+        self.written(now, [topic.name for topic in topics if any(log.size for log in topic.logs)])
+
+    def written(self, now: int, names: Iterable[str]) -> None:
+        """Schedule the next run after `now` for topics with records, unless an earlier one is scheduled."""
+        topics = (topic for name in names if (topic := self._cluster.topics.get(name)) and not topic.is_internal)
+        runs = (_next(now, *self._times(topic)) for topic in topics)
+        due, scheduled = min(runs, default=None), self._timers.get(CleanLogs())
+        if due is not None and (scheduled is None or due < scheduled):
             self._timers.set(CleanLogs(), due)
 
-    def _next_run(self, now: int) -> int | None:
+    def _times(self, topic: TopicState) -> tuple[int, int]:
+        """Return the time of the first run that concerns a topic, and the interval of later ones."""
         settings = self._cluster.settings
-        runs = []
-        for topic in self._cluster.topics.values():
-            if not topic.is_internal and any(log.size for log in topic.logs):
-                runs.append(_next_multiple(now, settings.log_retention_check_interval_ms))
-                if topic.is_compacted:
-                    runs.append(_next_multiple(now, settings.log_cleaner_backoff_ms))
-        return min(runs, default=None)
+        if topic.is_compacted:
+            return self._started_at + settings.log_cleaner_backoff_ms, settings.log_cleaner_backoff_ms
+        return self._started_at + settings.log_initial_task_delay_ms, settings.log_retention_check_interval_ms
 
     def run(self, now: int) -> Iterator[tuple[TopicState, int]]:
         """Propose the deletion of expired records, and yield the partitions that were compacted."""
-        settings, changes = self._cluster.settings, self._cluster.changes
-        expires = now % settings.log_retention_check_interval_ms == 0 and not changes.is_in_flight
-        compacts = now % settings.log_cleaner_backoff_ms == 0
+        changes = self._cluster.changes
+        expires, by_default = not changes.is_in_flight, self._cluster.settings.log_retention_by_default
         for topic in [topic for topic in self._cluster.topics.values() if not topic.is_internal]:
+            if _next(now - 1, *self._times(topic)) != now:
+                continue
             for partition, log in enumerate(topic.logs):
                 if topic.leaders[partition] != self._node_id:
                     continue
-                if compacts and topic.is_compacted and _clean(now, topic, log):
+                if topic.is_compacted and _clean(now, topic, log):
                     yield topic, partition
-                if expires and topic.is_deleted and (start := _retained_from(now, topic, log)) > log.start:
+                if not expires or not topic.is_deleted:
+                    continue
+                start = _retained_from(now, topic, log, by_default=by_default)
+                if start > log.start:
                     if start == log.end:
                         log.roll()
                     changes.propose(RecordsDeleted(topic.topic_id, partition, start))
 
 
-def _next_multiple(now: int, interval_ms: int) -> int:
-    return now - now % interval_ms + interval_ms
+def _next(now: int, first: int, interval_ms: int) -> int:
+    """Return the first time after `now` of those that begin at `first`."""
+    return first + max(0, (now - first) // interval_ms + 1) * interval_ms
 
 
 def _number(topic: TopicState, name: str) -> float:
@@ -88,10 +104,14 @@ def _segments(topic: TopicState, log: PartitionLog) -> list[LogSegment]:
     return log.segments(_number(topic, "segment.bytes"), duration_ms)
 
 
-def _retained_from(now: int, topic: TopicState, log: PartitionLog) -> int:
-    """Return the end of the oldest segments that are expired: first by `retention.ms`, then by `retention.bytes`."""
+def _retained_from(now: int, topic: TopicState, log: PartitionLog, *, by_default: bool) -> int:
+    """Return the end of the oldest segments that are expired: first by `retention.ms`, then by `retention.bytes`.
+
+    Kafka's default of `retention.ms` counts only `by_default`.
+    """
     segments = [segment for segment in _segments(topic, log) if segment.size]
-    retention_ms, retention_bytes = _number(topic, "retention.ms"), _number(topic, "retention.bytes")
+    retention_ms = _number(topic, "retention.ms") if by_default or topic.config("retention.ms") else -1
+    retention_bytes = _number(topic, "retention.bytes")
     start, excess = log.start, log.size - retention_bytes
     for segment in segments:
         is_too_old = retention_ms >= 0 <= segment.max_timestamp < now - retention_ms

@@ -76,7 +76,7 @@ class Desk:
             self.cluster.register(node, "127.0.0.1", 9091 + node)
         self.deleted: list[str] = []
         self.facts: list[Effect] = []
-        self.data = DataPlane(1, self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
+        self.data = DataPlane(self.now, 1, self.cluster, self.settings, self.new_uuid, self.on_topics_deleted)
         self._exchanges: dict[Call, Exchange] = {}
         self._calls = count(1)
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 import pytest
+from brokers.crashing_files import CrashingFiles
+from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator import Simulation
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +30,9 @@ COMPACT = {"cleanup.policy": "compact", "segment.bytes": SMALL, "min.cleanable.d
 
 CHECK_S, CLEANER_S = 300, 15
 """The intervals of retention checks and of the cleaner."""
+
+FIRST_CHECK_S = 30
+"""The time from the start of a broker to its first retention check."""
 
 
 @pytest.fixture
@@ -68,7 +80,7 @@ def test_topics_inherit_the_configs_of_brokers() -> None:
 
 
 def test_a_segment_expires_with_its_newest_record(simulation: Simulation, cluster: Cluster) -> None:
-    topic = topic_with(cluster, retention_ms="400000")
+    topic = topic_with(cluster, retention_ms="350000")
     topic.produce("a")
     simulation.pass_time(250)
     topic.produce("b")
@@ -103,13 +115,95 @@ def test_without_limits_records_stay(simulation: Simulation, cluster: Cluster) -
     assert values(topic) == [b"a"]
 
 
-def test_a_changed_retention_applies_to_older_records(simulation: Simulation, cluster: Cluster) -> None:
-    topic = topic_with(cluster)
-    topic.produce("a")
-    simulation.pass_time(CHECK_S)
-    assert values(topic) == [b"a"]
-    simulation.pass_time(8 * 86_400)
-    assert values(topic) == []
+@pytest.mark.parametrize(("profile", "left"), [("kafka-defaults", []), ("fast", [b"a"])])
+def test_without_a_configured_retention_records_expire_after_seven_days_unless_the_profile_is_fast(
+    profile: str, left: list[bytes]
+) -> None:
+    simulation = Simulation(profile=profile)
+    with simulation as cluster:
+        topic = topic_with(cluster)
+        topic.produce("a")
+        simulation.pass_time(7 * 86_400)
+        assert values(topic) == [b"a"]
+        simulation.pass_time(CHECK_S)
+        assert values(topic) == left
+
+
+def old(value: str) -> dict[str, object]:
+    """Return a record with a timestamp of long ago."""
+    return {"value": value, "timestamp": 1_000}
+
+
+@pytest.mark.parametrize("started_ms", [0, 1, 299_999, 123_456])
+def test_retention_is_checked_30_s_after_the_start_of_a_broker_and_then_at_its_interval(
+    started_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("koordinator.handles.simulation.BEGIN_MS", 1_700_000_100_000 + started_ms)
+    simulation = Simulation(profile="kafka-defaults")
+    with simulation as cluster:
+        topic = topic_with(cluster)
+        for due_s in (FIRST_CHECK_S, CHECK_S, CHECK_S):
+            topic.produce(old("a"))
+            simulation.pass_time(due_s - 0.001)
+            assert values(topic) == [b"a"]
+            simulation.pass_time(0.001)
+            assert values(topic) == []
+        cluster.nodes[1].kill()
+        simulation.pass_time(100)
+        cluster.nodes[1].start()
+        topic.produce(old("b"))
+        simulation.pass_time(FIRST_CHECK_S - 0.001)
+        assert values(topic) == [b"b"]
+        simulation.pass_time(0.001)
+        assert values(topic) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_cleaner_runs_at_its_backoff_whatever_else_is_written(seed: int) -> None:
+    chance = random.Random(seed)
+    simulation = Simulation(kafka_version="3.9", brokers=2)
+    with simulation as cluster:
+        policies = chance.sample(["delete", "compact", "delete", "compact,delete"], 4)
+        topics = {
+            cluster.create_topic(f"t{at}", 2, configs={**COMPACT, "cleanup.policy": policy}): policy
+            for at, policy in enumerate(policies)
+        }
+        for _ in range(4):
+            for topic in chance.sample([*topics], 4):
+                for value in "123":
+                    topic.produce({"key": "k", "value": value, "partition": chance.randrange(2)})
+                simulation.pass_time(0.1)
+            simulation.pass_time(CLEANER_S)
+            for topic, policy in topics.items():
+                # of each partition the last closed segment with the key, and the active one
+                assert policy == "delete" or len(topic.records()) <= 4
+            simulation.pass_time(chance.randrange(60))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_topic_that_becomes_compacted_is_cleaned_at_the_next_run_of_the_cleaner(seed: int) -> None:
+    chance = random.Random(seed)
+    durable = DurableCluster(DIR, CrashingFiles(), brokers=2, kafka_version="3.9", log_segment_bytes=14)
+    began = durable.now
+    durable.create("t", partitions=1)
+    leader = durable.node.cluster.topics["t"].leader(0)
+    durable.client = durable.connect(leader)
+    for value in (b"1", b"2", b"3"):
+        assert durable.produce("t", value, key=b"k") is Error.NONE
+    durable.now += chance.randrange(20_000)
+    durable.settle()
+    durable.client = durable.connect(chance.choice([1, 2]))
+    row = AlterableConfig(name="cleanup.policy", config_operation=0, value="compact")
+    ratio = AlterableConfig(name="min.cleanable.dirty.ratio", config_operation=0, value="0")
+    resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=(row, ratio))
+    durable.exchange(IncrementalAlterConfigsRequest(resources=(resource,)), 1)
+    durable.client = durable.connect(leader)
+    durable.now += CLEANER_S * 1000 - (durable.now - began) % (CLEANER_S * 1000) - 1
+    durable.settle()
+    assert durable.values("t") == [b"1", b"2", b"3"]
+    durable.now += 1
+    durable.settle()
+    assert durable.values("t") == [b"2", b"3"]
 
 
 def test_the_cleaner_keeps_the_last_record_of_each_key(simulation: Simulation, cluster: Cluster) -> None:

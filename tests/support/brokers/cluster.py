@@ -43,9 +43,9 @@ FORMING_MS = 100
 class Nodes(Wire):
     """Nodes 1 to `count`, topic t with 4 partitions, and the peers connected to them."""
 
-    def __init__(self, nodes: int = 2, **settings: object) -> None:
-        self.now = START
-        self.wall_us = START * 1000
+    def __init__(self, nodes: int = 2, start_ms: int = START, **settings: object) -> None:
+        self.now = start_ms
+        self.wall_us = start_ms * 1000
         self.logged: list[str] = []
         given = {name.replace("_", "."): value for name, value in settings.items()}
         given.setdefault("group.initial.rebalance.delay.ms", FORMING_MS)

@@ -120,8 +120,10 @@ class DurableCluster(Wire):
         state = delete_topics.DeleteTopicState(name=topic)
         return Error(self.exchange(delete_topics.DeleteTopicsRequest(topics=(state,)), 6).responses[0].error_code)
 
-    def produce(self, topic: str, *values: bytes, partition: int = 0, acks: int = -1, **batch: Any) -> Error:
-        records = write_batch([Record(timestamp=self.now, value=value) for value in values], **batch)
+    def produce(
+        self, topic: str, *values: bytes, key: bytes | None = None, partition: int = 0, acks: int = -1, **batch: Any
+    ) -> Error:
+        records = write_batch([Record(timestamp=self.now, key=key, value=value) for value in values], **batch)
         data = produce.PartitionProduceData(index=partition, records=records)
         topics = (produce.TopicProduceData(name=topic, partition_data=(data,)),)
         answer = self.exchange(produce.ProduceRequest(acks=acks, topic_data=topics), 9)

@@ -80,7 +80,7 @@ class Wire:
         cluster.register(1, "127.0.0.1", 9092)
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
-        data = DataPlane(1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
+        data = DataPlane(self.now, 1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
         self.node = NodeCore(1, cluster, coordinator, TransactionCoordinator(self.now, cluster, self.settings), data)
         self.trace = Trace(lambda: self.wall_us, trace_capacity, topic_name=cluster.topic_name)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)

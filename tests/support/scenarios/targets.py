@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from brokers.cluster import Nodes
 from brokers.kafka_releases import NEWEST
+from clients.frame_clients import START
 
 from koordinator.wire import frames
 from koordinator.wire.codec import encode
@@ -286,14 +287,16 @@ class Cluster(Durable):
 class CoreTarget(Cluster):
     """The protocol in this process: no socket, no thread, virtual time.
 
-    `settings` are the brokers', under Kafka's names.
+    `settings` are the brokers', under Kafka's names. Virtual time starts at `start_ms`.
     """
 
     name = "core"
 
-    def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
+    def __init__(
+        self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1, start_ms: int = START
+    ) -> None:
         super().__init__(release)
-        self.wire = Nodes(nodes, **{**settings, **dialect(release)})
+        self.wire = Nodes(nodes, start_ms, **{**settings, **dialect(release)})
         self.wire.cluster.create_topic("u", 2)
         self._start_ms = self.wire.now
         self._peers: dict[str, Peer] = {}
@@ -356,7 +359,7 @@ class CoreTarget(Cluster):
 
 def dialect(release: Release) -> dict[str, object]:
     """Return the settings that make the emulator behave like a release."""
-    return {"kafka.version": release.line, **release.settings}
+    return {"kafka.version": release.line, "log.retention.by.default": True, **release.settings}
 
 
 def request_header(request: type[Message], version: int, correlation_id: int, client_id: str | None) -> bytes:
