@@ -19,21 +19,22 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NO_WHEELS = { $(BIN)/python -c 'import sys; sys.version_info < (3, 15) or print("Some clients have no wheels for", \
 	"Python 3.15 yet, confluent-kafka for one. Use an older Python: make clean, then make PYTHON=python3.14 ...")'; exit 1; }
 
-# The number of test processes, and extra arguments for pytest.
+# The number of test processes, extra arguments for pytest, and the file or folder of `make quick`.
 JOBS ?= 2
 ARGS ?=
+T ?=
 
-# The wheel's inputs: if one of them is newer, the wheel is rebuilt and reinstalled.
+# The wheel's inputs: if one of them is newer, the wheel is rebuilt.
 SOURCES := pyproject.toml setup.py README.md LICENSE $(shell find facade emulator wire fixtures lab pipeline \
 	-type f \( -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html' -o -name '*.jinja' -o -name '*.json' -o -name '*.pyi' -o -name py.typed \))
-# Folders are inputs too: a deleted file only changes its folder's time. `lab` is a target, so its folder is `lab/.`.
+# A deleted file only changes its folder's time. `lab` is a target, so its folder is `lab/.`.
 FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -not -name __pycache__)
 
 # The output of `make demo`, and of `make report`.
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test test-all quick check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,60 +61,27 @@ $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 	@rm -rf build/lib build/bdist.* koordinator.egg-info
 	@touch $@
 
-$(VENV)/demo-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing the emulator and the demo's clients into $(VENV) (once)"
-	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[demo]" || $(NO_WHEELS); echo "== installed in $$SECONDS s"
+# For the tests that install it elsewhere; without this variable they build one.
+THE_WHEEL = KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)"
+
+# The tree, editable, with one extra of pyproject.toml: `$(VENV)/with-dev`. In setuptools' strict mode it is a folder of
+# links in build/, which editors and type checkers can follow; a new, moved or deleted module changes its folder's time.
+$(VENV)/with-%: pyproject.toml setup.py $(FOLDERS) | $(VENV)/made
+	@echo "== installing the working tree into $(VENV), editable, with the dependencies of [$*] (the first time takes minutes)"
+	@rm -rf build/__editable__.*
+	@SECONDS=0; $(PIP) install --editable ".[$*]" --config-settings editable_mode=strict || $(NO_WHEELS); \
+	echo "== installed in $$SECONDS s"
 	@touch $@
 
-$(VENV)/test-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing the test dependencies into $(VENV) (once; about a minute)"
-	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[dev]" || $(NO_WHEELS); echo "== installed in $$SECONDS s"
-	@touch $@
+dev: $(VENV)/with-dev ## install the working tree into .venv, editable, with the dev dependencies
 
-$(VENV)/installed: $(VENV)/wheel
-	@echo "== installing the wheel into $(VENV)"
-	@$(PIP) install --force-reinstall --no-deps $(VENV)/dist/*.whl
-	@rm -f $(VENV)/editable
-	@touch $@
-
-# Editable, in setuptools' strict mode: a folder of links in build/, which editors and type checkers can follow. `make
-# check` then checks the links; other targets install the wheel again. Run it again after adding or moving a module.
-dev: $(VENV)/test-tools ## install the working tree into .venv, editable, with the dev dependencies
-	@echo "== installing the working tree into $(VENV)"
-	@rm -rf build/__editable__.* $(VENV)/installed
-	@$(PIP) install --force-reinstall --no-deps --editable . --config-settings editable_mode=strict
-	@touch $(VENV)/editable
-
-# For the pipeline. Spark is the largest part; pip builds it from source.
-$(VENV)/spark-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing Spark and Java into $(VENV) (once; some 600 MB)"
-	@SECONDS=0; $(PIP) install "$$(echo $(VENV)/dist/*.whl)[spark]"; echo "== installed in $$SECONDS s"
-	@touch $@
-
-# The engines that the pipeline is compared with.
-$(VENV)/engines: pyproject.toml | $(VENV)/spark-tools
-	@echo "== installing DuckDB and Polars into $(VENV) (once)"
-	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[engines]"
-	@touch $@
-
-# For the test that editors find definitions.
-$(VENV)/editor-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing basedpyright into $(VENV) (once)"
-	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[editors]"
-	@touch $@
-
-$(VENV)/release-tools: pyproject.toml | $(VENV)/wheel
-	@echo "== installing build, CycloneDX, twine and zizmor into $(VENV) (once)"
-	@$(PIP) install "$$(echo $(VENV)/dist/*.whl)[release]"
-	@touch $@
-
-demo: $(VENV)/demo-tools $(VENV)/installed ## restart six real consumers, in a table and on a live page (HOLD=1 keeps it open)
+demo: $(VENV)/with-demo ## restart six real consumers, in a table and on a live page (HOLD=1 keeps it open)
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
-$(DEMO)/seen.json: | $(VENV)/demo-tools $(VENV)/installed
+$(DEMO)/seen.json: | $(VENV)/with-demo
 	@KEEP=$(DEMO) $(BIN)/python examples/demo.py
 
-report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data pipeline over the demo's trace and write a report page
+report: $(DEMO)/seen.json $(VENV)/with-spark ## run the data pipeline over the demo's trace and write a report page
 	@rm -rf $(REPORT)
 	@$(BIN)/koordinator-pipeline run --input $(DEMO)/trace.jsonl --output $(REPORT)/store --title "The demo" \
 	  --html $(REPORT)/report.html --markdown $(REPORT)/summary.md
@@ -122,16 +90,23 @@ report: $(DEMO)/seen.json $(VENV)/spark-tools $(VENV)/installed ## run the data 
 # The page of the laboratory.
 LAB := build/lab
 
-lab: $(VENV)/test-tools $(VENV)/installed ## play every rebalance protocol in every situation, write a page, and check the claims
+lab: $(VENV)/with-dev ## play every rebalance protocol in every situation, write a page, and check the claims
 	@mkdir -p $(LAB)
 	@$(BIN)/koordinator lab run --html $(LAB)/lab.html --json $(LAB)/lab.json
 	@$(BIN)/koordinator lab claims
 
-test: $(VENV)/installed check ## build and install the wheel, then check and test it (pytest arguments: ARGS)
-	@echo "== pytest, on the installed wheel"
-	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -n $(JOBS) $(ARGS)
+test: check ## check, and run the tests that are not slow (pytest arguments: ARGS)
+	@echo "== pytest, without the slow tests"
+	@$(BIN)/pytest -n $(JOBS) -m "not slow" $(ARGS)
 
-check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) ## run ruff, mypy --strict, import-linter, the prose check, and Biome and TypeScript where there is Node.js
+test-all: check ## check, and run the slow tests, too (pytest arguments: ARGS)
+	@echo "== pytest"
+	@$(BIN)/pytest -n $(JOBS) $(ARGS)
+
+quick: $(VENV)/with-dev ## run the tests of a file or folder: make quick T=tests/core/test_timers.py
+	@$(BIN)/pytest -q $(T)
+
+check: $(VENV)/with-dev ## run ruff, mypy --strict, import-linter, the prose check, and Biome and TypeScript where there is Node.js
 	@echo "== ruff"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -144,23 +119,24 @@ check: $(VENV)/test-tools $(if $(wildcard $(VENV)/editable),,$(VENV)/installed) 
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-ci-extra: docs-site $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/editor-tools $(VENV)/release-tools $(VENV)/installed ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
+# Each worker has whole files, and one has all of Docker: the tests of a file share brokers, and those of Docker images.
+ci-extra: docs-site $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines $(VENV)/with-editors $(VENV)/with-release ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
 	@status=0; \
-	KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" compose/engine.sh \
-	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
+	$(THE_WHEEL) compose/engine.sh \
+	  $(BIN)/pytest -m needs --ignore=tests/pipeline -n $(JOBS) --dist loadgroup $(ARGS) || status=$$?; \
 	$(MAKE) --no-print-directory spark-test || status=$$?; \
 	exit $$status
 
-release-check: $(VENV)/test-tools $(VENV)/release-tools $(VENV)/installed ## build the release into build/release, with its SBOM; test it in empty environments of every Python
+release-check: $(VENV)/with-dev $(VENV)/with-release ## build the release into build/release, with its SBOM; test it in empty environments of every Python
 	@KOORDINATOR_REQUIRE=release $(BIN)/pytest -m needs tests/packaging/test_release.py $(ARGS)
 
 # Separate from the other tests: these run in parallel, with one Spark for each process.
-spark-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/engines $(VENV)/installed ## run the tests that need Spark (ARGS)
-	@KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" $(BIN)/pytest -m needs tests/pipeline \
+spark-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines ## run the tests that need Spark (ARGS)
+	@$(THE_WHEEL) $(BIN)/pytest -m needs tests/pipeline \
 	  -n $(JOBS) --dist loadfile $(ARGS)
 
-spark-cluster-test: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
-	@KOORDINATOR_REQUIRE=spark KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)" \
+spark-cluster-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
+	@KOORDINATOR_REQUIRE=spark $(THE_WHEEL) \
 	  $(BIN)/pytest -m needs tests/pipeline/test_beyond_one_machine.py $(ARGS)
 
 # REPLAY=NAME with the same SEED repeats a failed run.
@@ -168,7 +144,7 @@ FRAMES ?= 1000000
 SEED ?= 1
 REPLAY ?=
 
-fuzz: $(VENV)/test-tools $(VENV)/installed ## send hostile frames to the broker (FRAMES, SEED, JOBS, REPLAY)
+fuzz: $(VENV)/with-dev ## send hostile frames to the broker (FRAMES, SEED, JOBS, REPLAY)
 	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --replay "$(REPLAY)"
 
 # The numbers of events that `make bench-pipeline` loads, in order.
@@ -177,19 +153,19 @@ TIERS ?= 2M,20M
 # Arguments for bench/run.py: BENCH="--only codec --only start".
 BENCH ?=
 
-bench-pipeline: $(VENV)/engines $(VENV)/installed ## measure the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
+bench-pipeline: $(VENV)/with-engines ## measure the data pipeline on 2M and 20M events, beside DuckDB and Polars (TIERS=100M)
 	@PYTHONPATH=tests/support $(BIN)/python bench/pipeline/run.py --tiers $(TIERS)
 
-bench-lab: $(VENV)/spark-tools $(VENV)/installed ## measure simulations of the laboratory per second, on one core and on two
+bench-lab: $(VENV)/with-spark ## measure simulations of the laboratory per second, on one core and on two
 	@$(BIN)/python bench/lab.py
 
-bench: $(VENV)/test-tools $(VENV)/installed ## measure speed against targets and other implementations; writes build/bench.json (BENCH="--only codec")
+bench: $(VENV)/with-dev ## measure speed against targets and other implementations; writes build/bench.json (BENCH="--only codec")
 	@$(BIN)/python bench/run.py $(BENCH)
 
 # Arguments for tests/conformance/run.py: CONFORMANCE="--record", "--slow", ...
 CONFORMANCE ?=
 
-conformance: $(VENV)/test-tools $(VENV)/installed ## compare every scenario with real Kafka brokers (needs Java 17, Maven)
+conformance: $(VENV)/with-dev ## compare every scenario with real Kafka brokers (needs Java 17, Maven)
 	@$(BIN)/python tests/conformance/run.py $(CONFORMANCE)
 	@if [ -z "$(CONFORMANCE)" ]; then \
 	  echo "== group records, decoded by Kafka's own code, and read from Kafka's own logs"; \
@@ -199,7 +175,7 @@ conformance: $(VENV)/test-tools $(VENV)/installed ## compare every scenario with
 # Names of suites: SUITE="tools connect"; all by default.
 SUITE ?=
 
-suites: $(VENV)/test-tools $(VENV)/installed ## run Kafka's tools and applications, and those of other libraries (SUITE; needs Java 17, Maven)
+suites: $(VENV)/with-dev ## run Kafka's tools and applications, and those of other libraries (SUITE; needs Java 17, Maven)
 	@$(BIN)/python tests/suites/run.py $(addprefix --suite ,$(SUITE))
 
 # The number of random sequences; SEED, above, is the first seed.
@@ -208,25 +184,25 @@ SEEDS ?= 200
 # What `make explore` plays: OF="assignments migrations" for groups of the consumer protocol, OF=data for the data plane.
 OF ?= groups transactions
 
-explore: $(VENV)/test-tools $(VENV)/installed ## compare random request sequences with real Kafka brokers (OF, SEEDS, SEED; needs Java 17, Maven)
+explore: $(VENV)/with-dev ## compare random request sequences with real Kafka brokers (OF, SEEDS, SEED; needs Java 17, Maven)
 	@status=0; \
 	for each in $(OF); do $(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED) --of $$each || status=$$?; done; \
 	exit $$status
 
-broken-rules: $(VENV)/test-tools $(VENV)/installed ## break each hard rule of transactions and consumer groups, and see its tests fail
+broken-rules: $(VENV)/with-dev ## break each hard rule of transactions and consumer groups, and see its tests fail
 	@$(BIN)/python tests/broken_rules/run.py
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \
 	echo "no Docker engine found: set DOCKER_HOST, or KOORDINATOR_DOCKER_BOOTSTRAP=1 for a private one (root, Debian)"; \
 	exit 2; } >&2; exec "$$@"' engine
 
-docker-test: $(VENV)/test-tools $(VENV)/installed ## test the container images, with the engine of DOCKER_HOST
+docker-test: $(VENV)/with-dev ## test the container images, with the engine of DOCKER_HOST
 	@KOORDINATOR_REQUIRE=docker $(ENGINE) $(BIN)/pytest -m needs tests/docker $(ARGS)
 
 compose-demo: $(VENV)/made ## restart one of two static consumers in containers
 	@$(ENGINE) compose/demo.sh
 
-docs: $(VENV)/test-tools $(VENV)/spark-tools $(VENV)/installed ## regenerate the reference parts of docs/ and the types of koordinator.aio
+docs: $(VENV)/with-dev $(VENV)/with-spark ## regenerate the reference parts of docs/ and the types of koordinator.aio
 	@PYTHONPATH=tests/support $(BIN)/python tools/documents.py
 	@$(BIN)/python tools/aio_handles.py
 
@@ -246,7 +222,7 @@ docs-site: .venv-docs/made $(VENV)/wheel ## build the documentation as a site in
 KILLS ?= 100
 REPEATS ?= 100
 
-soak: $(VENV)/test-tools $(VENV)/installed ## kill the server while members commit; repeat timing-sensitive tests (KILLS, SEED, REPEATS)
+soak: $(VENV)/with-dev ## kill the server while members commit; repeat timing-sensitive tests (KILLS, SEED, REPEATS)
 	@$(BIN)/python tests/soak/run.py --kills $(KILLS) --seed $(SEED)
 	@echo "== the most timing-sensitive tests, $(REPEATS) times each"
 	@grep -v '^#' tests/soak/sensitive.txt | xargs $(BIN)/pytest -q -n $(JOBS) --count=$(REPEATS) $(ARGS)

@@ -34,10 +34,10 @@ def used() -> float:
 
 
 def quiet() -> bool:
-    """Return whether hardly anything runs beside the tests: the load is at most one process for each processor, and
-    one more.
+    """Return whether hardly anything runs beside the tests: the load of the last minute is at most one process for each
+    processor, and one more. Windows does not tell.
     """
-    return os.getloadavg()[0] <= (os.cpu_count() or 1) + 1
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] <= (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)
