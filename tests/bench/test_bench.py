@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 BENCH = Path(__file__).parents[2] / "bench"
 LIMIT_S = 120
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the load needs epoll and /proc")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the load needs epoll and /proc"),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(autouse=True)

@@ -78,6 +78,7 @@ def test_a_tier_goes_on_after_an_engine_that_fails_and_leaves_no_file(
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bench")
 def test_the_memory_of_a_process_is_that_of_all_below_it() -> None:
     held = "held = bytearray(100 << 20); held[::4096] = bytes(len(held[::4096]))"

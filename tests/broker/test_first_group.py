@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import json
 from koordinator import Emulator
@@ -48,6 +50,7 @@ print(json.dumps({"late": late, "assignment": synced.assignment.decode()}))
 """
 
 
+@pytest.mark.slow
 def test_the_first_group_compiles_no_values() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from brokers.cluster import Nodes, joining, syncing
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -191,5 +192,5 @@ class Cluster(RuleBasedStateMachine):
         return len(asked.sent) > len(asked.answers()) and number not in superseded
 
 
-TestCluster = Cluster.TestCase
+TestCluster = pytest.mark.slow(Cluster.TestCase)
 TestCluster.settings = settings(deadline=None, max_examples=40, stateful_step_count=40)

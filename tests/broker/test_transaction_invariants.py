@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from brokers.cluster import Nodes
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -308,5 +309,5 @@ class Transactions(RuleBasedStateMachine):
         return peer.closed is None and len(peer.sent) > len(peer.answers())
 
 
-TestTransactions = Transactions.TestCase
+TestTransactions = pytest.mark.slow(Transactions.TestCase)
 TestTransactions.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)

@@ -92,6 +92,7 @@ def test_doctor_never_fails_and_shows_no_token(
     assert "secret" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_of_a_shell_completes_commands(
     run: Callable[..., tuple[int, str, str]], shell: str
@@ -133,6 +134,7 @@ def test_a_usage_error_states_value_and_remedy(
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_unwritable_stdout_is_one_line_on_stderr() -> None:
     with Path("/dev/full").open("w") as full:

@@ -305,6 +305,7 @@ def test_an_ipv6_address_is_written_in_brackets(run: Callable[..., Ran]) -> None
     assert line.startswith("koordinator groups list: [::1]:1: cannot connect: ")
 
 
+@pytest.mark.slow
 def test_the_command_imports_neither_the_emulator_nor_trio() -> None:
     script = (
         "import sys\n"

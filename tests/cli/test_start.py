@@ -18,6 +18,7 @@ print([name for name in sys.modules if name.startswith(rooms)])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clock", "is_loaded"), [(None, False), ("auto", True)])
 def test_a_cluster_without_an_automatic_clock_is_built_without_its_control(
     clock: str | None, *, is_loaded: bool
@@ -39,6 +40,7 @@ print(len(collections), gc.isenabled())
 """
 
 
+@pytest.mark.slow
 def test_no_garbage_is_collected_while_a_command_is_imported() -> None:
     command = [sys.executable, "-c", COLLECTIONS]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "0 True\n"
@@ -56,6 +58,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
 def test_a_freed_large_block_is_reused_without_page_faults() -> None:
     command = [sys.executable, "-c", COPIES]

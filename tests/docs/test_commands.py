@@ -154,6 +154,7 @@ def head_of(line: str) -> str:
     return UUID.sub("", line.strip().partition(" ")[0]).replace("─", "")
 
 
+@pytest.mark.slow
 @NEEDS_SHELL
 @pytest.mark.parametrize("block", [each for each in SHELL_BLOCKS if {c.name for c in each.values[0]} & RUNNING])
 def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None:

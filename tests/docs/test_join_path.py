@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import trio
 from brokers.word_broker import EPOCH, LIMIT_S, connect
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -119,6 +120,7 @@ def joined() -> Stacks:
     return stacks
 
 
+@pytest.mark.slow
 def test_a_join_group_is_passed_on_by_few_modules_and_the_page_names_them() -> None:
     """A module passes it on if it is on the stack of a moment, and not always at its end; the others are leaves."""
     stacks = joined()

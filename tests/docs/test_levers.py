@@ -26,6 +26,7 @@ def test_the_python_example_of_a_lever_runs_in_process(page: Path) -> None:
         http_pages.perform(cluster, page)
 
 
+@pytest.mark.slow
 @NEEDS_SHELL
 @pytest.mark.parametrize("page", LEVERS)
 def test_the_curl_commands_of_a_lever_run(page: Path, tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests" / "soak" / "sensitive.txt"
 
 
+@pytest.mark.slow
 def test_the_ten_most_timing_sensitive_tests_exist() -> None:
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert len(set(listed)) == len(listed) == 10

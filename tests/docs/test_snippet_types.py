@@ -100,6 +100,7 @@ def mypy(folder: Path) -> str:
     return checked.stdout
 
 
+@pytest.mark.slow
 def test_every_python_block_passes_mypy_strict(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     for block in blocks("python", "py"):

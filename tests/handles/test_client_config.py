@@ -58,6 +58,7 @@ def aiokafka(cluster: Cluster) -> int:
     return asyncio.run(consume())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", [kafka_python, confluent_kafka, aiokafka])
 @pytest.mark.parametrize("profile", ["fast", "kafka-defaults"])
 def test_a_consumer_reads_everything_with_these_settings(client: Callable[[Cluster], int], profile: str) -> None:

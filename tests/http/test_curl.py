@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXAMPLE = Path(__file__).parents[2] / "examples" / "curl"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl found")
 def test_a_commit_in_flight_during_a_rebalance_is_played_with_curl(served: Served) -> None:
     script = [EXAMPLE / "held_commit.sh", served.url, sys.executable, EXAMPLE / "consumer.py"]

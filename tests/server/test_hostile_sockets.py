@@ -32,7 +32,10 @@ LIMIT_S = 60
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 ALL_TOPICS = MetadataRequest(topics=None)
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc, and limits another process")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc, and limits another process"),
+    pytest.mark.slow,
+]
 
 
 class Server:

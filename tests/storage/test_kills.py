@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_commits_and_transactions_survive_sigkill_and_static_members_go_on_without_a_rebalance(
     tmp_path: Path,
 ) -> None:
@@ -39,6 +40,7 @@ def produced(link: BrokerConnection, value: bytes) -> Error:
     return Error(answer.responses[0].partition_responses[0].error_code)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are set on Linux only")
 def test_a_process_at_its_file_size_limit_refuses_writes_and_recovers(tmp_path: Path) -> None:
     server = Server(tmp_path, 0, "--topic", "t:1")
@@ -63,6 +65,7 @@ def test_a_process_at_its_file_size_limit_refuses_writes_and_recovers(tmp_path: 
         assert [record.value for record in cluster.records("t")] == [b"x" * 1_000] * 7 + [b"y"]
 
 
+@pytest.mark.slow
 def test_the_second_process_on_a_directory_is_refused_with_one_line(tmp_path: Path) -> None:
     server = Server(tmp_path, 0)
     try:
@@ -76,6 +79,7 @@ def test_the_second_process_on_a_directory_is_refused_with_one_line(tmp_path: Pa
     ]
 
 
+@pytest.mark.slow
 def test_a_transaction_that_was_decided_before_a_restart_is_completed_by_it(tmp_path: Path) -> None:
     with Emulator({"t": 1}, data_dir=tmp_path) as cluster:
         producer = cluster.producer("p", "x").init().wait_answered()

@@ -30,6 +30,7 @@ def assert_loads_give_the_tables_of_one_load(lines: list[Line], cuts: Iterable[i
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("made", "n"), [(suite, 12), (generated, 6), (recorded, 3)])
 def test_any_split_of_a_trace_into_loads_gives_the_tables_of_one_load(
@@ -40,6 +41,7 @@ def test_any_split_of_a_trace_into_loads_gives_the_tables_of_one_load(
     assert_loads_give_the_tables_of_one_load(lines, cuts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("made", [calm, generated, suite])
 def test_groups_that_go_on_from_a_cut_have_the_tables_of_one_load(
@@ -69,6 +71,7 @@ def shares(line: Line, other: Line) -> bool:
     return (line["node"], line["conn_id"]) == (other["node"], other["conn_id"])
 
 
+@pytest.mark.slow
 def test_new_members_and_known_ones_go_on_from_a_cut() -> None:
     lines, _ = cut_group()
     new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]
@@ -77,6 +80,7 @@ def test_new_members_and_known_ones_go_on_from_a_cut() -> None:
     assert store.gone_on == 2
 
 
+@pytest.mark.slow
 def test_groups_go_on_from_the_states_of_older_stores() -> None:
     lines, _ = cut_group()
     new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]
@@ -91,6 +95,7 @@ def test_groups_go_on_from_the_states_of_older_stores() -> None:
     assert store.gone_on == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [
@@ -111,6 +116,7 @@ def test_a_line_that_refers_to_what_was_before_the_cut_makes_a_load_fold_the_gro
     assert store.gone_on == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -131,6 +137,7 @@ def test_a_change_that_reaches_back_makes_a_load_fold_the_group(line: Line) -> N
     assert store.gone_on == 0
 
 
+@pytest.mark.slow
 def test_the_end_of_a_connection_from_before_the_cut_makes_a_load_fold_the_group() -> None:
     lines, of_gone = cut_group()
     end = {"seq": 1_501, "wall_ts": lines[-1]["wall_ts"], "kind": "conn", "change": "closed"}
@@ -139,6 +146,7 @@ def test_the_end_of_a_connection_from_before_the_cut_makes_a_load_fold_the_group
     assert store.gone_on == 0
 
 
+@pytest.mark.slow
 def test_the_end_of_a_connection_that_a_member_of_before_the_cut_shared_makes_a_load_fold_the_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -149,6 +157,7 @@ def test_the_end_of_a_connection_that_a_member_of_before_the_cut_shared_makes_a_
     assert store.gone_on == 1
 
 
+@pytest.mark.slow
 def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_same_size() -> None:
     lines: list[Line] = [json.loads(line) for line in generate_trace(1, 1, 9_000).lines]
     lines = [line for line in lines if line["kind"] not in ("header", "test")]
@@ -158,6 +167,7 @@ def test_a_load_of_a_long_group_folds_its_new_lines_and_keeps_a_state_of_the_sam
     assert len(state["going_on"]["lines"]) < 1_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_loads_of_a_few_lines_give_the_tables_of_one_load(seed: int) -> None:
     lines, chance = suite(seed), random.Random(f"few {seed}")

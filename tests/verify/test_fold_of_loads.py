@@ -202,6 +202,7 @@ def counted(tables: Tables, *but: str) -> dict[str, Counter[str]]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), n_lines=st.integers(1, 120), cuts=st.lists(st.floats(0, 1), max_size=6))
 def test_any_cut_of_a_log_into_loads_gives_the_tables_of_the_naive_fold(
@@ -219,6 +220,7 @@ def test_any_cut_of_a_log_into_loads_gives_the_tables_of_the_naive_fold(
     assert counted(store, STATE) == counted(expected, STATE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_state_of_a_group_does_not_grow_with_its_history(seed: int) -> None:
     sizes = []

@@ -244,6 +244,7 @@ def test_a_compact_string_announced_as_longer_is_malformed(field: str) -> None:
         decode(JoinGroupRequest, 9, longer)
 
 
+@pytest.mark.slow
 def test_a_large_malformed_message_is_not_read_twice_to_be_explained() -> None:
     data = encode(JoinGroupRequest(member_id="m" * 32767, protocol_type="p" * 32767), 5)
     protocols = b"\0\x10\0\0" + b"\0\0" * 2**20

@@ -79,6 +79,7 @@ def test_an_invalid_worker_blob_is_malformed(data: str) -> None:
             read(bytes.fromhex(data))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_at_all_raise_nothing_but_malformed(data: bytes) -> None:

@@ -107,6 +107,7 @@ def test_every_truncation_is_malformed(version: int) -> None:
                 read(data[:end])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_at_all_raise_nothing_but_malformed(data: bytes) -> None:

@@ -14,6 +14,7 @@ def all_frames(buffer: FrameBuffer) -> list[bytes]:
     return list(iter(buffer.next_frame, None))
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=20), max_size=8), st.data())
 def test_frames_come_out_as_they_went_in_however_the_bytes_are_cut(frames: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(frame(each) for each in frames)
@@ -64,6 +65,7 @@ def test_announced_lengths_allocate_nothing() -> None:
     assert sys.getsizeof(buffer._data) < 1000
 
 
+@pytest.mark.slow
 def test_many_frames_in_one_piece_take_time_in_proportion() -> None:
     buffer = FrameBuffer(10)
     buffer.feed(frame(b"1234") * 400_000)  # moving the rest for each would take minutes

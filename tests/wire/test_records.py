@@ -240,6 +240,7 @@ def test_a_codec_that_does_not_exist_is_malformed(codec: int) -> None:
         read_records(with_records(b"", 0, codec))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
@@ -255,6 +256,7 @@ def test_a_damaged_batch_raises_nothing_but_malformed(codec: str, data: st.DataO
         pass
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([0, 1, 2]), st.integers(-1, 5), st.integers(0, 4))
 def test_random_bytes_raise_nothing_but_malformed(body: bytes, magic: int, count: int, codec: int) -> None:

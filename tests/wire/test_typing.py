@@ -13,6 +13,7 @@ import koordinator.wire.schema
 CLAIMS = Path(__file__).parent / "mistyped_messages.py"
 
 
+@pytest.mark.slow
 def test_mypy_finds_the_mistakes_in_using_and_declaring_messages_and_no_others(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     # a missing error makes its `type: ignore` unused, which is an error, too

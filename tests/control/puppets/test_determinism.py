@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).with_name("script_of_determinism.py")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 LIMIT_S = 120
@@ -27,6 +29,7 @@ def trace(seed: int, hash_seed: int) -> str:
     return played.stdout
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_script_give_an_identical_trace() -> None:
     first, second = trace(7, hash_seed=1), trace(7, hash_seed=2)
     assert len(first.splitlines()) > 1_000
@@ -34,6 +37,7 @@ def test_the_same_seed_and_script_give_an_identical_trace() -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_another_seed_changes_only_ids_and_their_order() -> None:
     first, second = trace(7, hash_seed=1).splitlines(), trace(8, hash_seed=1).splitlines()
     assert first != second

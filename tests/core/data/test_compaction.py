@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def read(log: PartitionLog, offset: int) -> list[Record]:
     return [record for _, batch in read_batches(data) for record in read_records(batch)]
 
 
+@pytest.mark.slow
 @given(writes=st.lists(WRITES.filter(bool), min_size=1, max_size=8))
 def test_the_last_value_of_each_key_is_there_at_its_offset(writes: list[list[tuple[int, bytes | None]]]) -> None:
     log = PartitionLog()
@@ -44,6 +46,7 @@ def test_the_last_value_of_each_key_is_there_at_its_offset(writes: list[list[tup
     assert {record.timestamp for record in log.records()} == {7}
 
 
+@pytest.mark.slow
 @given(writes=st.lists(WRITES.filter(bool), min_size=1, max_size=8))
 def test_reading_on_from_any_offset_makes_progress(writes: list[list[tuple[int, bytes | None]]]) -> None:
     log = PartitionLog()
@@ -65,6 +68,7 @@ def test_the_last_segment_keeps_its_tombstones() -> None:
     assert [record.value for record in read(log, log.end - 1)] == [b"a", None]
 
 
+@pytest.mark.slow
 def test_a_log_of_few_keys_stays_small() -> None:
     log = PartitionLog()
     for number in range(20_000):

@@ -44,6 +44,7 @@ def test_keys_are_hashed_as_in_java(key: bytes, hashed: int) -> None:
     assert murmur2(key) == hashed % 2**32
 
 
+@pytest.mark.slow
 @given(key=st.binary(max_size=40), partitions=st.integers(1, 50))
 def test_keys_are_partitioned_as_by_kafka_python(key: bytes, partitions: int) -> None:
     theirs = pytest.importorskip("kafka.partitioner.default")
@@ -167,6 +168,7 @@ def test_a_bad_line_is_reported_with_file_and_reason(line: str, problem: str) ->
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 @given(
     value=st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(st.text(), v)

@@ -178,6 +178,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_a_fetch_session_is_equivalent_to_full_fetches(new_desk: Callable[..., Desk], steps: Any) -> None:

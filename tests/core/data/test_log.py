@@ -23,6 +23,7 @@ def _log(batches: list[list[tuple[int, int]]]) -> PartitionLog:
     return log
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(batches=BATCHES, bytes_max=st.integers(0, 400), cut=st.integers(0, 48))
 def test_reading_on_returns_every_record_once(batches: Any, bytes_max: int, cut: int) -> None:
@@ -43,6 +44,7 @@ def test_reading_on_returns_every_record_once(batches: Any, bytes_max: int, cut:
     assert log.read(log.end, bytes_max, first_whole=True) == b""
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(batches=BATCHES, bytes_max=st.integers(0, 400), start=st.integers(0, 47))
 def test_a_read_fills_its_size_but_does_not_cut_the_first_batch(batches: Any, bytes_max: int, start: int) -> None:
@@ -56,6 +58,7 @@ def test_a_read_fills_its_size_but_does_not_cut_the_first_batch(batches: Any, by
     assert log.readable_bytes(start, bytes_max) == max(sizes[0], min(sum(sizes), bytes_max))
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(batches=BATCHES, more=BATCHES, time=st.integers(-1, 52), cut=st.integers(0, 48))
 def test_a_look_up_by_time_finds_the_first_record_at_or_after_it(batches: Any, more: Any, time: int, cut: int) -> None:

@@ -108,6 +108,7 @@ def test_the_oldest_segments_beyond_retention_bytes_are_deleted(simulation: Simu
     assert values(topic) == [b"b", b"c", b"d"]
 
 
+@pytest.mark.slow
 def test_without_limits_records_stay(simulation: Simulation, cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_ms="-1")
     topic.produce("a")

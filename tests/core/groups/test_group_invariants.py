@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -317,7 +318,7 @@ def timers_are_wanted(group: ClassicGroup) -> None:
     assert group.is_frozen or next(group.timers.pending())[0] >= group.now
 
 
-TestClients = Clients.TestCase
+TestClients = pytest.mark.slow(Clients.TestCase)
 TestClients.settings = settings(
     max_examples=60,
     stateful_step_count=40,

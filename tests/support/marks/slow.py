@@ -21,6 +21,9 @@ LIMIT_S = 0.25
 NAME = "processor_s"
 """The property of a report with the seconds, which `--junitxml` writes, too."""
 
+STARTERS = {"no_litter", "pytester", "serve", "wheel"}
+"""Fixtures of tests that start processes or real clients: such a test is slow without being marked."""
+
 BEGUN = pytest.StashKey[float]()
 
 shared_s = 0.0
@@ -38,6 +41,14 @@ def quiet() -> bool:
     processor, and one more. Windows does not tell.
     """
     return hasattr(os, "getloadavg") and os.getloadavg()[0] <= (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start processes or real clients."""
+    for item in items:
+        if STARTERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -73,6 +73,7 @@ def sizes(targets: Mapping[str, Target]) -> list[int]:
     return [sum(map(len, target.values())) for target in targets.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assign", [equal, assign_mixed_subscriptions, assign_ranges])
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
@@ -107,6 +108,7 @@ def test_uniform_changes_nothing_without_a_reason(group: GroupSpec) -> None:
         assert owners(assign(moved_on(group, targets, 0))) == owners(targets)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(group=groups(is_equal=True))
 def test_uniform_moves_only_what_the_leaving_member_had(group: GroupSpec) -> None:

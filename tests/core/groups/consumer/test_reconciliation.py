@@ -115,6 +115,7 @@ def test_an_unknown_state_is_fenced_unless_the_member_owns_nothing() -> None:
     assert reconcile(unknown, situation(0, owned=[])).epoch == 3
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     targets=st.lists(st.lists(st.sets(st.integers(0, 5)), min_size=3, max_size=3), min_size=1, max_size=4),

@@ -15,6 +15,7 @@ from scenes.recorded_groups import History, Player, Recording, canonical, compar
 RECORDINGS = [load(Path(__file__).with_name(f"recorded-{release}.json.gz")) for release in ("3.9", "4.0", "4.3")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recording", "history"),
     [
