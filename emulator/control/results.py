@@ -266,7 +266,7 @@ class RequestCheck(GroupCheck):
 
 @value
 class ConformanceCheck(GroupCheck):
-    """The result of the client checks C01 to C12, or of the checks of transactions T01 to T03, one verdict each."""
+    """The result of the client checks C01 to C14, or of the checks of transactions T01 to T03, one verdict each."""
 
     checks: list[Verdict] = field(default_factory=list)
 

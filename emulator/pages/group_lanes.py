@@ -23,8 +23,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import REMOVAL_CAUSES
-from ..verify.consumer_group_checks import JOINING_EPOCH
-from ..verify.group_trace import HEARTBEAT, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..verify.group_trace import HEARTBEAT, JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..verify.rebalances import PREPARING
 from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story

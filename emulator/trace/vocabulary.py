@@ -147,6 +147,8 @@ CHECKS = {
     "C10": "what was consumed is committed before it is revoked, if the member commits automatically",
     "C11": "consumer group: an error is followed by everything again, a lost membership by a join",
     "C12": "consumer group: a heartbeat has the epoch of the latest response",
+    "C13": "a refused commit is followed by a join",
+    "C14": "a leader that got the member list sends its SyncGroup",
 }
 """The client checks, with their titles."""
 

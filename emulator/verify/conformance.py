@@ -1,4 +1,4 @@
-"""The checks: C01 to C12, whether the members of a group follow Kafka's client protocol, and S01 to S12 of its server.
+"""The checks: C01 to C14, whether the members of a group follow Kafka's client protocol, and S01 to S12 of its server.
 
 Each client check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive:
 whether a closed client crashed or never leaves, and whether a client commits automatically.
@@ -14,6 +14,7 @@ from . import (
     commit_checks,
     consumer_group_checks,
     join_checks,
+    lookup_checks,
     member_checks,
     ownership_checks,
     server_checks,
@@ -73,7 +74,7 @@ def client_checks(
     """Return the client checks by number; the arguments are those of `conformance`."""
     return {
         "C01": lambda: join_checks.assigned_id_is_used(trace),
-        "C02": lambda: join_checks.coordinator_is_looked_up(trace),
+        "C02": lambda: lookup_checks.coordinator_is_looked_up(trace),
         "C03": lambda: commit_checks.no_old_generation(trace),
         "C04": lambda: member_checks.heartbeats(trace),
         "C05": lambda: member_checks.leaving(trace),
@@ -84,6 +85,8 @@ def client_checks(
         "C10": lambda: commit_checks.committed_before_revoke(trace, auto_commit=auto_commit),
         "C11": lambda: consumer_group_checks.everything_after_error(trace),
         "C12": lambda: consumer_group_checks.latest_epoch(trace),
+        "C13": lambda: join_checks.joins_after_refused_commit(trace),
+        "C14": lambda: join_checks.leader_syncs(trace),
     }
 
 

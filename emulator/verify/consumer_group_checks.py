@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .group_trace import HEARTBEAT, OK, after
+from .group_trace import HEARTBEAT, JOINING_EPOCH, OK, after
 from .observations import Observations
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .group_trace import Exchange, GroupTrace, Line
 
 Partition = tuple[str, int]
-
-JOINING_EPOCH = 0
 
 MEMBERSHIP_LOST = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH")
 """Errors after which a member has to join with epoch 0."""

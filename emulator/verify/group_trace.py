@@ -27,6 +27,9 @@ OK = "NONE"
 HEARTBEAT = "ConsumerGroupHeartbeat"
 """The only request of the members of a consumer group, besides those for offsets (KIP-848)."""
 
+JOINING_EPOCH = 0
+"""The epoch of a heartbeat that joins."""
+
 LEAVING_EPOCH, STATIC_LEAVING_EPOCH = -1, -2
 """The epochs of a heartbeat that leaves, for good or for a while."""
 
@@ -109,6 +112,24 @@ class Exchange:
         return self.api == "LeaveGroup" or (
             self.api == HEARTBEAT and self.generation in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
         )
+
+    @property
+    def joins(self) -> bool:
+        """Whether the request joins the group."""
+        return self.api == "JoinGroup" or (self.api == HEARTBEAT and self.generation == JOINING_EPOCH)
+
+    @property
+    def committed(self) -> list[tuple[str, int, int]]:
+        """The topics, partitions and offsets of a commit that the coordinator has stored."""
+        if self.error is None:
+            return []
+        body = self.response_body
+        if "refused" not in body and self.error != OK:
+            # a broker or a rule that gives no rows, or a body that is too large for the trace
+            return []
+        refused = {(row[0], row[1]) for row in body.get("refused", ())}
+        rows = ((row[0], row[1], row[2]) for row in self.request_body.get("offsets") or ())
+        return [row for row in rows if (row[0], row[1]) not in refused]
 
     @property
     def rule_id(self) -> str | None:
@@ -229,6 +250,12 @@ class GroupTrace:
         return bool(self._protocols) and self._protocols[max(at - 1, 0)][1]
 
     @lazy
+    def deletions(self) -> list[int]:
+        """The sequence numbers of the lines with which the group was deleted: its generations begin again."""
+        dead = (line for line in self.states if line["state_to"] == "Dead")
+        return [int(line["seq"]) for line in dead if line.get("cause") == "removed"]
+
+    @lazy
     def joins(self) -> dict[int, list[Exchange]]:
         """The successful JoinGroups of each generation."""
         joins: dict[int, list[Exchange]] = defaultdict(list)
@@ -297,6 +324,22 @@ class GroupTrace:
             if line["kind"] == "conn" and line.get("change") == "closed"
         }
 
+    def closing(self, connection: tuple[int | None, int | None]) -> Line | None:
+        """Return the closing line of a connection with the group's time before it; None if it is open."""
+        closed = self.closed.get(connection)
+        if closed is None or "group_ts_us" in closed:
+            return closed
+        at = bisect_right(self.group_lines, closed["seq"], key=lambda line: int(line["seq"]))
+        times = (line["group_ts_us"] for line in reversed(self.group_lines[:at]) if "group_ts_us" in line)
+        group_ts_us = next(times, None)
+        return closed if group_ts_us is None else {**closed, "group_ts_us": group_ts_us}
+
+    @lazy
+    def last_requests(self) -> dict[str, int]:
+        """The sequence number of the last request under each client id, also of those without a group."""
+        requests = (line for line in self.lines if line["kind"] == "request")
+        return {line.get("client_id") or "": int(line["seq"]) for line in requests}
+
     def blocked_ms(self, connection: tuple[int | None, int | None], earlier: Line, later: Line) -> float:
         """Return how long requests of a connection were in flight between two lines.
 
@@ -347,6 +390,12 @@ def between_ms(earlier: Line, later: Line) -> float:
     A jump of the group's clock costs a client no time, and no client is late while the group's clock stands still.
     """
     return min(_both_ms(earlier, later))
+
+
+def client_ms(trace: GroupTrace, exchange: Exchange, later: Line) -> float:
+    """Return the client's own time since a response, without the time its connection was blocked."""
+    assert exchange.response is not None, "the exchange has a response"
+    return between_ms(exchange.response, later) - trace.blocked_ms(exchange.connection, exchange.response, later)
 
 
 def at_least_ms(earlier: Line, later: Line) -> float:

@@ -1,6 +1,6 @@
-"""Client checks of joining: use of the assigned member id (C01), coordinator lookup (C02), rejoin in time (C08).
+"""Client checks of joining: use of the assigned member id (C01), rejoin in time (C08), and the check of retries (C09).
 
-The check of retries after fatal errors (C09) is here, too, because it shares the retry limit with C02.
+After a refused commit a member joins (C13), and a leader sends its SyncGroup (C14).
 """
 
 from __future__ import annotations
@@ -8,21 +8,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import after, at_least_ms, between_ms
+from .group_trace import after, client_ms
+from .lookup_checks import LOOP_MS, LOOP_REQUESTS, is_loop
 from .members import removals
 from .observations import Observations
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .group_trace import Exchange, GroupTrace, Line
-
-LOOKUP_MS = 1000
-"""The time a client has to look up its coordinator; meanwhile it may send requests to the old one.
-
-librdkafka looks it up at most twice a second, and sends heartbeats until then.
-"""
-
-LOOP_REQUESTS, LOOP_MS = 15, 1000
-"""This many equal errors within this time are a loop without backoff: `retry.backoff.ms` of clients is 100."""
 
 FATAL = (
     "FENCED_INSTANCE_ID",
@@ -33,6 +27,9 @@ FATAL = (
     "INVALID_REGULAR_EXPRESSION",
 )
 """Errors that a retry does not resolve."""
+
+REFUSED_COMMITS = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION")
+"""Errors of a commit after which the member has to join."""
 
 
 def assigned_id_is_used(trace: GroupTrace) -> Observations:
@@ -58,32 +55,28 @@ def _check_assigned_id(
     later = after(trace.by_member.get(assigned, ()), response["seq"])
     use = next((each for each in later if each.request_member_id == assigned), None)
     second = _join_without_id(trace, join, before=None if use is None else use.seq)
+    closed = trace.closing(join.connection)
+    until = closed or trace.end
     if second is not None:
         observations.add_failure(
             f"{name} was assigned this id by {join}, and joined without it: {second}", join, second
         )
-    elif use is not None and _client_ms(trace, join, use.request) <= session_ms:
+    elif use is not None and client_ms(trace, join, use.request) <= session_ms:
         observations.add_pass(join, use)
     elif use is not None:
-        late_s = _client_ms(trace, join, use.request) / 1000
+        late_s = client_ms(trace, join, use.request) / 1000
         observations.add_failure(
             f"{name} used its id {late_s:g} s after it was assigned, {join}; its session timeout is "
             f"{session_ms / 1000:g} s",
             join,
             use,
         )
-    elif join.connection in trace.closed:
-        observations.add_pass(join, trace.closed[join.connection])
-    elif trace.end is not None and _client_ms(trace, join, trace.end) > session_ms:
+    elif closed is not None and client_ms(trace, join, closed) <= session_ms:
+        observations.add_pass(join, closed)
+    elif until is not None and client_ms(trace, join, until) > session_ms:
         observations.add_failure(f"{name} has never used the id that was assigned by {join}", join)
     else:
         observations.add_unclear(f"{name} has not used its id yet: {join}", join)
-
-
-def _client_ms(trace: GroupTrace, exchange: Exchange, later: Line) -> float:
-    """Return the client's own time since a response, without the time its connection was blocked."""
-    assert exchange.response is not None, "the exchange has a response"
-    return between_ms(exchange.response, later) - trace.blocked_ms(exchange.connection, exchange.response, later)
 
 
 def _join_without_id(trace: GroupTrace, first: Exchange, before: int | None) -> Exchange | None:
@@ -96,51 +89,6 @@ def _join_without_id(trace: GroupTrace, first: Exchange, before: int | None) -> 
         ):
             return exchange
     return None
-
-
-def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
-    """Find clients that retry after NOT_COORDINATOR without a FindCoordinator, or in a loop (C02).
-
-    librdkafka #3396: an endless loop between a broker that names broker 2, and broker 2, which is not the coordinator.
-    """
-    observations = Observations()
-    lookups: dict[str, list[Exchange]] = defaultdict(list)
-    for exchange in trace.exchanges:
-        if exchange.api == "FindCoordinator":
-            lookups[exchange.client_id].append(exchange)
-    recent: dict[tuple[object, ...], deque[Exchange]] = defaultdict(deque)
-    for exchange in trace.exchanges:
-        if exchange.error != "NOT_COORDINATOR" or exchange.response is None or exchange.api == "FindCoordinator":
-            continue
-        errors = recent[exchange.client_id, exchange.api]
-        if _is_loop(errors, exchange):
-            text = f"{exchange.client_id} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms to a node that is not the"
-            observations.add_failure(f"{text} coordinator: {exchange}", exchange)
-            errors.clear()
-        answered = exchange.response["seq"]
-        own = (trace.by_connection[exchange.connection], trace.by_member.get(exchange.member_id, ()))
-        retries = (next((later for later in after(each, answered) if _is_retry(exchange, later)), None) for each in own)
-        retry = min((each for each in retries if each is not None), key=lambda each: each.seq, default=None)
-        lookup = next(after(lookups[exchange.client_id], answered), None)
-        if lookup is not None and (retry is None or lookup.seq < retry.seq):
-            observations.add_pass(exchange, lookup)
-        elif retry is not None:
-            observations.add_failure(f"{exchange}, and retried without a FindCoordinator: {retry}", exchange, retry)
-        elif exchange.connection in trace.closed or exchange.leaves:
-            continue
-        else:
-            observations.add_unclear(f"{exchange}, and has not looked up the coordinator yet", exchange)
-    return observations
-
-
-def _is_retry(first: Exchange, later: Exchange) -> bool:
-    """Return whether a later request of the same client goes to the same node, after the time for a lookup."""
-    return (
-        later.api != "FindCoordinator"
-        and later.request.get("node") == first.request.get("node")
-        and first.response is not None
-        and at_least_ms(first.response, later.request) > LOOKUP_MS
-    )
 
 
 def rejoins(trace: GroupTrace) -> Observations:
@@ -156,7 +104,7 @@ def rejoins(trace: GroupTrace) -> Observations:
                 join = exchange
             if signal is not None and signal.response is not None and exchange.seq > signal.response["seq"]:
                 if exchange.api == "JoinGroup":
-                    if _client_ms(trace, signal, exchange.request) > timeout_ms:
+                    if client_ms(trace, signal, exchange.request) > timeout_ms:
                         _add_late(trace, observations, signal, timeout_ms, exchange)
                     else:
                         observations.add_pass(signal, exchange)
@@ -185,17 +133,16 @@ def _check_missing_join(
     trace: GroupTrace, observations: Observations, member_id: str, signal: Exchange, timeout_ms: int
 ) -> None:
     assert signal.response is not None, "the exchange has a response"
-    removal = next((line for line in removals(trace, {member_id}) if line["seq"] > signal.response["seq"]), None)
-    until = removal or trace.end
-    later = after(trace.by_connection[signal.connection], signal.response["seq"])
-    new_member_join = next((exchange for exchange in later if exchange.api == "JoinGroup"), None)
-    if new_member_join is not None:
+    answered = signal.response["seq"]
+    removal = next((line for line in removals(trace, {member_id}) if line["seq"] > answered), None)
+    closed = trace.closing(signal.connection)
+    until = removal or closed or trace.end
+    new_member_join = next(_joins_of(trace, member_id, answered), None)
+    if new_member_join is not None and client_ms(trace, signal, new_member_join.request) <= timeout_ms:
         observations.add_pass(signal, new_member_join)
-    elif signal.connection in trace.closed or until is None:
-        return
-    elif _client_ms(trace, signal, until) > timeout_ms:
-        _add_late(trace, observations, signal, timeout_ms, None)
-    elif removal is None:
+    elif until is not None and client_ms(trace, signal, until) > timeout_ms:
+        _add_late(trace, observations, signal, timeout_ms, new_member_join)
+    elif removal is None and closed is None:
         observations.add_unclear(f"{signal}, and has not joined again yet", signal)
 
 
@@ -216,7 +163,7 @@ def no_tight_loop(trace: GroupTrace) -> Observations:
     for exchange in trace.exchanges:
         if exchange.error in FATAL:
             errors = recent[exchange.connection, exchange.api, exchange.error]
-            if _is_loop(errors, exchange):
+            if is_loop(errors, exchange):
                 client = f"{exchange.client_id}{trace.software(exchange.member_id)}"
                 observations.add_failure(
                     f"{client} sent {LOOP_REQUESTS} requests within {LOOP_MS} ms: {exchange}", *errors
@@ -227,9 +174,102 @@ def no_tight_loop(trace: GroupTrace) -> Observations:
     return observations
 
 
-def _is_loop(recent: deque[Exchange], exchange: Exchange) -> bool:
-    """Add an exchange; return whether the last LOOP_REQUESTS of them took at most LOOP_MS."""
-    recent.append(exchange)
-    while len(recent) > LOOP_REQUESTS:
-        recent.popleft()
-    return len(recent) == LOOP_REQUESTS and at_least_ms(recent[0].request, exchange.request) <= LOOP_MS
+def joins_after_refused_commit(trace: GroupTrace) -> Observations:
+    """Find members of a classic group that never join after a commit was refused as of no member (C13).
+
+    Java's consumer gives up its generation with such a response and joins with its next poll
+    (`ConsumerCoordinator.OffsetCommitResponseHandler`), which is due within its rebalance timeout (KIP-62).
+    """
+    observations = Observations()
+    for member_id, exchanges in trace.by_member.items():
+        for commit in exchanges:
+            is_commit = commit.api in ("OffsetCommit", "TxnOffsetCommit") and (commit.generation or 0) >= 0
+            if is_commit and commit.error in REFUSED_COMMITS and not trace.is_consumer_at(commit.seq):
+                _check_refused_commit(trace, observations, member_id, commit)
+    return observations
+
+
+def _check_refused_commit(trace: GroupTrace, observations: Observations, member_id: str, commit: Exchange) -> None:
+    assert commit.response is not None, "the exchange has a response"
+    own = trace.by_member[member_id]
+    timeout_ms = _rebalance_timeout_ms(own)
+    joins = [each for each in own if each.api == "JoinGroup" and each.seq < commit.response["seq"]]
+    # the member may have joined while the commit was in flight, or be in a later generation already
+    join = next((each for each in joins if each.response_seq is None or each.response_seq > commit.seq), None)
+    join = join or next((each for each in joins if (each.joined_generation or 0) > (commit.generation or 0)), None)
+    join = join or next(_joins_of(trace, member_id, commit.response["seq"]), None)
+    reaction = join or next((each for each in after(own, commit.response["seq"]) if each.leaves), None)
+    closed = trace.closing(commit.connection)
+    until = closed or trace.end
+    name = commit.instance_id or commit.client_id or member_id
+    text = f"{name}'s commit #{commit.seq} was refused with {commit.error}; it has not joined since"
+    if reaction is not None:
+        observations.add_pass(commit, reaction)
+    elif timeout_ms is not None and until is not None and client_ms(trace, commit, until) > timeout_ms:
+        software = trace.software(member_id)
+        text = f"{text}{software}; its rebalance timeout is {timeout_ms / 1000:g} s"
+        observations.add_failure(text, commit)
+    elif closed is None:
+        observations.add_unclear(text, commit)
+
+
+def leader_syncs(trace: GroupTrace) -> Observations:
+    """Find leaders of a classic group that got the member list and sent no SyncGroup (C14).
+
+    The others wait for the assignment; Kafka removes such a leader after its rebalance timeout
+    (`GroupMetadataManager.expirePendingSync`).
+    """
+    observations = Observations()
+    for join in trace.exchanges:
+        if join.joined_generation is None or join.response is None:
+            continue
+        member_id = str(join.response.get("member_id") or join.member_id)
+        if join.response_body.get("leader") == member_id:
+            _check_leader(trace, observations, member_id, join, join.response)
+    return observations
+
+
+def _check_leader(
+    trace: GroupTrace, observations: Observations, member_id: str, join: Exchange, response: Line
+) -> None:
+    own = trace.by_member.get(member_id, [])
+    timeout_ms = join.request_body.get("rebalance_timeout_ms", 0)
+    later = after(own, response["seq"])
+    reaction = next((each for each in later if each.api in ("SyncGroup", "JoinGroup") or each.leaves), None)
+    removal = next((line for line in removals(trace, {member_id}) if line["seq"] > response["seq"]), None)
+    closed = trace.closing(join.connection)
+    until = removal or closed or trace.end
+    name = join.instance_id or join.client_id or member_id
+    text = f"{name} leads generation {join.joined_generation} since #{join.seq}"
+    if reaction is not None and client_ms(trace, join, reaction.request) <= timeout_ms:
+        observations.add_pass(join, reaction)
+    elif reaction is not None:
+        late_s = client_ms(trace, join, reaction.request) / 1000
+        observations.add_failure(f"{text}; its {reaction.api} #{reaction.seq} came {late_s:g} s later", join, reaction)
+    elif until is not None and (
+        client_ms(trace, join, until) > timeout_ms or (removal is not None and removal.get("cause") == "sync_timeout")
+    ):
+        observations.add_failure(f"{text}; it has sent no SyncGroup{trace.software(member_id)}", join)
+    elif removal is None and closed is None:
+        observations.add_unclear(f"{text}; it has sent no SyncGroup yet", join)
+
+
+def _rebalance_timeout_ms(exchanges: list[Exchange]) -> int | None:
+    """Return the rebalance timeout in a member's last JoinGroup that names one."""
+    named = (each.request_body.get("rebalance_timeout_ms") for each in reversed(exchanges) if each.api == "JoinGroup")
+    return next((ms for ms in named if ms is not None), None)
+
+
+def _joins_of(trace: GroupTrace, member_id: str, seq: int) -> Iterator[Exchange]:
+    """Return the JoinGroups of a member after a line: with its id, or without one on a connection that it has used.
+
+    Clients with several connections to the coordinator may use one for JoinGroup alone.
+    """
+    connections = dict.fromkeys(each.connection for each in trace.by_member.get(member_id, ()))
+    found = [
+        each
+        for connection in connections
+        for each in after(trace.by_connection[connection], seq)
+        if each.api == "JoinGroup" and each.request_member_id in ("", member_id)
+    ]
+    yield from sorted(found, key=lambda each: each.seq)

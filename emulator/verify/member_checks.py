@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import HEARTBEAT, OK, STATIC_LEAVING_EPOCH, at_least_ms, between_ms
+from .group_trace import HEARTBEAT, OK, STATIC_LEAVING_EPOCH, after, at_least_ms, between_ms
 from .observations import Observations
 
 if TYPE_CHECKING:
@@ -155,19 +155,22 @@ def leaving(trace: GroupTrace) -> Observations:
     }
     for member_id, exchanges in trace.by_member.items():
         own = {each.connection for each in exchanges if each.api in ("JoinGroup", "SyncGroup", "Heartbeat", HEARTBEAT)}
-        leave = next((each for each in exchanges if each.leaves and each.connection in own), None)
+        leaves = [each for each in exchanges if each.leaves and each.connection in own]
         is_static = member_id in trace.instances
         name = trace.describe(member_id)
         # of the connection in use last: the member may have closed others before
         closed = trace.closed.get(exchanges[-1].connection)
-        if leave is not None and is_static and leave.generation != STATIC_LEAVING_EPOCH:
-            observations.add_failure(f"{name} is a static member and has sent {leave}", leave)
-        elif leave is not None:
-            observations.add_pass(leave)
-        elif closed is None or closed.get("reason") or not _was_member(trace, member_id, closed):
+        for leave in leaves:
+            if is_static and leave.generation != STATIC_LEAVING_EPOCH:
+                observations.add_failure(f"{name} is a static member and has sent {leave}", leave)
+            else:
+                observations.add_pass(leave)
+        if leaves and not any(each.joins for each in after(exchanges, leaves[-1].seq)):
+            continue
+        if closed is None or closed.get("reason") or not _was_member(trace, member_id, closed):
             # still connected, disconnected by the broker, or no member when the connection closed
             continue
-        elif is_static:
+        if is_static:
             observations.add_pass(closed, of=member_id)
         elif member_id not in left:
             observations.add_unclear(

@@ -76,22 +76,18 @@ def owned_once(
     generation may leave revoked partitions without an owner until the next one.
     """
     observations = Observations()
-    leaders = {
-        exchange.generation or 0: exchange
-        for exchange in reversed(trace.exchanges)
-        if exchange.api == "SyncGroup" and exchange.error == OK and exchange.request_body.get("assignments")
-    }
-    for generation, by_label in assignments(trace).items():
+    last: list[Exchange] = []
+    for sync, by_label in assignments(trace):
+        last = [sync]
         shared = {at: labels for at, labels in owners_by_partition(by_label).items() if len(labels) > 1}
         for (topic, number), labels in shared.items():
-            text = f"in generation {generation} {topic} {number} was given to {' and '.join(labels)}"
-            observations.add_failure(text, leaders[generation])
+            text = f"in generation {sync.generation} {topic} {number} was given to {' and '.join(labels)}"
+            observations.add_failure(text, sync)
         if not shared:
-            observations.add_pass(leaders[generation])
+            observations.add_pass(sync)
     if current is not None and any(member.topics for member in current[0]):
         members, partition_counts = current
         errors = ownership_errors(members, partition_counts)
-        last = [leaders[max(leaders)]] if leaders else []
         if errors and _follow_up_is_due(trace, members):
             observations.add_unclear(f"{'; '.join(errors)}: the follow-up rebalance has not started yet", *last)
         elif errors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -195,15 +196,17 @@ def _ms(earlier: Line, later: Line) -> float:
     return _us(earlier, later) / 1000
 
 
-def assignments(trace: GroupTrace) -> dict[int, dict[str, dict[str, list[int]]]]:
-    """Return the leader's assignment of each generation: label of the member -> topic -> partitions.
+def assignments(trace: GroupTrace) -> list[tuple[Exchange, dict[str, dict[str, list[int]]]]]:
+    """Return the leader's SyncGroup of each generation, with its assignment: member label -> topic -> partitions.
 
-    Only assignments that the coordinator accepted, and only in the consumer protocol's format.
+    Only assignments that the coordinator accepted, and only in the consumer protocol's format. A group that was deleted
+    counts its generations from the beginning.
     """
-    by_generation: dict[int, dict[str, dict[str, list[int]]]] = {}
+    found: dict[tuple[int, int], tuple[Exchange, dict[str, dict[str, list[int]]]]] = {}
     for exchange in trace.exchanges:
         assigned = exchange.request_body.get("assignments")
         if exchange.api == "SyncGroup" and assigned and exchange.error == OK and exchange.generation is not None:
             labelled = {trace.label(member_id): dict(topics or {}) for member_id, topics in assigned.items()}
-            by_generation.setdefault(exchange.generation, labelled)
-    return by_generation
+            life = bisect_right(trace.deletions, exchange.seq)
+            found.setdefault((life, exchange.generation), (exchange, labelled))
+    return list(found.values())

@@ -66,8 +66,12 @@ class _TransactionTrace:
             case "transaction":
                 self._states[body["producer_id"]] = line["state_to"]
                 self._epochs[body["producer_id"]] = body["producer_epoch"]
-            case "offsets" if line.get("cause") == "transaction_committed":
-                self._offsets_committed(line, body)
+            case "offsets" if "producer_id" in body:
+                if line.get("cause") == "transaction_committed":
+                    self._offsets_committed(line, body)
+                # each transaction is judged by what was sent in it
+                for row in (*body.get("committed", ()), *body.get("dropped", ())):
+                    self._sent.discard((line.get("group_id"), body["producer_id"], *row))
             case "request":
                 self._requests[call_of(line)] = line
                 for topic, partition, producer_id, _, is_commit in body.get("markers", ()):

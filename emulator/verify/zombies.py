@@ -36,8 +36,9 @@ class Zombie:
 
     @property
     def was_accepted(self) -> bool:
-        """Whether the coordinator stored the offsets."""
-        return self.exchange.error == OK
+        """Whether the coordinator stored the offsets, those of `partitions` if there are any."""
+        stored = {(topic, partition) for topic, partition, _ in self.exchange.committed}
+        return bool(stored.intersection(self.partitions) if self.partitions else self.exchange.error == OK)
 
     def __str__(self) -> str:
         return f"{self.exchange}: {self.reason}"
@@ -51,8 +52,9 @@ def zombies(trace: GroupTrace) -> list[Zombie]:
     partitions themselves, and from administrators.
     """
     commits = {exchange.seq: exchange for exchange in trace.exchanges if exchange.api == "OffsetCommit"}
-    owners = {generation: owners_by_partition(held) for generation, held in assignments(trace).items()}
-    generation = -1
+    owners = {sync.seq: owners_by_partition(held) for sync, held in assignments(trace)}
+    owned: dict[tuple[str, int], list[str]] = {}
+    owned_generation = generation = -1
     removed: dict[str, str] = {}
     result = []
     for line in trace.group_lines:
@@ -63,6 +65,8 @@ def zombies(trace: GroupTrace) -> list[Zombie]:
                 removed[str(line.get("member_id"))] = f"it was {line['change']}, {line.get('cause')}, at #{line['seq']}"
             elif line["change"] == "added":
                 removed.pop(str(line.get("member_id")), None)
+        elif line["kind"] == "request" and line["seq"] in owners:
+            owned, owned_generation = owners[line["seq"]], int(line["generation"])
         elif line["kind"] == "request" and line["seq"] in commits:
             commit = commits[line["seq"]]
             if commit.generation is None or commit.generation < 0:
@@ -73,7 +77,7 @@ def zombies(trace: GroupTrace) -> list[Zombie]:
             elif behind:
                 result.append(Zombie(commit, STALE, f"the group was in generation {generation}", behind))
             else:
-                foreign = _foreign_partitions(trace, commit, owners.get(commit.generation, {}))
+                foreign = _foreign_partitions(trace, commit, owned if owned_generation == commit.generation else {})
                 if foreign:
                     text = ", ".join(f"{topic} {number} of {owner}" for (topic, number), owner in foreign.items())
                     result.append(Zombie(commit, NOT_THE_OWNER, f"it commits {text}", 0, tuple(foreign)))

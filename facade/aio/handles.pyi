@@ -183,6 +183,7 @@ class Group:
         scheduled_rebalance_max_delay_s: float | None = None,
         group_protocol: str = "classic",
         pattern: str | None = None,
+        metadata: Mapping[str, bytes] | None = None,
     ) -> Puppet: ...
     @property
     def puppets(self) -> Awaitable[dict[str, Puppet]]: ...

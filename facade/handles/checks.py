@@ -216,7 +216,7 @@ class Checks(GroupHandle):
         return self
 
     def assert_conformant(self, ignore: Collection[str] = (), *, auto_commit: bool | None = None) -> Self:
-        """Assert that no client check C01 to C12 fails over the trace so far; see docs/assertions.md.
+        """Assert that no client check C01 to C14 fails over the trace so far; see docs/assertions.md.
 
         `ignore` lists the ids of checks to skip. `auto_commit`: whether the members commit automatically, which the
         trace does not show; without it C10 does not fail. `conformance` returns the verdicts.

@@ -73,12 +73,13 @@ OWN_OPTIONS = ("id", "optional")
 
 
 class Rule(Handle):
-    """A rule of a cluster. Each property reads its current state."""
+    """A rule of a cluster. Each property reads its current state, or that at its removal by `remove`."""
 
     id: str
 
     def __init__(self, port: Port, info: RuleInfo) -> None:
         self._port = port
+        self._removed: RuleInfo | None = None
         self.id = info.id
         self._text = info.text
 
@@ -107,10 +108,10 @@ class Rule(Handle):
 
     def remove(self) -> None:
         """Remove the rule; its decisions about earlier requests stay. Raises RuleError if it was removed before."""
-        self._port.call(Faults.remove_rule, rule=self.id)
+        self._removed = self._port.call(Faults.remove_rule, rule=self.id)
 
     def _info(self) -> RuleInfo:
-        return self._port.call(Faults.rule, rule=self.id)
+        return self._removed or self._port.call(Faults.rule, rule=self.id)
 
 
 class _HoldHandle(Handle):

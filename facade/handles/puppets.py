@@ -127,10 +127,12 @@ class PuppetControls(GroupHandle):
         scheduled_rebalance_max_delay_s: float | None = None,
         group_protocol: str = "classic",
         pattern: str | None = None,
+        metadata: Mapping[str, bytes] | None = None,
     ) -> Puppet:
         """Create a puppet, which is outside the group until `join`.
 
-        `protocols` are its assignors, most preferred first (range and roundrobin by default). `topics` is its
+        `protocols` are its assignors, most preferred first (range and roundrobin by default); any name is allowed, and
+        `metadata` replaces the subscription of such an assignor, by its name, as bytes. `topics` is its
         subscription; None subscribes to all topics. `owned` are the partitions by topic that its first JoinGroup
         claims. `behaviour` is a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. All times are in
         the group's time. Without `heartbeat_interval_s` it sends a heartbeat three times per session timeout, and every
@@ -161,6 +163,7 @@ class PuppetControls(GroupHandle):
             scheduled_rebalance_max_delay_ms=_ms(scheduled_rebalance_max_delay_s),
             group_protocol=group_protocol,
             pattern=pattern,
+            metadata=metadata,
         )
         return Puppet(self._port, self.id, name)
 

@@ -45,7 +45,7 @@ TRIED = 3
 LOOP_MS = 1_000
 """Checks of loops and storms look back for no more than this time."""
 
-OPEN_CHECKS = ("C01", "C02", "C08")
+OPEN_CHECKS = ("C01", "C02", "C08", "C13", "C14")
 """Checks whose unclear cases a later line may decide, and whose failures the end of a connection may undo."""
 
 MEMBERSHIPS = ("added", "removed", "replaced", "loaded")

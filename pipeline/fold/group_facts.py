@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.verify.consumer_group_checks import JOINING_EPOCH
 from koordinator.emulator.verify.group_trace import HEARTBEAT, OK, GroupTrace
 from koordinator.emulator.verify.lazy import lazy
 from koordinator.emulator.verify.rebalances import arrivals, rounds
@@ -88,10 +87,7 @@ class GroupFacts:
         for line, new_id in self.trace.replacements:
             marks.setdefault(new_id, []).append((line["seq"], line | {"change": "added"}, None))
         for exchange in self.trace.exchanges:
-            is_join = exchange.api == "JoinGroup" or (
-                exchange.api == HEARTBEAT and exchange.generation == JOINING_EPOCH
-            )
-            if is_join and exchange.error == OK and exchange.member_id:
+            if exchange.joins and exchange.error == OK and exchange.member_id:
                 marks.setdefault(exchange.member_id, []).append((exchange.seq, exchange.request, exchange))
         return [span for member_id, each in marks.items() for span in self._stays(member_id, each)]
 

@@ -34,8 +34,37 @@ def test_a_rule_reports_its_hits_and_requests(cluster: Cluster) -> None:
     assert [each.id for each in cluster.rules] == ["rule-1"]
     rule.remove()
     assert cluster.rules == []
+    # a removed rule tells what it has done
+    assert (rule.hits, rule.matched, rule.last.client_id) == (1, 3, "a")
     with pytest.raises(faults.RuleError, match="unknown rule 'rule-1'"):
         rule.remove()
+
+
+@pytest.mark.parametrize(
+    ("error", "instance"),
+    [
+        ("FENCED_MEMBER_EPOCH", None),
+        ("UNKNOWN_MEMBER_ID", None),
+        ("COORDINATOR_LOAD_IN_PROGRESS", None),
+        ("UNRELEASED_INSTANCE_ID", "i"),
+    ],
+)
+@pytest.mark.parametrize("way", ["rule", "hold"])
+def test_a_heartbeat_of_a_consumer_group_is_refused(error: str, instance: str | None, way: str) -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("g")
+        puppet = group.puppet("a", topics=["t"], group_protocol="consumer", instance_id=instance)
+        match way:
+            case "rule":
+                rule = group.rule("ConsumerGroupHeartbeat", faults.error(error), once=True)
+                puppet.join()
+                assert rule.hits == 1
+            case "hold":
+                with group.hold("ConsumerGroupHeartbeat") as hold:
+                    puppet.join()
+                    hold.wait_entered()
+                    hold.release(error=error)
+        group.assert_request("ConsumerGroupHeartbeat", error=error, times=1)
 
 
 def test_an_unused_rule_fails_the_check_unless_it_is_optional(cluster: Cluster) -> None:

@@ -52,3 +52,24 @@ def test_a_leaving_puppet_sends_its_reason() -> None:
         (left,) = [line for line in group.events() if line["kind"] == "request" and line["api"] == "LeaveGroup"]
         assert left["client_reason"] == "the shift is over"
         assert group.state == "Empty"
+
+
+def test_puppets_offer_the_assignors_of_applications() -> None:
+    # KafkaJS has a name of its own for round robin
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("g")
+        for name in ("a", "b"):
+            group.puppet(name, ("RoundRobinAssigner",), topics=["t"]).join()
+        group.wait_stable(members=2, owned="all")
+        assert group.protocol == "RoundRobinAssigner"
+        assert [len(member.assignment["t"]) for member in group.members] == [2, 2]
+
+
+def test_a_puppet_sends_the_metadata_of_an_assignor_of_an_application() -> None:
+    with Simulation(topics={"t": 4}) as cluster:
+        group = cluster.group("g")
+        group.puppet("a", ("mine", "range"), topics=["t"], metadata={"mine": b"mine"}).join()
+        group.wait_stable(members=1)
+        assert group.protocol == "mine"
+        # the leader cannot read it, so the member gets nothing
+        assert [member.assignment for member in group.members] == [{}]

@@ -1,4 +1,4 @@
-"""C01 to C12 in the pipeline give the same verdicts as in the emulator, for every trace of the emulator's own tests."""
+"""C01 to C14 in the pipeline give the same verdicts as in the emulator, for every trace of the emulator's own tests."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
+from koordinator.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from koordinator.wire.messages.elect_leaders import ElectLeadersRequest
 from koordinator.wire.messages.find_coordinator import Coordinator
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.metadata import MetadataResponse
@@ -53,15 +55,58 @@ PLACES_OF: Mapping[str, tuple[str, ...]] = {
     "EndTxn": ("top",),
     "WriteTxnMarkers": ("partition",),
     "ApiVersions": ("top",),
+    "SaslHandshake": ("top",),
+    "CreateTopics": ("top",),
+    "DeleteTopics": ("top",),
+    "DeleteRecords": ("partition",),
+    "OffsetForLeaderEpoch": ("partition",),
+    "DescribeAcls": ("top",),
+    "CreateAcls": ("top",),
+    "DeleteAcls": ("top",),
+    "DescribeConfigs": ("top",),
+    "AlterConfigs": ("top",),
+    "AlterReplicaLogDirs": ("partition",),
+    "DescribeLogDirs": ("top",),
+    "SaslAuthenticate": ("top",),
+    "CreatePartitions": ("top",),
+    "CreateDelegationToken": ("top",),
+    "RenewDelegationToken": ("top",),
+    "ExpireDelegationToken": ("top",),
+    "DescribeDelegationToken": ("top",),
+    "ElectLeaders": ("top", "partition"),
+    "IncrementalAlterConfigs": ("top",),
+    "AlterPartitionReassignments": ("top", "partition"),
+    "ListPartitionReassignments": ("top",),
+    "DescribeClientQuotas": ("top",),
+    "AlterClientQuotas": ("top",),
+    "DescribeUserScramCredentials": ("top",),
+    "AlterUserScramCredentials": ("top",),
+    "DescribeQuorum": ("top", "partition"),
+    "UpdateFeatures": ("top",),
+    "DescribeCluster": ("top",),
+    "DescribeProducers": ("partition",),
+    "UnregisterBroker": ("top",),
+    "DescribeTransactions": ("top",),
+    "ListTransactions": ("top",),
+    "ConsumerGroupHeartbeat": ("top",),
+    "ConsumerGroupDescribe": ("top",),
+    "ListConfigResources": ("top",),
+    "DescribeTopicPartitions": ("top",),
+    "AddRaftVoter": ("top",),
+    "RemoveRaftVoter": ("top",),
 }
-"""The places of errors in the response to each API, the default first. `top` is the whole response, or each group or
-topic that the request names."""
+"""The places of errors in the response to each API, the default first. `top` is the whole response, or each row
+that the request names: a group, a topic, a resource."""
 
 IDENTITY_FIELDS = (
     *("key", "group_id", "name", "topic_id", "partition_index", "index", "member_id", "group_instance_id"),
-    *("transactional_id", "producer_id"),
+    *("transactional_id", "producer_id", "topic", "partition", "partition_id", "topic_name", "user"),
+    *("resource_type", "resource_name", "entity"),
 )
 """The fields by which a row of a response names the row of the request."""
+
+OTHER_NAMES = {"topic_name": "name", "user": "name"}
+"""Such fields that have another name in the request."""
 
 ERROR_FIELDS = ("error_code", "partition_error_code")
 
@@ -72,8 +117,8 @@ ROW_VALUES: Mapping[type, Mapping[str, object]] = {
 }
 """The values in rows with an error that differ from the declared defaults."""
 
-GROUP_ERROR_SINCE = 2
-"""The version of OffsetFetch that adds a top-level error."""
+TOP_ERROR_SINCE: Mapping[type, int] = {OffsetFetchRequest: 2, ElectLeadersRequest: 1}
+"""The versions that add a top-level error; before, the rows have it."""
 
 
 def error_response(call: Call, request: Message, error: Error, at: str | None) -> Message:
@@ -82,9 +127,7 @@ def error_response(call: Call, request: Message, error: Error, at: str | None) -
     if isinstance(request, JoinGroupRequest):
         member_id = "" if error is Error.GROUP_MAX_SIZE_REACHED else request.member_id
         return JoinGroupResponse(error_code=error, member_id=member_id)
-    in_rows = at in ("member", "partition") or (
-        isinstance(request, OffsetFetchRequest) and call.api_version < GROUP_ERROR_SINCE
-    )
+    in_rows = at in ("member", "partition") or call.api_version < TOP_ERROR_SINCE.get(type(request), 0)
     cls = APIS[call.api_key].response
     # of AddPartitionsToTxn, clients and brokers use different fields
     version = call.api_version if cls is AddPartitionsToTxnResponse else declaration_of(cls).versions.max
@@ -130,17 +173,33 @@ def _row(cls: type[Message], version: int, element: object, error: Error, *, in_
     if isinstance(element, str | int):
         identity: dict[str, Any] = {names[0]: element}
     else:
-        identity = {name: getattr(element, name) for name in names if hasattr(element, name)}
+        sources = {name: name if hasattr(element, name) else OTHER_NAMES.get(name, name) for name in names}
+        identity = {
+            name: _like(cls, name, getattr(element, source))
+            for name, source in sources.items()
+            if hasattr(element, source)
+        }
     values = {**identity, **ROW_VALUES.get(cls, {})}
     if cls is Coordinator:
         values["error_message"] = error.name
     return cls(**values, **_error_fields(cls, version, element, error, in_rows=in_rows))
 
 
+def _like(cls: type[Message], name: str, value: Any) -> Any:  # noqa: ANN401 - a field's value
+    """Return a value of the request in the type of the response's field: rows have types of their own."""
+    row = fields_of(cls)[name].type
+    if not isinstance(row, type) or not isinstance(value, tuple):
+        return value
+    return tuple(row(**{field: getattr(each, field) for field in fields_of(row)}) for each in value)
+
+
 def _elements(source: Any, name: str, version: int) -> tuple[Any, ...]:  # noqa: ANN401 - a message, or a row of one
-    """Return the array of a request that a response array mirrors: of the same name, or the only array."""
+    """Return the rows of a request that a response array mirrors: the array of the same name, or all arrays."""
+    if isinstance(source, AlterReplicaLogDirsRequest):
+        # the response has the topics of all directories
+        return tuple(topic for log_dir in source.dirs for topic in log_dir.topics)
     arrays = [field for field, spec in fields_of(type(source)).items() if spec.is_array and version in spec.versions]
-    return getattr(source, name if name in arrays else arrays[0]) or ()
+    return tuple(row for array in ([name] if name in arrays else arrays) for row in getattr(source, array) or ())
 
 
 def _has_error(cls: type[Message], version: int) -> bool:

@@ -10,7 +10,7 @@ from ...trace.events import RequestReceived
 from ..resolve import error_name
 from ..results import HoldEntry, HoldInfo, LockstepRound
 from .actions import ReturnError, RuleError
-from .error_responses import PLACES_OF, check_place, is_served_first
+from .error_responses import check_place, is_served_first
 from .faults import check_match, nearest
 from .in_flight import HoldPoint
 from .request_context import RequestContext
@@ -165,7 +165,7 @@ class Holds:
     def _error_action(hold_point: HoldPoint, error: str, at: str | None) -> ReturnError:
         action = ReturnError(error, at)
         for api in {in_flight.context.api for in_flight in hold_point.inside}:
-            if api not in PLACES_OF or is_served_first(api):
+            if is_served_first(api):
                 raise RuleError(f"{hold_point.id}: {api} does not support error responses; release it without an error")
             check_place(api, at)
         return action

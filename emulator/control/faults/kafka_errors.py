@@ -34,6 +34,44 @@ _TRANSACTION = _COORDINATOR | {
 _TOPIC = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNKNOWN_TOPIC_ID})
 _LEADER = _TOPIC | {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR, Error.UNKNOWN_SERVER_ERROR}
 
+_CLUSTER = frozenset({Error.CLUSTER_AUTHORIZATION_FAILED, Error.INVALID_REQUEST, Error.UNKNOWN_SERVER_ERROR})
+_CONTROLLER = _CLUSTER | {Error.NOT_CONTROLLER, Error.REQUEST_TIMED_OUT, Error.UNSUPPORTED_VERSION}
+_TOPIC_CHANGE = _CONTROLLER | {
+    Error.TOPIC_AUTHORIZATION_FAILED,
+    Error.INVALID_TOPIC_EXCEPTION,
+    Error.POLICY_VIOLATION,
+    Error.THROTTLING_QUOTA_EXCEEDED,
+}
+_CONFIGS = (
+    _CONTROLLER | _TOPIC | {Error.INVALID_CONFIG, Error.INVALID_TOPIC_EXCEPTION, Error.GROUP_AUTHORIZATION_FAILED}
+)
+_ACLS = _CONTROLLER | {Error.SECURITY_DISABLED}
+_TOKEN = _CONTROLLER | {
+    Error.DELEGATION_TOKEN_AUTH_DISABLED,
+    Error.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    Error.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    Error.DELEGATION_TOKEN_NOT_FOUND,
+    Error.DELEGATION_TOKEN_OWNER_MISMATCH,
+    Error.DELEGATION_TOKEN_EXPIRED,
+    Error.INVALID_PRINCIPAL_TYPE,
+    Error.INVALID_TIMESTAMP,
+}
+_PLACEMENT = frozenset({Error.INVALID_PARTITIONS, Error.INVALID_REPLICATION_FACTOR, Error.INVALID_REPLICA_ASSIGNMENT})
+_REASSIGNMENT = _CONTROLLER | _TOPIC | _PLACEMENT | {Error.NO_REASSIGNMENT_IN_PROGRESS, Error.REASSIGNMENT_IN_PROGRESS}
+_ELECTION = _CONTROLLER | {
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.PREFERRED_LEADER_NOT_AVAILABLE,
+    Error.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+    Error.ELECTION_NOT_NEEDED,
+}
+_VOTERS = _CONTROLLER | {
+    Error.INCONSISTENT_CLUSTER_ID,
+    Error.DUPLICATE_VOTER,
+    Error.VOTER_NOT_FOUND,
+    Error.INVALID_VOTER_KEY,
+    Error.NOT_LEADER_OR_FOLLOWER,
+}
+
 KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     ("JoinGroup", "top"): _GROUP
     | _MEMBER
@@ -155,6 +193,72 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.INVALID_TXN_STATE,
     },
     ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST}),
+    ("SaslHandshake", "top"): frozenset({Error.UNSUPPORTED_SASL_MECHANISM, Error.ILLEGAL_SASL_STATE}),
+    ("SaslAuthenticate", "top"): frozenset({Error.SASL_AUTHENTICATION_FAILED, Error.ILLEGAL_SASL_STATE}),
+    ("CreateTopics", "top"): _TOPIC_CHANGE | _PLACEMENT | {Error.TOPIC_ALREADY_EXISTS, Error.INVALID_CONFIG},
+    ("DeleteTopics", "top"): _TOPIC_CHANGE | _TOPIC | {Error.TOPIC_DELETION_DISABLED},
+    ("CreatePartitions", "top"): _TOPIC_CHANGE | _TOPIC | _PLACEMENT | {Error.REASSIGNMENT_IN_PROGRESS},
+    ("DeleteRecords", "partition"): _LEADER
+    | {Error.OFFSET_OUT_OF_RANGE, Error.POLICY_VIOLATION, Error.REQUEST_TIMED_OUT, Error.INVALID_TOPIC_EXCEPTION},
+    ("OffsetForLeaderEpoch", "partition"): _LEADER
+    | {Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH, Error.CLUSTER_AUTHORIZATION_FAILED},
+    ("DescribeAcls", "top"): _ACLS,
+    ("CreateAcls", "top"): _ACLS,
+    ("DeleteAcls", "top"): _ACLS,
+    ("DescribeConfigs", "top"): _CONFIGS,
+    ("AlterConfigs", "top"): _CONFIGS | {Error.POLICY_VIOLATION},
+    ("IncrementalAlterConfigs", "top"): _CONFIGS | {Error.POLICY_VIOLATION},
+    ("ListConfigResources", "top"): _CLUSTER | {Error.UNSUPPORTED_VERSION},
+    ("AlterReplicaLogDirs", "partition"): _CLUSTER
+    | _LEADER
+    | {Error.LOG_DIR_NOT_FOUND, Error.REPLICA_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
+    ("DescribeLogDirs", "top"): _CLUSTER | {Error.KAFKA_STORAGE_ERROR},
+    ("CreateDelegationToken", "top"): _TOKEN,
+    ("RenewDelegationToken", "top"): _TOKEN,
+    ("ExpireDelegationToken", "top"): _TOKEN,
+    ("DescribeDelegationToken", "top"): _TOKEN,
+    ("ElectLeaders", "top"): _CONTROLLER,
+    ("ElectLeaders", "partition"): _ELECTION,
+    ("AlterPartitionReassignments", "top"): _CONTROLLER,
+    ("AlterPartitionReassignments", "partition"): _REASSIGNMENT,
+    ("ListPartitionReassignments", "top"): _CONTROLLER,
+    ("DescribeClientQuotas", "top"): _CLUSTER | {Error.UNSUPPORTED_VERSION},
+    ("AlterClientQuotas", "top"): _CONTROLLER,
+    ("DescribeUserScramCredentials", "top"): _CONTROLLER | {Error.RESOURCE_NOT_FOUND, Error.DUPLICATE_RESOURCE},
+    ("AlterUserScramCredentials", "top"): _CONTROLLER
+    | {
+        Error.RESOURCE_NOT_FOUND,
+        Error.DUPLICATE_RESOURCE,
+        Error.UNACCEPTABLE_CREDENTIAL,
+        Error.UNSUPPORTED_SASL_MECHANISM,
+    },
+    ("DescribeQuorum", "top"): _CLUSTER | {Error.BROKER_NOT_AVAILABLE},
+    ("DescribeQuorum", "partition"): _LEADER,
+    ("UpdateFeatures", "top"): _CONTROLLER | {Error.FEATURE_UPDATE_FAILED, Error.INVALID_UPDATE_VERSION},
+    ("DescribeCluster", "top"): _CLUSTER | {Error.UNSUPPORTED_ENDPOINT_TYPE, Error.MISMATCHED_ENDPOINT_TYPE},
+    ("DescribeProducers", "partition"): _LEADER | {Error.INVALID_TOPIC_EXCEPTION},
+    ("UnregisterBroker", "top"): _CONTROLLER | {Error.BROKER_ID_NOT_REGISTERED},
+    ("DescribeTransactions", "top"): _COORDINATOR
+    | {Error.TRANSACTIONAL_ID_NOT_FOUND, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, Error.INVALID_REQUEST},
+    ("ListTransactions", "top"): _COORDINATOR | {Error.INVALID_REGULAR_EXPRESSION},
+    # the errors of the schema, and those of a group of the other protocol (KIP-848)
+    ("ConsumerGroupHeartbeat", "top"): _GROUP
+    | _MEMBER
+    | {
+        Error.INVALID_REQUEST,
+        Error.FENCED_MEMBER_EPOCH,
+        Error.UNRELEASED_INSTANCE_ID,
+        Error.UNSUPPORTED_ASSIGNOR,
+        Error.INVALID_REGULAR_EXPRESSION,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.TOPIC_AUTHORIZATION_FAILED,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.UNSUPPORTED_VERSION,
+    },
+    ("ConsumerGroupDescribe", "top"): _GROUP | {Error.GROUP_ID_NOT_FOUND, Error.UNSUPPORTED_VERSION},
+    ("DescribeTopicPartitions", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
+    ("AddRaftVoter", "top"): _VOTERS,
+    ("RemoveRaftVoter", "top"): _VOTERS,
 }
 """Errors by API and level (`PLACES`)."""
 
@@ -183,8 +287,13 @@ def is_returned_by_kafka(context: RequestContext, error: Error, at: str) -> bool
         case Error.MEMBER_ID_REQUIRED:
             # Kafka's response carries a member id that the coordinator keeps as pending
             return False
-        case Error.FENCED_INSTANCE_ID:
+        case Error.FENCED_INSTANCE_ID | Error.UNRELEASED_INSTANCE_ID:
             return bool(context.instance_ids)
+        case Error.FENCED_MEMBER_EPOCH:
+            epochs = (
+                {getattr(group.members.get(each), "epoch", None) for each in context.member_ids} if group else set()
+            )
+            return bool(epochs - {context.generation, None})
         case Error.INVALID_GROUP_ID:
             return "" in context.groups
         case Error.GROUP_ID_NOT_FOUND:

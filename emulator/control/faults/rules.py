@@ -33,8 +33,8 @@ ANY_API = "*"
 
 API_NAMES = {api.name: api for api in APIS.values()}
 
-WITH_GENERATION = ("SyncGroup", "Heartbeat", "OffsetCommit")
-"""APIs whose requests carry a generation."""
+WITH_GENERATION = ("SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat")
+"""APIs whose requests carry a generation, or the epoch of a member."""
 
 _WILDCARD = re.compile(r"[*?[]")
 _VERSION = re.compile(r"(?:(>=|<=|>|<)\s*(\d{1,5})|(\d{1,5})(?:\s*-\s*(\d{1,5}))?)")

@@ -165,7 +165,7 @@ class Verify:
     def conforms(
         self, _now: int, *, group: str, ignore: Sequence[str] = (), auto_commit: bool | None = None
     ) -> ConformanceCheck:
-        """Check that no client check C01 to C12 fails over the trace so far.
+        """Check that no client check C01 to C14 fails over the trace so far.
 
         See `koordinator.emulator.verify.conformance`. `auto_commit`: whether the members commit automatically.
         """

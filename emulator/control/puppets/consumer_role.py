@@ -18,7 +18,7 @@ from koordinator.wire.primitives import Malformed
 
 from ...core.data.topic import INTERNAL_TOPICS
 from ...core.groups.group import CONSUMER
-from ..assignors import ASSIGNORS, Candidate
+from ..assignors import Candidate, assignor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,16 +37,23 @@ class ConsumerRole:
     """A consumer subscribed to `topics`; None subscribes to all topics, like a pattern that matches every name.
 
     `protocols` are names of assignors. If all of them are cooperative, the consumer keeps its partitions while it
-    rejoins (KIP-429, `ConsumerCoordinator`). The first JoinGroup claims the partitions in `owned`.
+    rejoins (KIP-429, `ConsumerCoordinator`). The first JoinGroup claims the partitions in `owned`. `metadata` is sent
+    in place of the subscription, by protocol: assignors of applications have formats of their own.
     """
 
     protocol_type = CONSUMER
 
     def __init__(
-        self, cluster: ClusterState, protocols: Sequence[str], topics: Sequence[str] | None, owned: Partitions
+        self,
+        cluster: ClusterState,
+        protocols: Sequence[str],
+        topics: Sequence[str] | None,
+        owned: Partitions,
+        metadata: Mapping[str, bytes],
     ) -> None:
         self._cluster = cluster
-        self._assignors = [ASSIGNORS[name] for name in protocols]
+        self._assignors = [assignor_of(name) for name in protocols]
+        self._metadata = metadata
         self._topics = topics
         self._is_cooperative = all(assignor.is_cooperative for assignor in self._assignors)
         self._held: dict[str, tuple[int, ...]] = {topic: tuple(owned[topic]) for topic in sorted(owned)}
@@ -61,13 +68,15 @@ class ConsumerRole:
         return {topic: list(partitions) for topic, partitions in self._held.items()}
 
     def offers(self) -> tuple[tuple[str, bytes], ...]:
-        """Return one subscription per assignor."""
+        """Return one subscription per assignor, or its metadata."""
         topics = tuple(subscribed_topics(self._cluster, self._topics))
         owned = tuple(TopicPartition(topic=topic, partitions=tuple(held)) for topic, held in self._held.items())
         return tuple(
             (
                 assignor.name,
-                write_subscription(
+                self._metadata[assignor.name]
+                if assignor.name in self._metadata
+                else write_subscription(
                     ConsumerProtocolSubscription(
                         topics=topics,
                         user_data=assignor.user_data(self._last_assignment, self._generation),
@@ -100,7 +109,7 @@ class ConsumerRole:
         partitions = {topic: self._cluster.partition_count(topic) for topic in sorted(topics)}
         self._assigned_for = partitions
         existing = {topic: count for topic, count in partitions.items() if count > 0}
-        assigned = ASSIGNORS[protocol].assign(candidates, existing)
+        assigned = assignor_of(protocol).assign(candidates, existing)
         return {
             member_id: write_assignment(
                 ConsumerProtocolAssignment(

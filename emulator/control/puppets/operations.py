@@ -80,10 +80,13 @@ class Puppets:
         scheduled_rebalance_max_delay_ms: int | None = None,
         group_protocol: str = "classic",
         pattern: str | None = None,
+        metadata: Mapping[str, bytes] | None = None,
     ) -> PuppetInfo:
         """Create a puppet outside the group; `join` lets it join. `behaviours` lists the behaviours.
 
-        `protocols` are assignors, most preferred first (default: range, roundrobin). `topics` is the subscription; None
+        `protocols` are assignors, most preferred first (default: range, roundrobin). Any name is allowed: puppets lead
+        with an assignor of an application, such as KafkaJS's RoundRobinAssigner, like with roundrobin. `metadata` is
+        what such an assignor sends in place of a subscription, by protocol. `topics` is the subscription; None
         subscribes to all topics. The first JoinGroup claims the partitions in `owned`. Heartbeats are sent every
         `heartbeat_interval_ms` of group time; None: three per session timeout, and every 200 ms of node time, with more
         than 100 puppets less often. The session timeout is 6,000 by default, the client id the name.
@@ -119,18 +122,21 @@ class Puppets:
             "owned": owned,
             "protocol_type": None if protocol_type == CONSUMER else protocol_type,
             "scheduled_rebalance_max_delay_ms": scheduled_rebalance_max_delay_ms,
+            "metadata": metadata,
         }
         _check_protocol(group_protocol, options, {"pattern": pattern}, settings_of_classic)
         if group_protocol == ConsumerPuppet.group_protocol:
             puppet: PuppetClient = self._consumer_puppet(options, protocols, topics, pattern)
         else:
             offered = _protocols(protocol_type, protocols, eager_only=options.behaviour.kind == EAGER_ONLY)
+            if not set(metadata or ()) <= (set() if protocol_type == CONNECT else set(offered)):
+                raise ValueError(f"metadata for {', '.join(metadata or ())}: a consumer offers {', '.join(offered)}")
             if protocol_type == CONNECT:
                 new_role = _worker(name, offered, topics, claimed, scheduled_rebalance_max_delay_ms)
             elif isinstance(topics, Mapping) or scheduled_rebalance_max_delay_ms is not None:
                 raise ValueError(f"task counts in topics and scheduled_rebalance_max_delay_ms need type {CONNECT!r}")
             else:
-                new_role = self._consumer(offered, topics, claimed)
+                new_role = self._consumer(offered, topics, claimed, metadata or {})
             puppet = ClassicPuppet(self._supervisor, options, new_role)
         if not self._supervisor.puppets:
             self._runtime.tickers.append(self._supervisor)
@@ -229,13 +235,17 @@ class Puppets:
         )
 
     def _consumer(
-        self, protocols: Sequence[str], topics: Sequence[str] | None, owned: PartitionsByTopic
+        self,
+        protocols: Sequence[str],
+        topics: Sequence[str] | None,
+        owned: PartitionsByTopic,
+        metadata: Mapping[str, bytes],
     ) -> Callable[[], Role]:
         # only the first role has claims; a restarted puppet has no state
         claims = [owned]
         subscription = None if topics is None else tuple(topics)
         cluster = self._runtime.cluster
-        return lambda: ConsumerRole(cluster, protocols, subscription, claims.pop() if claims else {})
+        return lambda: ConsumerRole(cluster, protocols, subscription, claims.pop() if claims else {}, metadata)
 
 
 def _worker(
@@ -269,13 +279,13 @@ def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_onl
     else:
         names = (protocols,) if isinstance(protocols, str) else tuple(protocols)
     for name in names:
-        if name not in known:
+        if not name or (name not in known and protocol_type == CONNECT):
             raise ValueError(f"protocol {name!r} is not known; known: {', '.join(known)}{did_you_mean(name, known)}")
-    eager = [name for name in known if name not in COOPERATIVE]
     if eager_only:
-        names = tuple(name for name in names if name in eager)
+        names = tuple(name for name in names if name not in COOPERATIVE)
     if not names or len(set(names)) != len(names):
-        hint = f"; {EAGER_ONLY!r} offers only {', '.join(eager)}" if eager_only else ""
+        eager = [name for name in known if name not in COOPERATIVE]
+        hint = f"; {EAGER_ONLY!r} offers only eager ones, such as {', '.join(eager)}" if eager_only else ""
         raise ValueError(f"protocols {protocols!r}: must be one or more distinct names{hint}")
     return names
 

@@ -14,6 +14,7 @@ from koordinator.emulator.broker.connections import Answer, Close
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.control.faults.error_responses import PLACES_OF, error_response
 from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, REBALANCING
+from koordinator.emulator.control.faults.rules import API_NAMES
 from koordinator.emulator.core.data.features import Features
 from koordinator.emulator.core.effects import Call
 from koordinator.wire.apis import APIS
@@ -59,8 +60,11 @@ from koordinator.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from koordinator.wire.schema import fields_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clients.frame_clients import Peer
 
     from koordinator.wire.apis import Message
@@ -143,6 +147,9 @@ class TestErrors:
         assert [(topic.error_code, topic.partitions) for topic in answer.topics] == [(5, ())]
 
 
+NO_FIELD_BEFORE = {("Fetch", "top"): 7, ("DescribeLogDirs", "top"): 3}
+"""The first versions with an error for the whole response, of APIs whose rows do not mirror those of the request."""
+
 REQUESTS: dict[str, Any] = {
     "JoinGroup": joining(),
     "SyncGroup": syncing("m"),
@@ -198,8 +205,30 @@ def request_of(api: str, version: int) -> Message:
             return AddPartitionsToTxnRequest(v3_and_below_transactional_id="x", v3_and_below_topics=topics)
         transaction = AddPartitionsToTxnTransaction(transactional_id="x", topics=topics)
         return AddPartitionsToTxnRequest(transactions=(transaction,))
-    message: Message = REQUESTS[api]
+    message: Message = REQUESTS[api] if api in REQUESTS else filled(API_NAMES[api].request, version)
     return message
+
+
+def filled(cls: type[Message], version: int) -> Any:
+    """Return a request or a row of one, with one element in each array of this version."""
+    values: dict[str, Any] = {}
+    for name, spec in fields_of(cls).items():
+        if version not in spec.versions:
+            continue
+        if isinstance(spec.type, type):
+            row = filled(spec.type, version)
+            values[name] = (row,) if spec.is_array else row
+        elif spec.is_array:
+            values[name] = ("x",) if spec.type.value == "string" else (1,)
+        elif name in {"name", "topic", "resource_name", "user", "entity_name", "entity_type"}:
+            values[name] = "x"
+        elif name in {"partition", "partition_index", "partition_id"}:
+            values[name] = 1
+    return cls(**values)
+
+
+def test_every_api_has_errors() -> None:
+    assert set(PLACES_OF) == set(API_NAMES)
 
 
 @pytest.mark.parametrize("api", [api for api in PLACES_OF if api != "Metadata"])
@@ -218,11 +247,52 @@ def test_errors_are_rendered_at_every_level_of_every_version(api: str) -> None:
             rendered = api_table.adapters[key, version].render_response(response, version, api_table.numbering)
             answer = decode(APIS[key].response, version, encode(rendered, version), exact=True)
             message = [code for code in codes(answer) if code]
-            if api == "Fetch" and version < 7:
+            if (api, at) in NO_FIELD_BEFORE and version < NO_FIELD_BEFORE[api, at]:
                 assert not message, "these versions have no error field"
             else:
                 assert message
                 assert set(message) == {16}
+
+
+@pytest.mark.parametrize(
+    ("api", "at", "rows"),
+    [
+        ("CreateTopics", "top", [("x",)]),
+        ("DeleteRecords", "partition", [("x", 1)]),
+        ("OffsetForLeaderEpoch", "partition", [("x", 1)]),
+        ("AlterReplicaLogDirs", "partition", [("x", 1)]),
+        ("ElectLeaders", "partition", [("x", 1)]),
+        ("DescribeConfigs", "top", [("x",)]),
+        ("AlterUserScramCredentials", "top", [("x",), ("x",)]),
+        ("AlterClientQuotas", "top", [("x", "x")]),
+        ("DescribeTransactions", "top", [("x",)]),
+        ("ConsumerGroupDescribe", "top", [("x",)]),
+    ],
+)
+def test_the_rows_of_an_error_name_those_of_the_request(api: str, at: str, rows: list[tuple[object, ...]]) -> None:
+    version = API_NAMES[api].versions.max
+    call = Call(1, 7, API_NAMES[api].key, version, "c", "/127.0.0.1")
+    response = error_response(call, request_of(api, version), Error.UNKNOWN_SERVER_ERROR, at)
+    assert list(named_rows(response)) == rows
+
+
+def named_rows(message: Any) -> Iterator[tuple[object, ...]]:
+    """Return the names and numbers of the innermost rows that a message has, from the outside to the inside."""
+    names = {"name", "topic", "topic_name", "resource_name", "user", "transactional_id", "group_id", "entity_name"}
+    names |= {"partition", "partition_index", "partition_id", "entity_type"}
+    own = tuple(
+        getattr(message, name)
+        for name in sorted(fields_of(type(message)))
+        if name in names and getattr(message, name) not in {None, ""}
+    )
+    inner = [
+        (*own, *row)
+        for name, spec in fields_of(type(message)).items()
+        if spec.is_array and isinstance(spec.type, type)
+        for each in getattr(message, name) or ()
+        for row in named_rows(each)
+    ]
+    yield from inner or [own]
 
 
 def test_the_table_of_kafka_errors_covers_every_level() -> None:

@@ -197,10 +197,15 @@ def test_an_invalid_behaviour_is_refused(behaviour: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"protocols": ("rnage",)}, r"protocol 'rnage' is not known; known: range, .*; did you mean 'range'\?"),
+        ({"protocols": ("",)}, "protocol '' is not known"),
+        ({"metadata": {"mine": b"x"}}, "metadata for mine: a consumer offers range, roundrobin"),
+        ({"metadata": {"range": b"x"}, "group_protocol": "consumer"}, "members with group_protocol 'consumer' do not"),
         ({"protocols": ()}, "must be one or more distinct names"),
         ({"protocols": ("range", "range")}, "must be one or more distinct names"),
-        ({"protocols": ("cooperative-sticky",), "behaviour": "eager_only"}, "'eager_only' offers only range, "),
+        (
+            {"protocols": ("cooperative-sticky",), "behaviour": "eager_only"},
+            "'eager_only' offers only eager ones, such as range, ",
+        ),
         ({"protocol_type": "conect"}, "protocol_type 'conect': puppets have consumer"),
         ({"session_timeout_ms": 0}, "session_timeout_ms must be a whole number of milliseconds above 0, not 0"),
         ({"heartbeat_interval_ms": -5}, "heartbeat_interval_ms must be a whole number"),

@@ -17,7 +17,7 @@ from koordinator.wire.messages.join_group import JoinGroupResponseMember
 
 
 def role(*protocols: str, topics: tuple[str, ...] | None = ("t",), **owned: tuple[int, ...]) -> ConsumerRole:
-    return ConsumerRole(Nodes(1).cluster, protocols, topics, owned)
+    return ConsumerRole(Nodes(1).cluster, protocols, topics, owned, {})
 
 
 def encoded(*partitions: int) -> bytes:
@@ -98,5 +98,12 @@ def test_a_subscription_to_all_topics_excludes_internal_topics() -> None:
     nodes = Nodes(1)
     nodes.cluster.internal_topic()
     nodes.cluster.create_topic("u", 1)
-    ((_, metadata),) = ConsumerRole(nodes.cluster, ("range",), None, {}).offers()
+    ((_, metadata),) = ConsumerRole(nodes.cluster, ("range",), None, {}, {}).offers()
     assert read_subscription(metadata).topics == ("t", "u")
+
+
+def test_the_metadata_of_an_assignor_replaces_its_subscription() -> None:
+    role = ConsumerRole(Nodes(1).cluster, ("mine", "range"), ("t",), {}, {"mine": b"mine"})
+    (mine, metadata), (_, subscription) = role.offers()
+    assert (mine, metadata) == ("mine", b"mine")
+    assert read_subscription(subscription).topics == ("t",)
