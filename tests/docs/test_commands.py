@@ -178,7 +178,13 @@ def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None
                 compare(each, ran.stdout + ran.stderr)
 
 
-@pytest.mark.parametrize("command", CHECKED, ids=lambda each: each.line[:60])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(each, id=each.line[:60], marks=[pytest.mark.slow] if each.name == "pytest" else [])
+        for each in CHECKED
+    ],
+)
 def test_a_command_names_things_that_exist(command: Command, folder: Path) -> None:
     words = command.words
     match words:
