@@ -45,7 +45,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[
             monkeypatch.delenv("KOORDINATOR_REQUIRE", raising=False)
         else:
             monkeypatch.setenv("KOORDINATOR_REQUIRE", require)
-        return pytester.runpytest_subprocess("-ra", *arguments, timeout=60)
+        return pytester.runpytest_subprocess("-ra", *arguments, timeout=180)
 
     return run_with
 
