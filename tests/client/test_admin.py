@@ -16,6 +16,7 @@ from koordinator.client.errors import ClientError, InvalidResponse, SecuredListe
 from koordinator.client.groups import delete_groups, list_groups
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
+from koordinator.wire.frames import frame, request_header
 from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from koordinator.wire.messages.metadata import MetadataResponse
@@ -98,6 +99,18 @@ def test_a_bootstrap_server_that_closes_the_connection_is_connected_again(
     broker.answers(ApiKey.DELETE_GROUPS, deleted("g", error=16), deleted("g"))
     assert delete_groups(admin(broker), ["g"]).successes == ("g",)
     assert broker.connections == 2
+
+
+def test_a_scripted_broker_serves_no_stray_client_of_an_earlier_test(
+    admin: Callable[..., Admin], broker: Scripted
+) -> None:
+    broker.answers(ApiKey.DELETE_GROUPS, deleted("g"))
+    with socket.create_connection((broker.host, broker.port), TIMEOUT_S) as stray:
+        stray.sendall(frame(request_header(ApiKey.HEARTBEAT, 0, 1, "rdkafka"), b""))
+        assert stray.recv(1) == b""
+    assert delete_groups(admin(broker), ["g"]).successes == ("g",)
+    assert ApiKey.HEARTBEAT not in {each.api for each in broker.asked}
+    assert broker.connections == 1
 
 
 def test_a_read_is_retried_after_a_lost_connection(admin: Callable[..., Admin], broker: Scripted) -> None:

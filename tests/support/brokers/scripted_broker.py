@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Self
 
+from koordinator.client.logs import ADMIN_CLIENT_ID
+from koordinator.client.protocol import CLIENT_ID
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
@@ -23,11 +25,15 @@ from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from koordinator.wire.messages.metadata import MetadataResponse, MetadataResponseBroker
+from koordinator.wire.primitives import Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from koordinator.wire.apis import Message
+
+OURS = {CLIENT_ID, ADMIN_CLIENT_ID}
+"""The client ids that are served. A real client of an earlier test may still connect to its port, which is ours now."""
 
 WAIT_S = 60
 """Seconds of silence after which a connection is given up."""
@@ -138,29 +144,32 @@ class Scripted:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            self.connections += 1
             self._sockets.append(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        frames = FrameBuffer(1 << 20)
+        buffer, known = FrameBuffer(1 << 20), False
         try:
             with connection:
                 connection.settimeout(WAIT_S)
                 while piece := connection.recv(65536):
-                    frames.feed(piece)
-                    while (frame := frames.next_frame()) is not None:
-                        if not self._answer(connection, frame):
+                    buffer.feed(piece)
+                    while (frame := buffer.next_frame()) is not None:
+                        header, body = frames.read_request_header(frame)
+                        if header.client_id not in OURS:
                             return
-        except OSError:
+                        self.connections += not known
+                        known = True
+                        if not self._answer(connection, header, frame[body:]):
+                            return
+        except (OSError, Malformed):
             return
 
-    def _answer(self, connection: socket.socket, frame: bytes) -> bool:
-        header, body = frames.read_request_header(frame)
+    def _answer(self, connection: socket.socket, header: frames.RequestHeader, body: bytes) -> bool:
         api, version = ApiKey(header.api_key), header.api_version
         request: Any = None
         if version in APIS[api].versions:
-            request = decode(APIS[api].request, version, frame[body:])
+            request = decode(APIS[api].request, version, body)
         self.asked.append(Asked(api, version, request))
         step = self._next(api, request, version)
         match step:
