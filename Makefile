@@ -99,9 +99,9 @@ test: check ## check, and run the tests that are not slow (pytest arguments: ARG
 	@echo "== pytest, without the slow tests"
 	@$(BIN)/pytest -n $(JOBS) -m "not slow" $(ARGS)
 
-test-all: check ## check, and run the slow tests, too (pytest arguments: ARGS)
-	@echo "== pytest"
-	@$(BIN)/pytest -n $(JOBS) $(ARGS)
+test-all: test ## run the slow tests, too (pytest arguments: ARGS)
+	@echo "== pytest, the slow tests"
+	@$(BIN)/pytest -n $(JOBS) -m slow $(ARGS)
 
 quick: $(VENV)/with-dev ## run the tests of a file or folder: make quick T=tests/core/test_timers.py
 	@$(BIN)/pytest -q $(T)
