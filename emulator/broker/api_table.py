@@ -342,8 +342,7 @@ class ApiTable:
         """Return the version of the response, and the request at offset `body`; Malformed if that fails."""
         key, version = header.api_key, header.api_version
         if (key, version) not in self.adapters and key == ApiKey.API_VERSIONS:
-            # the response has the layout of version 0 (KIP-511)
-            return 0, UNSUPPORTED_VERSION
+            return version, UNSUPPORTED_VERSION
         self.check(key, version)
         try:
             request = decode(APIS[key].request, version, frame, begin=body)

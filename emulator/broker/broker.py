@@ -393,7 +393,12 @@ class Broker:
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
-        rendered = api_table.adapters[key, version].render_response(response, version, api_table.numbering)
+        adapter = api_table.adapters.get((key, version))
+        if adapter is None:
+            # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
+            call, version = replace(call, api_version=0), 0
+            adapter = api_table.adapters[key, version]
+        rendered = adapter.render_response(response, version, api_table.numbering)
         if peer.inbox is not None:
             if step is not None and step.alter is not None:
                 return

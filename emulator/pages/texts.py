@@ -168,6 +168,9 @@ def action_text(line: Line) -> str:
             return " ".join([spaced(line["verb"]), *plain])
         case "puppet":
             return f"puppet {line.get('puppet')} {line.get('change')}"
+        case "leader":
+            moved = "coordinator moved: " if line.get("group_id") else ""
+            return f"{moved}{body['topic']}-{body['partition']} from broker {body['before']} to {line.get('node')}"
     words = [line["kind"], line.get("change"), line.get("reason") or line.get("cause")]
     shown = " ".join(f"{spaced(name)} {value}" for name, value in body.items() if not isinstance(value, dict | list))
     return " ".join(word for word in (*words, shown) if word)

@@ -191,3 +191,8 @@ def group_of(event: TraceEvent) -> str | None:
             return None
         case _:
             return event.group_id
+
+
+def concerns_all_groups(event: TraceEvent) -> bool:
+    """Return whether an event is a test's change of a topic or a setting."""
+    return isinstance(event, VerbUsed) and event.group_id is None

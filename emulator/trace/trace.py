@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING
 
 from . import lines as trace_lines
 from . import retention
-from .events import group_of
+from .events import concerns_all_groups, group_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -143,6 +143,8 @@ class Trace:
     def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
         """Return the lines after sequence number `since`, oldest first; those of one group, if `group` is given.
 
+        What a test did to a topic or to the cluster concerns every group.
+
         If the ring dropped events in that range, a `dropped` line comes first.
         """
         lines: list[dict[str, object]] = []
@@ -151,7 +153,7 @@ class Trace:
             lines.append(self._dropped(lost))
         newer = list(takewhile(lambda entry: entry[0] > since, reversed(self._ring)))
         for seq, wall_us, event, node_id, _ in reversed(newer):
-            if group is None or group_of(event) == group:
+            if group is None or group_of(event) == group or concerns_all_groups(event):
                 lines.append(trace_lines.line(seq, wall_us, event, node_id, self._topic_name))
         return lines
 

@@ -129,6 +129,7 @@ OUTCOMES = {"Stable": "completed", "Empty": "emptied", "Dead": "gone"}
 """The outcome of a rebalance, by the state that ends it."""
 
 EXPECTED_ERRORS = {
+    "UNSUPPORTED_VERSION": ("ApiVersions",),
     "MEMBER_ID_REQUIRED": ("JoinGroup",),
     "REBALANCE_IN_PROGRESS": ("Heartbeat", "SyncGroup"),
 }

@@ -185,17 +185,13 @@ class GroupTrace:
     @lazy
     def exchanges(self) -> list[Exchange]:
         """The requests that name the group, with their responses, in the order of the requests."""
-        pending: dict[tuple[object, ...], int] = {}
-        requests: list[Line] = []
-        responses: dict[int, Line] = {}
-        for line in self.group_lines:
-            key = (line.get("node"), line.get("conn_id"), line.get("correlation_id"))
-            if line["kind"] == "request":
-                pending[key] = len(requests)
-                requests.append(line)
-            elif line["kind"] == "response" and key in pending:
-                responses[pending.pop(key)] = line
-        return [Exchange(request, responses.get(at)) for at, request in enumerate(requests)]
+        return _paired(self.group_lines)
+
+    def client_exchanges(self, api: str) -> list[Exchange]:
+        """Return the requests of an API that name no group, of the group's clients by client id."""
+        names = {*self.clients.values()}
+        lines = (line for line in self.lines if line.get("api") == api and "group_id" not in line)
+        return _paired(line for line in lines if line.get("client_id", "") in names)
 
     @lazy
     def by_member(self) -> dict[str, list[Exchange]]:
@@ -368,6 +364,21 @@ class GroupTrace:
     def end(self) -> Line | None:
         """The last line that has the group's time."""
         return next((line for line in reversed(self.group_lines) if line.get("group_ts_us") is not None), None)
+
+
+def _paired(lines: Iterable[Line]) -> list[Exchange]:
+    """Return the requests with their responses, in the order of the requests."""
+    pending: dict[tuple[object, ...], int] = {}
+    requests: list[Line] = []
+    responses: dict[int, Line] = {}
+    for line in lines:
+        key = (line.get("node"), line.get("conn_id"), line.get("correlation_id"))
+        if line["kind"] == "request":
+            pending[key] = len(requests)
+            requests.append(line)
+        elif line["kind"] == "response" and key in pending:
+            responses[pending.pop(key)] = line
+    return [Exchange(request, responses.get(at)) for at, request in enumerate(requests)]
 
 
 def _successor(replaced: Line, later: Iterable[Line]) -> str | None:

@@ -10,19 +10,6 @@ from ..trace.vocabulary import ALL_GROUP_STATES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-GROUP_APIS = (
-    "FindCoordinator",
-    "JoinGroup",
-    "SyncGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetFetch",
-    "OffsetDelete",
-    "ConsumerGroupHeartbeat",
-)
-"""The APIs whose requests name one group; the trace files their lines under that group."""
-
 
 def require_known(noun: str, name: str, known: Iterable[str]) -> str:
     """Return the name if it is known; else raise ValueError with the closest match, or with the known names."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
-from .names import GROUP_APIS, require_known
+from .names import require_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,8 @@ SHOWN = 5
 class RequestPattern:
     """A pattern of requests; None matches anything. `client_id` is a glob, `member` an instance, member or client id.
 
-    Raises ValueError for an API that names no group, and for an error that Kafka does not have.
+    A request without a group, such as a Fetch, counts for each group with a member of the same client id. Raises
+    ValueError for an unknown API, and for an error that Kafka does not have.
     """
 
     api: str
@@ -35,7 +37,7 @@ class RequestPattern:
     generation: int | None = None
 
     def __post_init__(self) -> None:
-        require_known("of the requests that name one group, the API", self.api, GROUP_APIS)
+        require_known("the API", self.api, [api.name for api in APIS.values()])
         if self.error is not None:
             require_known("the error", self.error, Error.__members__)
 
@@ -75,6 +77,7 @@ def check_requests(
     if min(times or 0, at_least or 0) < 0:
         raise ValueError(f"{pattern.api} cannot be seen {min(times or 0, at_least or 0)} times")
     of_api = [exchange for exchange in trace.exchanges if exchange.api == pattern.api]
+    of_api += trace.client_exchanges(pattern.api)
     conditions = pattern.conditions(trace)
     exchanges = [exchange for exchange in of_api if all(condition(exchange) for condition in conditions.values())]
     fewest = 1 if at_least is None else at_least

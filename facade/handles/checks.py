@@ -175,7 +175,8 @@ class Checks(GroupHandle):
     ) -> Self:
         """Assert the number of matching requests: exactly `times`, or `at_least` (1 by default).
 
-        `api` is an API whose requests name one group, such as "OffsetCommit". `error` is the name or number of the
+        `api` is any API; a request that names no group, such as a Fetch, is that of a group with a member of the same
+        client id. `error` is the name or number of the
         response's error, "NONE" for success; without it any request counts, with or without a response. `client_id` is
         a glob, `member` an instance id, a member id or a client id. `generation` is that of the request, or of a
         JoinGroup's response.

@@ -14,6 +14,7 @@ from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.emulator.core.transactions.adding import BROKERS_ONLY_SINCE
+from koordinator.handles.timeline import timeline
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error
@@ -207,6 +208,14 @@ class TestWhatClosesAConnection:
 
 
 class TestApiVersions:
+    def test_an_unknown_version_has_its_number_in_the_trace_and_is_no_first_error(self, wire: Wire) -> None:
+        # as by clients of Kafka 4.4
+        wire.send(wire.connect(), frames.frame(struct.pack(">hhih", 18, 5, 7, 1) + b"c\0\0"))
+        request, response = wire.trace.events()[-2:]
+        assert (request["api_version"], response["api_version"]) == (5, 5)
+        assert response["error"] == "UNSUPPORTED_VERSION"
+        assert not any("first error" in line for line in timeline(wire.trace.events()))
+
     def test_an_unknown_version_is_answered_with_35_in_the_layout_of_v0(self, wire: Wire) -> None:
         peer = wire.connect()
 

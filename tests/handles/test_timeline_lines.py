@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from koordinator import Simulation, faults
 from koordinator.handles.timeline import timeline
 
@@ -110,3 +112,28 @@ def test_a_line_is_no_longer_than_can_be_read() -> None:
     (line,) = timeline([event(1, "member", change="removed", member_id="m", reason="x" * 1000)])
     assert len(line) == 200
     assert line.endswith("x…")
+
+
+def test_a_move_shows_both_brokers_and_added_partitions_stand_beside_it() -> None:
+    with Simulation(topics={"t": 2}, brokers=2) as cluster:
+        group = cluster.group("g")
+        group.puppet("a", topics=["t"]).join()
+        group.wait_stable(members=1)
+        here = next(each["node"] for each in group.events() if each["kind"] == "state")
+        there = 3 - int(str(here))
+        cluster.move_coordinator("g", to=there)
+        cluster.topic("t").add_partitions(1)
+        lines = "\n".join(timeline(group.events(), 100))
+    assert f" from broker {here} to {there}" in lines
+    assert "coordinator moved: __consumer_offsets-" in lines
+    assert "add_partitions (topic t, count 1)" in lines
+
+
+def test_requests_without_a_group_are_those_of_its_clients() -> None:
+    with Simulation(topics={"t": 2}) as cluster:
+        group = cluster.group("g")
+        group.puppet("a", topics=["t"]).join()
+        group.wait_stable(members=1)
+        group.assert_request("Fetch", times=0)
+        with pytest.raises(ValueError, match="the API 'Fetsch' is not known; did you mean 'Fetch'"):
+            group.assert_request("Fetsch")

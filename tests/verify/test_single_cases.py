@@ -8,6 +8,7 @@ import pytest
 from scenes.trace_tales import REBALANCE_MS, SESSION_MS, STABLE, Tale, judge
 
 from koordinator.emulator.verify.conformance import transaction_verdicts
+from koordinator.emulator.verify.requests import RequestPattern, check_requests
 from koordinator.emulator.verify.zombies import zombies
 
 if TYPE_CHECKING:
@@ -290,3 +291,12 @@ def test_c14_a_later_generation_does_not_excuse_the_leader_of_an_earlier_one(tal
     tale.forms({"b": [0]}, before="PreparingRebalance", begins=False)
     verdict = judge(tale, "C14")
     assert (verdict.status, verdict.evidence) == ("fail", (join,))
+
+
+def test_a_request_without_a_group_is_that_of_a_group_with_its_client(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.fetches("a")
+    tale.fetches("b")
+    met, _, found = check_requests(tale.trace, RequestPattern("Fetch"), 1)
+    assert met
+    assert [each.client_id for each in found] == ["a"]
