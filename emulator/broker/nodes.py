@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     Input = Callable[..., list[Output] | None]
     """A method of Broker; its arguments follow the time."""
 
+    QueuedInput = tuple[Input, tuple[object, ...]]
+
 
 @dataclass(slots=True, eq=False)
 class NodeRuntime:
@@ -61,7 +63,7 @@ class NodeRuntime:
 
     node_id: int
     broker: Broker | None = None
-    queued: list[tuple[Input, tuple[object, ...]]] | None = None
+    queued: list[QueuedInput] | None = None
     queued_bytes: dict[int, int] = field(default_factory=dict)
     paused_at: int = 0
     deleted_topics: list[str] = field(default_factory=list)
@@ -242,8 +244,10 @@ class NodeRuntimes:
         node.queued_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
+        # a write that failed meanwhile ends nothing that is written after the pause
+        outputs, queued = self._complete_queued_writes(node.paused_at, broker, queued)
         # it gives up lost leaderships before it acts on queued input
-        outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
+        outputs += broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
             # before it loads later records
             outputs += broker.perform(node.paused_at, broker.node.coordinator.topics_deleted(node.paused_at, deleted))
@@ -379,9 +383,25 @@ class NodeRuntimes:
             return []
         return method(node.broker, now, *arguments) or []
 
+    @staticmethod
+    def _complete_queued_writes(
+        now: int, broker: Broker, queued: Iterable[QueuedInput]
+    ) -> tuple[list[Output], list[QueuedInput]]:
+        """Complete the log writes that have ended while a node was paused; return the outputs, and the other inputs."""
+        outputs: list[Output] = []
+        others: list[QueuedInput] = []
+        for method, arguments in queued:
+            if method is Broker.complete_write:
+                outputs += method(broker, now, *arguments) or []
+            else:
+                others.append((method, arguments))
+        return outputs, others
+
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
         node = self._nodes[broker.node.node_id]
         outputs = broker.close(now, reason)
+        if node.queued is not None:
+            outputs += self._complete_queued_writes(now, broker, node.queued)[0]
         if broker.node.data.has_unflushed:
             # later batches of these logs follow them
             outputs.append(broker.node.data.begin_flush())

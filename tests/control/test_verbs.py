@@ -10,6 +10,7 @@ from brokers.group_broker import GroupBroker
 
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 
@@ -222,6 +223,22 @@ class TestFrozen:
         newcomer = self.joins(here, "b")
         here.wait(1_000)
         assert (newcomer.answers(), here.group.state.value) == ([], "Empty")
+
+    def test_a_frozen_group_is_not_replaced_by_one_of_another_kind_and_its_requests_are_answered(
+        self, here: GroupBroker
+    ) -> None:
+        here.verbs.freeze(here.now, group=GROUP, state="Empty")
+        join = ConsumerGroupHeartbeatRequest(
+            group_id=GROUP, member_id="m", rebalance_timeout_ms=1_000, subscribed_topic_names=("t",),
+            topic_partitions=(),
+        )  # fmt: skip
+        first, second = here.connect(here.node), here.connect(here.node)
+        here.send(first, here.request(first, join, 1))
+        here.send(second, here.request(second, joining("b"), 5))
+        assert (here.group.kind, first.answers(), second.answers()) == ("consumer", [], [])
+        here.verbs.thaw(here.now, group=GROUP)
+        here.wait(2 * FORMING_MS)
+        assert [len(peer.answers()) for peer in (first, second)] == [1, 1]
 
 
 class TestBadInput:

@@ -13,6 +13,7 @@ from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -228,3 +229,26 @@ def test_whatever_happens_during_writes_memory_and_disk_stay_equal_and_nothing_a
     assert [record.value for record in again.built.runtime.records("t")] == values
     assert at_coordinator(again, "g").committed("g", "t") == offset
     assert not again.logged
+
+
+def test_a_write_that_fails_during_a_pause_takes_back_nothing_that_is_written_after_it() -> None:
+    durable = Unsettled(brokers=3)
+    leader = durable.node.cluster.topics["t"].leader(0)
+    paused = leader % 3 + 1
+    durable._perform(durable.broker.pause_node(durable.now, paused))
+    creator = durable.in_flight(creation("created"), 5, paused)
+    durable.produce_in_flight(b"lost", leader)
+    durable.files.errors = {durable.files.steps}
+    durable.complete()
+    durable._perform(durable.broker.resume_node(durable.now, paused))
+    durable.complete()
+    assert [answer.topics[0].error_code for _, answer in creator.answers()] == [Error.NONE]
+    assert "created" in durable.node.cluster.topics
+    assert not durable.node.cluster.changes.is_in_flight
+    later = durable.in_flight(creation("later"), 5, leader)
+    durable.complete()
+    assert [answer.topics[0].error_code for _, answer in later.answers()] == [Error.NONE]
+
+
+def creation(name: str) -> CreateTopicsRequest:
+    return CreateTopicsRequest(topics=(CreatableTopic(name=name, num_partitions=1, replication_factor=1),))

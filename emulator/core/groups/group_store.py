@@ -175,7 +175,7 @@ class GroupStore:
         return True
 
     def replace_group(self, old: BaseGroup, new: BaseGroup) -> None:
-        """Put a group of another kind in a group's place: it goes on with its offsets and the commits in flight."""
+        """Put a group of another kind in a group's place: it goes on with its offsets, commits and held requests."""
         self._hand_over_offsets(old, new)
         new.clock, new.now = old.clock, old.now
         self.groups[new.id] = new
@@ -186,6 +186,9 @@ class GroupStore:
             if write.group is not old or not isinstance(write, AssignmentStored | StaticMemberReplaced)
         }
         self._touched[new] = self._touched[old]
+        new.held_requests, old.held_requests = new.held_requests + old.held_requests, []
+        if not new.is_frozen:
+            self.serve_held_requests(new)
 
     def _hand_over_offsets(self, old: BaseGroup, new: BaseGroup) -> None:
         new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits

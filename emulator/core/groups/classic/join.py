@@ -41,9 +41,9 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
     if refusal is not None:
         return store.reply(call, refusal)
     group = store.find(now, request.group_id)
+    if isinstance(group, ConsumerGroup) and store.hold_if_frozen(group, join_group, call, request):
+        return None
     if isinstance(group, ConsumerGroup) and group.members:
-        if store.hold_if_frozen(group, join_group, call, request):
-            return None
         return classic_members.join(store, group, call, request)
     takes_place = isinstance(group, ConsumerGroup)
     if isinstance(group, ConsumerGroup):

@@ -14,6 +14,7 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 
 from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...refusal import Refusal, RefusedError
+from ..classic.group import ClassicGroup
 from . import membership
 from .changes import restart_session, write
 from .hash_tables import HashTable
@@ -38,10 +39,11 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
         _check_protocol(store)
         _check_shape(store, call, request)
         _check_status(store, request.group_id)
-        if request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
-            group = store.groups.get(request.group_id)
-            if group is not None and store.hold_if_frozen(group, heartbeat, call, request):
-                return
+        group, leaves = store.groups.get(request.group_id), request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+        may_convert = isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH
+        if group is not None and (leaves or may_convert) and store.hold_if_frozen(group, heartbeat, call, request):
+            return
+        if leaves:
             membership.leave(store, now, call, request)
         else:
             _beat(store, now, call, request)
