@@ -385,16 +385,12 @@ class NodeRuntimes:
 
     @staticmethod
     def _complete_queued_writes(
-        now: int, broker: Broker, queued: Iterable[QueuedInput]
+        now: int, broker: Broker, queued: Sequence[QueuedInput]
     ) -> tuple[list[Output], list[QueuedInput]]:
         """Complete the log writes that have ended while a node was paused; return the outputs, and the other inputs."""
-        outputs: list[Output] = []
-        others: list[QueuedInput] = []
-        for method, arguments in queued:
-            if method is Broker.complete_write:
-                outputs += method(broker, now, *arguments) or []
-            else:
-                others.append((method, arguments))
+        ended = [each for each in queued if each[0] is Broker.complete_write]
+        others = [each for each in queued if each[0] is not Broker.complete_write]
+        outputs = [output for method, arguments in ended for output in method(broker, now, *arguments) or []]
         return outputs, others
 
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:

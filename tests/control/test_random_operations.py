@@ -63,7 +63,7 @@ def play(seed: int) -> None:
     run.port.stop()
 
 
-@pytest.mark.parametrize("seed", (130, 135))
+@pytest.mark.parametrize("seed", [130, 135])
 def test_an_operation_succeeds_or_is_refused(seed: int) -> None:
     play(seed)
 

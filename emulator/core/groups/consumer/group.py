@@ -230,7 +230,9 @@ class ConsumerGroup(BaseGroup):
         before = self.members.get(member.id)
         if before is not None:
             self._release(before)
-            if before.instance_id is not None and before.instance_id != member.instance_id:
+            # another member may have taken the instance id over
+            is_own = self.static_members.get(before.instance_id or "") == before.id
+            if before.instance_id is not None and before.instance_id != member.instance_id and is_own:
                 self.static_members.pop(before.instance_id, None)
                 self.former_static_members[before.instance_id] = before.id
         self.held.update(member.held())

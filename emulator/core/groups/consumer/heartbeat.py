@@ -39,7 +39,8 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
         _check_protocol(store)
         _check_shape(store, call, request)
         _check_status(store, request.group_id)
-        group, leaves = store.groups.get(request.group_id), request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+        group = store.groups.get(request.group_id)
+        leaves = request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
         may_convert = isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH
         if group is not None and (leaves or may_convert) and store.hold_if_frozen(group, heartbeat, call, request):
             return
