@@ -25,12 +25,25 @@ from .frames import select_schema
 from .input_files import PACKED, PARQUET, LogOptions
 from .job_errors import JobFailed
 from .lock import locked
-from .schema import BRONZE_LINE, COUNTS, EVENT, FILE, HEADER, OUTCOME, QUARANTINE, TRACE, TRACE_HOME
+from .schema import (
+    BRONZE_LINE,
+    COUNTS,
+    EVENT,
+    FILE,
+    HEADER,
+    OUTCOME,
+    QUARANTINE,
+    TRACE,
+    TRACE_HOME,
+    UNREAD,
+    UNREAD_KINDS,
+)
 from .silver import intake
-from .silver.logs import records
+from .silver.logs.reader import FOREIGN
+from .silver.logs.sequence import NODE_MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -45,6 +58,9 @@ COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined
 
 BAD_SHOWN = 5
 """Number of quarantined rows that a load names."""
+
+FILES_SHOWN, KINDS_SHOWN, EXAMPLE_MAX = 10, 5, 120
+"""Number of logs whose lines were not understood that a load names, of their kinds, and of characters of an example."""
 
 
 class TooManyBad(JobFailed):
@@ -64,6 +80,8 @@ class LoadResult:
     counts: list[Row] = field(default_factory=list)
     bad: list[Row] = field(default_factory=list)
     """The first BAD_SHOWN rows of bronze/quarantine."""
+    unread: list[Row] = field(default_factory=list)
+    """The rows of bronze/unread: the lines of logs that were not understood."""
     changed: list[str] = field(default_factory=list)
     """Files whose size has changed since an earlier load read them."""
 
@@ -77,6 +95,17 @@ class LoadResult:
         return self.rows("quarantined") / max(self.rows("read"), 1)
 
     @property
+    def refused_ratio(self) -> float:
+        """Share of the rows that count for `--max-bad-ratio`.
+
+        Those of logs do not while such logs have no more than half of the rows: one small log never refuses a folder.
+        """
+        of_logs = [row for row in self.counts if row.quarantined and row.source not in (None, "koordinator")]
+        if 2 * sum(row.read for row in of_logs) > self.rows("read"):
+            return self.bad_ratio
+        return (self.rows("quarantined") - sum(row.quarantined for row in of_logs)) / max(self.rows("read"), 1)
+
+    @property
     def unknown(self) -> list[str]:
         """The files without any known line."""
         return sorted(row.source_file for row in self.counts if row.source == intake.UNKNOWN)
@@ -85,6 +114,34 @@ class LoadResult:
         """Return one line for each row in `bad`: file, line number, reason and detail."""
         places = ((row, f":{row.line_no}" if row.line_no else "") for row in self.bad)
         return [f"  {row.source_file}{line}: {row.reason}: {row.detail}" for row, line in places]
+
+    def unread_lines(self) -> list[str]:
+        """Return lines of text: for each log the number of lines that were not understood, and examples."""
+        read = {row.source_file: row.read for row in self.counts}
+        by_file: dict[str, list[Row]] = {}
+        for row in self.unread:
+            by_file.setdefault(row.source_file, []).append(row)
+        shown = sorted(by_file, key=lambda name: (-_number(by_file[name], but=FOREIGN), -_number(by_file[name]), name))
+        result = []
+        for name in shown[:FILES_SHOWN]:
+            rows = sorted(by_file[name], key=lambda row: ([*UNREAD_KINDS].index(row.kind), -row.n, row.text))
+            result.append(f"  {name}: {_number(rows):,} of {read[name]:,} lines were not understood")
+            result += [f"    {row.n:,} {row.kind}: {_example(row.example)}" for row in rows[:KINDS_SHOWN]]
+            if rest := rows[KINDS_SHOWN:]:
+                result.append(f"    {_number(rest):,} with {len(rest):,} other texts")
+        if more := shown[FILES_SHOWN:]:
+            result.append(f"  and lines of {len(more):,} other files: bronze/unread has all")
+        return result
+
+
+def _number(rows: Iterable[Row], but: str | None = None) -> int:
+    return sum(row.n for row in rows if row.kind != but)
+
+
+def _example(text: str) -> str:
+    """Return the beginning of a line, without characters that a terminal would obey."""
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:EXAMPLE_MAX])
+    return shown if len(text) <= EXAMPLE_MAX else f"{shown}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +209,7 @@ class Loader:
         return loaded
 
     def _check_quality(self, loaded: LoadResult) -> None:
-        if loaded.bad_ratio > self.max_bad_ratio:
+        if loaded.refused_ratio > self.max_bad_ratio:
             raise TooManyBad(
                 f"{loaded.rows('quarantined')} of {loaded.rows('read')} rows are bad ({loaded.bad_ratio:.3%}),"
                 f" more than --max-bad-ratio {self.max_bad_ratio:.3%}, and nothing was loaded. With a greater ratio"
@@ -194,6 +251,8 @@ class Loader:
         finally:
             rows.expensive.unpersist()
         self._append(self.spark.createDataFrame(counts, COUNTS.columns), COUNTS, batch)
+        if ingested.unread is not None:
+            loaded.unread += self._append(ingested.unread, UNREAD, batch).collect()
         loaded.counts += counts
         written = {"event": event.count()} | ({} if lines is None else {"read": lines.count()})
         self._check_balance(batch, counts, written)
@@ -238,7 +297,7 @@ class Loader:
     def _last_events(self) -> DataFrame:
         """Return the last event of each log and broker: `trace_id`, `seq`, `group_us`."""
         of_logs = self._draft.read(EVENT).where(F.col("source") != "koordinator")
-        return of_logs.groupBy("trace_id", records.node_of(F.col("seq")).alias("of_node")).agg(
+        return of_logs.groupBy("trace_id", F.col("seq").bitwiseAND(NODE_MASK).alias("of_node")).agg(
             F.max("seq").alias("last_seq"), F.max("group_us").alias("last_group_us")
         )
 

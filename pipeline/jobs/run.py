@@ -42,7 +42,7 @@ def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that `run` and `watch` share to a command."""
     for option in (
         click.option("--max-bad-ratio", type=click.FloatRange(0, 1), default=0.001, show_default=True,
-                     help="Fail if a larger share of the rows is invalid."),
+                     help="Fail if a larger share of the rows is invalid. Logs count if they have most of the rows."),
         click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", callback=_known_zone,
                      help="Zone of log times that name none: Europe/Berlin, +02:00."),
         click.option("--cluster", metavar="NAME", help="The cluster of all broker logs in this load: a group that moves"
@@ -164,4 +164,6 @@ def report(loaded: LoadResult, max_bad_ratio: float, seconds: float) -> list[str
         f"became       {counts}",
         f"quarantined  {loaded.bad_ratio:.3%} (--max-bad-ratio allows {max_bad_ratio:.3%})",
         *loaded.bad_lines(),
+        *([f"unread       {sum(row.n for row in loaded.unread):,} lines of logs"] if loaded.unread else []),
+        *loaded.unread_lines(),
     ]

@@ -291,8 +291,8 @@ def _svg(name: str, draw: Callable[[], Figure], width: float) -> str:
     name, extent = (name, "wide") if width == WIDE else (f"{name}-narrow", "narrow")
     style = {**STYLE, "svg.hashsalt": name, "figure.figsize": (width, HEAD)}
     with rc_context(style), warnings.catch_warnings():
-        # the browser has the glyphs that matplotlib's font lacks
-        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        # no reader of a report can act on them: the browser has the glyphs that matplotlib's font lacks
+        warnings.simplefilter("ignore")
         draw().savefig(out, format="svg", metadata=NO_METADATA, transparent=True)
     text = out.getvalue()
     text = text[text.index("<svg") :]
@@ -323,6 +323,8 @@ def _rows_down(axes: Axes, rows: int) -> None:
 
 
 def _legend(axes: Axes) -> None:
+    if not axes.get_legend_handles_labels()[0]:
+        return
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=6 if _width() == WIDE else 3, borderaxespad=0.2, handlelength=1.1
     )

@@ -54,11 +54,13 @@ class Facts:
     rebalance_heavy: Rows
     clients: Rows
     heartbeats: Rows
+    removals: Rows
     fencing: Rows
     transactions: Rows
     logs: Rows
     rows_read: Rows
     quarantine: Rows
+    unread: Rows
 
 
 def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[str], None] = lambda _: None) -> Facts:
@@ -73,6 +75,7 @@ def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[st
         queries.span(rebalance),
         queries.costs(downtime),
         queries.observed(state_time),
+        queries.groups(read(schema.GROUP)),
         queries.avoided(avoided),
     ):
         totals |= _rows(frame)[0]
@@ -101,11 +104,13 @@ def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[st
         "rebalance_heavy": queries.rebalance_heavy(flaky),
         "clients": queries.clients(read(schema.CLIENT_MATRIX)),
         "heartbeats": queries.heartbeats(read(schema.HEARTBEAT)),
+        "removals": queries.removals(read(schema.EVENT), read(schema.TRACE)),
         "fencing": queries.fencing(read(schema.FENCING)),
         "transactions": queries.transactions(read(schema.TRANSACTION)),
         "logs": queries.logs(read(schema.CLIENT_JOIN)),
         "rows_read": queries.rows_read(read(schema.COUNTS)),
         "quarantine": queries.quarantine(read(schema.QUARANTINE)),
+        "unread": queries.unread(read(schema.UNREAD)),
     }
     results: dict[str, Rows] = {}
     for name, frame in frames.items():

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from koordinator.emulator.trace.vocabulary import REMOVAL_CAUSES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,6 +24,9 @@ PARTITIONS_MAX = 36
 """Maximum number of rows of the heat map."""
 
 FAILURES_MAX = 200
+
+UNREAD_MAX = 50
+"""Maximum number of kinds of lines that were not understood."""
 
 COHORTS = ("static", "dynamic", "cooperative", "consumer", "mixed")
 """The membership of a generation: `mixed` has static and dynamic members. `cooperative` is any of these with a
@@ -376,6 +382,38 @@ def logs(client_join: DataFrame) -> DataFrame:
     )
 
 
+def removals(event: DataFrame, trace: DataFrame) -> DataFrame:
+    """Return the members that coordinators removed although they did not leave, by group and cause."""
+    removed = event.where((F.col("kind") == "member") & (F.col("change") == "removed"))
+    removed = removed.where(F.col("cause").isin(*REMOVAL_CAUSES))
+    known = F.broadcast(trace.select("trace_id", "test_id", "cluster"))
+    return (
+        removed.join(known, "trace_id", "left")
+        .groupBy(scope(), "group_id", "cause")
+        .agg(
+            F.count("*").alias("n"),
+            F.countDistinct("member_id").alias("members"),
+            F.max("wall_us").alias("last_us"),
+            F.max_by("member_id", "seq").alias("last_member"),
+        )
+        .orderBy(F.desc("n"), "scope", "group_id", "cause")
+        .limit(ROWS_MAX)
+    )
+
+
+def unread(rows: DataFrame) -> DataFrame:
+    """Return the lines of logs that were not understood, by file, kind and text; those of other programs come last."""
+    is_foreign = F.col("kind") == "foreign"
+    return (
+        rows.groupBy("source_file", "kind", "text")
+        .agg(F.sum("n").alias("n"), F.min("example").alias("example"))
+        .withColumn("files", F.size(F.collect_set("source_file").over(Window.partitionBy(F.lit(1)))))
+        .withColumn("lines", F.sum("n").over(Window.partitionBy(F.lit(1))))
+        .orderBy(is_foreign, F.desc("n"), "source_file", "kind", "text")
+        .limit(UNREAD_MAX)
+    )
+
+
 def rows_read(counts: DataFrame) -> DataFrame:
     """Return the disposition of all rows, by kind of input."""
     sums = ("read", "event", "header", "test", "ignored", "duplicate", "quarantined")
@@ -417,8 +455,13 @@ def costs(downtime: DataFrame) -> DataFrame:
 
 
 def observed(state_time: DataFrame) -> DataFrame:
-    """Return the number of observed groups and their total time."""
-    return state_time.agg(F.countDistinct(*GROUP_KEY).alias("groups"), (F.sum("ms") / HOUR_MS).alias("hours"))
+    """Return the total time of the observed groups."""
+    return state_time.agg((F.sum("ms") / HOUR_MS).alias("hours"))
+
+
+def groups(group: DataFrame) -> DataFrame:
+    """Return the number of groups."""
+    return group.agg(F.countDistinct(*GROUP_KEY).alias("groups"))
 
 
 def avoided(avoided_: DataFrame) -> DataFrame:

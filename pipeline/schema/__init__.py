@@ -15,7 +15,18 @@ Tables may gain columns and never change otherwise; `SCHEMA_VERSION` is their ve
 from __future__ import annotations
 
 from . import bronze, gold, marts, silver
-from .bronze import API_KEY_MAX, BRONZE_LINE, COUNTS, FILE, QUARANTINE, REASONS, SOURCES, TRACE_HOME
+from .bronze import (
+    API_KEY_MAX,
+    BRONZE_LINE,
+    COUNTS,
+    FILE,
+    QUARANTINE,
+    REASONS,
+    SOURCES,
+    TRACE_HOME,
+    UNREAD,
+    UNREAD_KINDS,
+)
 from .gold import (
     AVOIDED,
     CLIENT_JOIN,
@@ -46,7 +57,7 @@ from .silver import (
     TEST,
     TRACE,
 )
-from .tables import LONG, STRING, Table
+from .tables import BOOL, LONG, STRING, Table
 
 SCHEMA_VERSION = 1
 """Version of the tables; a store of another version is refused."""
@@ -67,6 +78,7 @@ __all__ = [
     "ARRIVAL",
     "ASSIGNMENT",
     "AVOIDED",
+    "BOOL",
     "BRONZE_LINE",
     "CALL",
     "CLIENT_JOIN",
@@ -104,6 +116,8 @@ __all__ = [
     "TRACE_HOME",
     "TRACE_SCHEMA_VERSIONS",
     "TRANSACTION",
+    "UNREAD",
+    "UNREAD_KINDS",
     "VERDICT",
     "Table",
 ]

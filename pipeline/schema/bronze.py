@@ -59,7 +59,7 @@ QUARANTINE = table(
 REASONS = {
     "bad_file": "a compressed file that is cut off or damaged; nothing of it is loaded",
     "bad_json": "not a JSON object, or a column with the wrong type",
-    "bad_line": "a line of the coordinator's log that starts like a known one and is cut off",
+    "bad_line": "a line of a log that starts like a known one and is cut off, or that has no time",
     "unknown_version": "a header with an unsupported schema version",
     "unknown_kind": "an event with a kind outside the trace's schema",
     "unknown_api": "a request or response with an api_key that Kafka does not define",
@@ -81,7 +81,7 @@ COUNTS = table(
     ("event", LONG, "rows that became events"),
     ("header", LONG, "rows that are headers of traces"),
     ("test", LONG, "rows that are test outcomes"),
-    ("ignored", LONG, "empty lines, log lines that do not concern groups, and traces in Perfetto's format"),
+    ("ignored", LONG, "empty lines, log lines without an event, and traces in Perfetto's format"),
     ("duplicate", LONG, "rows equal to an earlier one"),
     ("quarantined", LONG, "rows in quarantine"),
     ("more", LONG, "additional events of log lines, beyond one per line"),
@@ -89,11 +89,31 @@ COUNTS = table(
     origin=("batch",),
 )
 
+UNREAD = table(
+    "bronze/unread",
+    "The lines of each log that were not understood, by kind and by the words that they share, with an example.",
+    ("source_file", STRING, "the file"),
+    ("ingest_id", STRING, "hash of the file's path, size and modification time"),
+    ("kind", STRING, "one of UNREAD_KINDS"),
+    ("text", STRING, "the first words of these lines; empty if they share none, or were too many"),
+    ("n", LONG, "number of lines"),
+    ("example", STRING, "the first of them"),
+    key="ingest_id kind text",
+    origin=("batch",),
+)
+
+UNREAD_KINDS = {
+    "bad_line": "a line of a coordinator or a client that is cut off or has no time; it is in quarantine",
+    "other_text": "a line of a coordinator or a client about something else, or with a text that is not known",
+    "foreign": "a line of another logger or program",
+}
+"""The kinds of lines that are not understood."""
+
 SOURCES = {
     "koordinator": "a trace of the emulator: JSON lines (plain, gzip or zstd) or Parquet",
     "server_log": "server.log of a Kafka broker",
     "dms": "coordinator.log of Huawei Cloud DMS",
-    "java": "log of a Java consumer",
+    "java": "log of a Java consumer or a Connect worker",
     "librdkafka": "log of a librdkafka client (debug=cgrp)",
     "kafka_python": "log of a kafka-python consumer",
     "aiokafka": "log of an aiokafka consumer",

@@ -17,16 +17,20 @@ from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 from ..bronze.lines import stem, trace_id_of
 from ..frames import computed, select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
-from . import logs, trace_rows
+from . import log_rows, trace_rows
+from .logs.reader import BROKERS, MARKS, OTHER_CLIENTS
 from .trace_rows import PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from .log_rows import LogRows
+
 TRACE_FILES = r"\.jsonl(\.|$)"
 """Files with this suffix are traces; the type of other files follows from their lines."""
 
-TRACE_LINE = rf'^\s*\{{.*"kind"\s*:|{trace_rows.PERFETTO}'
+TRACE_LINE = rf'^\s*\{{(?=.*"kind"\s*:).*"(?:seq|schema_version)"\s*:|{trace_rows.PERFETTO}'
+"""A line of a trace in a file with another suffix; a program may log JSON, too."""
 
 UNKNOWN = "unknown"
 """The source of a file without any known line."""
@@ -44,13 +48,15 @@ _LINE_KEY = ["source_file", "block_start", "row_id"]
 class ParsedRows:
     """The rows of a load: possible events, and the `metadata` rows of traces and tests.
 
-    Several steps read them; `expensive` is the frame worth caching meanwhile. `log_header` is silver/header for logs.
+    Several steps read them; `expensive` is the frame worth caching meanwhile. For logs `log_header` is silver/header,
+    and `unread` bronze/unread.
     """
 
     rows: DataFrame
     metadata: DataFrame
     expensive: DataFrame
     log_header: DataFrame | None = None
+    unread: DataFrame | None = None
     is_numbered: bool = False
     """Whether `row_id` is the number of the line in its file."""
 
@@ -64,6 +70,7 @@ class IngestedRows:
     outcome: DataFrame
     quarantine: DataFrame
     counts: DataFrame
+    unread: DataFrame | None
 
 
 def parse_lines(
@@ -81,7 +88,7 @@ def parse_lines(
         F.lit("bad_file").alias("reject_reason"),
         F.lit(DAMAGED).alias("detail"),
     )
-    rows, log_header = _parse(lines.where(~is_damaged), cluster, time_zone, earlier)
+    rows, of_logs = _parse(lines.where(~is_damaged), cluster, time_zone, earlier)
     rows = _with_raw(rows.unionByName(damaged, allowMissingColumns=True))
     is_metadata = F.col("disposition").isin(*METADATA_KINDS) | (F.col("reject_reason") == "unknown_version")
     is_metadata = F.coalesce(is_metadata, F.lit(col=False))
@@ -89,7 +96,8 @@ def parse_lines(
         rows.where(~is_metadata),
         rows.where(is_metadata),
         expensive=rows,
-        log_header=log_header,
+        log_header=of_logs and of_logs.header,
+        unread=of_logs and of_logs.unread,
         is_numbered=earlier is not None,
     )
 
@@ -114,6 +122,7 @@ def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
         outcome=select_schema(parsed.metadata.where(F.col("disposition") == "test").select("outcome.*"), OUTCOME),
         quarantine=_quarantine_table(both, is_numbered=parsed.is_numbered),
         counts=_counts_table(both),
+        unread=parsed.unread,
     )
 
 
@@ -130,8 +139,8 @@ def digest() -> Column:
 
 def _parse(
     lines: DataFrame, cluster: str | None, time_zone: str, earlier: DataFrame | None
-) -> tuple[DataFrame, DataFrame | None]:
-    """Return the rows of traces and logs, and the headers of the logs."""
+) -> tuple[DataFrame, LogRows | None]:
+    """Return the rows of traces and logs, and those of the logs alone."""
     others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
     if others.isEmpty():
         return trace_rows.parse_lines(lines), None
@@ -141,14 +150,15 @@ def _parse(
     lines = lines.join(F.broadcast(files), "source_file", "left")
     traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
     others = others.withColumns(_log_trace(cluster))
-    rows = trace_rows.parse_lines(traces).unionByName(_parse_logs(others, time_zone, earlier), allowMissingColumns=True)
-    return rows, select_schema(logs.records.watched(others.where(F.col("source") != UNKNOWN), time_zone), HEADER)
+    of_logs = log_rows.read_logs(others, time_zone, earlier)
+    rows = trace_rows.parse_lines(traces).unionByName(_all_rows(others, of_logs.events), allowMissingColumns=True)
+    return rows, of_logs
 
 
 def _log_trace(cluster: str | None) -> dict[str, Column]:
     """Return the columns of a log's trace: that of its file, or for all brokers of a named cluster the same one."""
     own, name = trace_id_of(F.col("source_file")), F.lit(cluster).cast("string")
-    is_shared = F.col("source").isin(*logs.BROKERS) & name.isNotNull()
+    is_shared = F.col("source").isin(*BROKERS) & name.isNotNull()
     return {
         "trace_id": F.when(is_shared, F.md5(F.concat(F.lit("cluster "), name))).otherwise(own),
         "cluster": F.when(is_shared, name),
@@ -156,33 +166,27 @@ def _log_trace(cluster: str | None) -> dict[str, Column]:
 
 
 def _log_files(lines: DataFrame) -> DataFrame:
-    """Return the files that are no traces with their source: the first one whose mark matches any line.
+    """Return the files that are no traces with their `source`: the first one whose mark matches any line.
 
-    The rotated files of a log count as one.
+    `client` is the source of a client's lines without a mark. The rotated files of a log count as one.
     """
-    marks = {"koordinator": TRACE_LINE, **logs.MARKS}
-    rank = F.coalesce(*(F.when(F.col("raw").rlike(mark), number) for number, mark in enumerate(marks.values())))
-    ranks = lines.groupBy("source_file").agg(F.coalesce(F.min(rank), F.lit(len(marks))).alias("rank"))
+    raw, names = F.col("raw"), [*MARKS]
+    of_trace, unknown = len(names), len(names) + 1
+    ranks = [F.when(raw.rlike(MARKS[name]), number) for number, name in enumerate(names)]
+    rank = F.when(raw.rlike(TRACE_LINE), of_trace).otherwise(F.coalesce(*ranks, F.lit(unknown)))
+    client = F.coalesce(*(F.when(raw.rlike(MARKS[name]), names.index(name)) for name in OTHER_CLIENTS))
+    ranked = lines.groupBy("source_file").agg(F.min(rank).alias("rank"), F.min(client).alias("client"))
     same_log = Window.partitionBy(stem(F.col("source_file")))
-    ranks = ranks.withColumn("rank", F.min("rank").over(same_log)).where("rank > 0")
-    names = F.array(*map(F.lit, (*marks, UNKNOWN)))
-    return ranks.select("source_file", F.element_at(names, F.col("rank") + 1).alias("source"))
+    ranked = ranked.withColumns({name: F.min(name).over(same_log) for name in ("rank", "client")})
+    sources = F.array(*map(F.lit, (*names, "koordinator", UNKNOWN)))
+    columns = (F.get(sources, F.col(name)).alias(to) for name, to in (("rank", "source"), ("client", "client")))
+    return ranked.where(F.col("rank") != of_trace).select("source_file", *columns)
 
 
-def _parse_logs(lines: DataFrame, time_zone: str, earlier: DataFrame | None) -> DataFrame:
-    """Parse the lines of logs; lines without an event are marked as ignored."""
-    # Spark would analyse the large plan of these rows again in every step that follows
-    events = computed(logs.parse(lines, time_zone, earlier))
+def _all_rows(lines: DataFrame, events: DataFrame) -> DataFrame:
+    """Return the rows of logs; lines without an event are marked as ignored."""
     is_bad = F.col("reject_reason").isNotNull()
-    events = events.select(
-        *PLACE,
-        "raw",
-        *EVENT.names,
-        F.when(is_bad, "quarantine").otherwise("event").alias("disposition"),
-        "reject_reason",
-        "detail",
-        (F.row_number().over(Window.partitionBy(*_LINE_KEY).orderBy("seq")) == 1).alias("first"),
-    )
+    events = events.withColumn("disposition", F.when(is_bad, "quarantine").otherwise("event"))
     rest = lines.join(events, _LINE_KEY, "left_anti")
     rest = rest.select(*PLACE, "raw", "source", "trace_id", F.lit("ignored").alias("disposition"))
     return events.unionByName(rest, allowMissingColumns=True)

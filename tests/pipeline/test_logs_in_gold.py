@@ -12,8 +12,8 @@ from spark.log_rows import LOGS, RELEASES, bronze, recorded
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
-from koordinator.pipeline.schema import CLIENT_JOIN, REBALANCE
-from koordinator.pipeline.silver.logs import parse
+from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, REBALANCE
+from koordinator.pipeline.silver.log_rows import read_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -44,7 +44,7 @@ def found(spark: SparkSession) -> Found:
     for name, source in CLIENTS.items():
         frame = frame.union(bronze(spark, {(name, name): recorded("4.3", name)}, source))
     lines: dict[str, list[dict[str, Any]]] = {}
-    for row in parse(frame).orderBy("seq").collect():
+    for row in read_logs(frame).events.select(*EVENT.names).orderBy("seq").collect():
         lines.setdefault(row.trace_id, []).append(_line(row))
     gold = Gold(spark, lines)
     return _by_trace(gold.rows(REBALANCE)), _by_trace(gold.rows(CLIENT_JOIN)), lines

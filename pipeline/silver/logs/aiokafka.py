@@ -7,8 +7,6 @@ from .patterns import client_line
 MARK = r"aiokafka\.consumer\.group_coordinator|Joined group '.*' \(generation \d+\) with member_id "
 """Its logger, or a message that only aiokafka writes."""
 
-RELEVANT = rf"{MARK}|[Gg]roup "
-
 _GROUP = r"(?P<group_id>\S+)"
 
 

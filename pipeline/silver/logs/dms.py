@@ -9,38 +9,45 @@ A line has the end of a rebalance but not its start. So its events have no group
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import re
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from collections.abc import Mapping
+
+    from .patterns import Fields
 
 MARK = r'^\s*\{.*"type"\s*:\s*"\w+_REBALANCE"'
 """Pattern of DMS lines."""
 
-RELEVANT = MARK
+_MEMBER = re.compile(r"\bmemberId=")
 
 
-def fields(line: Column) -> dict[str, Column]:
-    """Return the fields (`patterns.FIELDS`) of a line: the start of its rebalance, and the leader."""
-    has_ended = _field(line, "type") == "END_REBALANCE"
-    members = F.size(F.split(_field(line, "group"), r"\bmemberId=")) - 1
-    return {
-        "kind": F.when(has_ended, "state"),
-        "state_to": F.when(has_ended, "PreparingRebalance"),
-        "group_id": _field(line, "groupId"),
-        "generation": (_field(line, "generationId").try_cast("int") - 1).cast("string"),
-        "reason": _field(line, "reason"),
-        "new_member_id": _field(line, "leaderId"),
-        "n_members": members.cast("string"),
+def fields(message: Mapping[str, Any]) -> Fields | None:
+    """Return the fields (`patterns.Fields`) of a message: the start of its rebalance, and the leader.
+
+    None for a message that does not end a rebalance.
+    """
+    if message.get("type") != "END_REBALANCE":
+        return None
+    generation = number(message, "generationId")
+    texts: dict[str, str | None] = {
+        "group_id": _text(message, "groupId"),
+        "generation": None if generation is None else str(generation - 1),
+        "reason": _text(message, "reason"),
+        "new_member_id": _text(message, "leaderId"),
+        "n_members": str(len(_MEMBER.findall(_text(message, "group") or ""))),
     }
+    named = {name: text for name, text in texts.items() if text is not None}
+    return {"kind": "state", "state_to": "PreparingRebalance", **named}
 
 
-def node(line: Column) -> Column:
-    """Return the broker."""
-    return _field(line, "coordinatorId").try_cast("int")
+def number(message: Mapping[str, Any], name: str) -> int | None:
+    """Return a field that is a number; `coordinatorId` is the broker."""
+    text = _text(message, name) or ""
+    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else None
 
 
-def _field(line: Column, name: str) -> Column:
-    return F.get_json_object(line, f"$.message.{name}")
+def _text(message: Mapping[str, Any], name: str) -> str | None:
+    value = message.get(name)
+    return None if value is None or isinstance(value, dict | list) else str(value)

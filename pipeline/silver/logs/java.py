@@ -1,20 +1,19 @@
-"""Log of a Java consumer, 2.4 to 4.x: its coordinators' messages, in any layout with a date and a time."""
+"""Log of a Java consumer or a Connect worker, 2.4 to 4.x: its coordinators' messages, in any layout with a time."""
 
 from __future__ import annotations
 
 from .patterns import client_line
 
-MARK = r"\[Consumer (?:instanceId=.*, )?clientId=.*, groupId=.*\]"
-"""The prefix of every message of a consumer with a group."""
-
-RELEVANT = MARK
+MARK = r"\[(?:Consumer|Worker) (?:instanceId=.*, )?clientId=.*, groupId=.*\]"
+"""The prefix of every message of a consumer with a group, or of a Connect worker."""
 
 _CONSUMER = (
-    r"\[Consumer (?:instanceId=(?P<instance_id>.*?), )?"
+    r"\[(?:Consumer|Worker) (?:instanceId=(?P<instance_id>.*?), )?"
     r"clientId=(?P<client_id>.*?), groupId=(?P<group_id>.*?)\] "
 )
 _GENERATION = r"(?:Generation\{generationId=)?(?P<generation>\d+)(?:, memberId='(?P<member_id>[^']*)')?"
-_LOGGER = r"(?: \([\w.$]+\))?\s*\Z"
+_LOGGER = r"(?: \((?!\w+Exception\))[\w.$]+(?::\d+)?\))?\s*\Z"
+"""The end of a message: its logger, and not the exception that a reason ends with."""
 
 
 KNOWN = (

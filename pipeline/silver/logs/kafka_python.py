@@ -7,8 +7,6 @@ from .patterns import client_line
 MARK = r"kafka\.coordinator|Successfully joined group \S+ (?:<Generation|with generation) "
 """Its logger, or a message that only kafka-python writes."""
 
-RELEVANT = rf"{MARK}|[Gg]roup "
-
 _GROUP = r"(?P<group_id>\S+)"
 
 

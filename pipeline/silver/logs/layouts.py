@@ -1,4 +1,4 @@
-"""The layouts of log lines: what collectors put around a line is removed, and JSON becomes a plain line.
+"""The layouts of log lines: what collectors put around a line is removed, and the message of a JSON record is found.
 
     [pod/kafka-0/kafka] 2026-11-21T20:15:01.123456789Z [2026-11-21 20:15:01,123] INFO …    kubectl logs
     2026-11-21T20:15:01.123456789Z stdout F [2026-11-21 20:15:01,123] INFO …               a node's container log
@@ -7,56 +7,86 @@
     {"@timestamp": …, "log.logger": …, "message": …}                                       JsonTemplateLayout, logstash
     {"log": "[2026-11-21 20:15:01,123] INFO …", "time": …}                                 docker's json-file
 
-The content of a line determines its layout, so that a load may mix them.
+The content of a line determines its layout, so that a file may mix them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from typing import Any, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+_ANSI = re.compile(r"\x1b\[[\d;]*m")
+"""Colours, as docker compose adds them."""
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+_STREAM = re.compile(r"\[pod/[^\]]+\] |[\w.-]+ +\| ", re.ASCII)
+"""The container of a line."""
 
-_TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
-_COLLECTED = rf"{_TIME}[\d.]*(?:Z|[+-]\d\d:\d\d) "
-_WRAPPER = (
-    r"^(?:\[pod/[^\]]+\] |[\w.-]+ +\| )?"
-    rf"(?:{_COLLECTED}(?:std(?:out|err) [FP] )(?=.)|{_COLLECTED}(?=\[?{_TIME}|\{{|%\d\||\s))?"
+_DATE_TIME = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"
+_COLLECTED = re.compile(
+    rf"{_DATE_TIME}[\d.]*(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] (?=.)|(?=\[?{_DATE_TIME}|\{{|%\d\||\s))", re.ASCII
 )
-_IS_JSON = r"^\s*\{"
+"""The time of a collector, before that of the program."""
 
-_DMS = r'"type"\s*:\s*"\w+_REBALANCE"'
-"""A field of the one JSON that is no layout: Huawei's, whose message is an object."""
+_NESTED_MAX = 3
+"""Depth of records in records: docker's json-file contains the JSON of a program."""
 
 _MESSAGES = ("message", "log", "msg")
-_TIMES = ("['@timestamp']", "timestamp", "time", "ts")
-_LOGGERS = ("loggerName", "logger_name", "['log.logger']", "logger")
+_TIMES = ("@timestamp", "timestamp", "time", "ts")
 
 
-def with_plain(lines: DataFrame, name: str) -> DataFrame:
-    """Replace a column of lines: without their wrappers, and JSON records as `TIME MESSAGE (LOGGER)`."""
-    line = F.col(name)
-    # two steps, because Spark would repeat the first one for each use
-    lines = lines.withColumn(name, F.regexp_replace(line, _WRAPPER, ""))
-    return lines.withColumn(name, F.when(line.rlike(_IS_JSON), F.coalesce(_from_json(line), line)).otherwise(line))
+class PlainLine(NamedTuple):
+    """A line without its wrappers. `time` is theirs: microseconds, or text. `dms` is the message of Huawei's log."""
+
+    stream: str
+    text: str
+    time: int | str | None = None
+    dms: dict[str, Any] | None = None
 
 
-def _from_json(line: Column) -> Column:
-    """Return a JSON record as a plain line; null if it has no message."""
-    message, time, logger = (_first(line, names) for names in (_MESSAGES, _TIMES, _LOGGERS))
-    seconds = F.get_json_object(line, "$.instant.epochSecond").try_cast("bigint")
-    nanos = F.get_json_object(line, "$.instant.nanoOfSecond").try_cast("bigint")
-    millis = F.get_json_object(line, "$.timeMillis").try_cast("bigint")
-    micros = F.coalesce(seconds * 1_000_000 + F.floor(nanos / 1_000), millis * 1_000)
-    stamp = F.concat(F.date_format(F.timestamp_micros(micros), "yyyy-MM-dd HH:mm:ss.SSSSSS"), F.lit("Z"))
-    full = F.concat_ws(" ", F.coalesce(stamp, time), message, F.concat(F.lit("("), logger, F.lit(")")))
-    return F.when(
-        message.isNotNull() & ~line.rlike(_DMS),
-        F.when(message.rlike(rf"^\[?{_TIME}"), message).otherwise(full),
-    )
+def unwrapped(raw: str) -> PlainLine:
+    """Return a line without its container and colours, and with the collector's time apart."""
+    text = _ANSI.sub("", raw) if "\x1b" in raw else raw
+    stream = _STREAM.match(text)
+    text = text[stream.end() :] if stream else text
+    collected = _COLLECTED.match(text)
+    name = stream[0].rstrip() if stream else ""
+    return PlainLine(name, text[collected.end() :], collected[0]) if collected else PlainLine(name, text)
 
 
-def _first(line: Column, names: tuple[str, ...]) -> Column:
-    return F.coalesce(*(F.get_json_object(line, f"${name}" if name.startswith("[") else f"$.{name}") for name in names))
+def plain(raw: str) -> PlainLine:
+    """Return the message of a JSON record, or the text of another line."""
+    line = unwrapped(raw)
+    for _ in range(_NESTED_MAX):
+        record = _record(line.text)
+        if record is None:
+            break
+        message = next((record[name] for name in _MESSAGES if name in record), None)
+        time = _time(record) or line.time
+        if isinstance(message, dict):
+            return line._replace(time=time, dms=message)
+        if not isinstance(message, str):
+            break
+        line = unwrapped(message)._replace(stream=line.stream, time=time)
+    return line
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    """Return a JSON object; None for other text."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _time(record: dict[str, Any]) -> int | str | None:
+    instant = record.get("instant")
+    if isinstance(instant, dict) and type(instant.get("epochSecond")) is int:
+        nanos = instant.get("nanoOfSecond")
+        return int(instant["epochSecond"]) * 1_000_000 + (nanos // 1000 if type(nanos) is int else 0)
+    if type(record.get("timeMillis")) is int:
+        return int(record["timeMillis"]) * 1000
+    return next((record[name] for name in _TIMES if isinstance(record.get(name), str)), None)

@@ -7,8 +7,6 @@ from .patterns import client_line
 MARK = r"\[thrd:[^\]]*\]: "
 """The prefix of every librdkafka message: the thread."""
 
-RELEVANT = r"\[thrd:[^\]]*\]: .*(?:[Gg]roup|rebalance|poll interval)"
-
 _CLIENT = r"(?:\|\w+\||\[|\s|^)(?P<client_id>[^|\s]+?)#\w+-\d+\]?\|? \[thrd:[^\]]*\]: (?:\S+: )?"
 _GROUP = r'[Gg]roup "(?P<group_id>[^"]*)"'
 

@@ -1,4 +1,4 @@
-"""Log line patterns as data: a regular expression with the columns it sets, and their evaluation in Spark."""
+"""Log line patterns as data: a regular expression with the columns it sets."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import Column
+Fields = dict[str, str]
+"""The fields of a line, all as text: those of silver/event, and
 
-FIELDS = (
-    *("kind", "change", "timer", "group_id", "client_id", "member_id", "instance_id", "generation"),
-    *("state_from", "state_to", "cause", "reason", "client_reason"),
-    *("new_member_id", "members", "n_members", "n_static"),
-)
-"""The fields of a line, all as text. `members` is a list of member ids that share the other fields."""
+* `new_member_id`: the member id that replaces `member_id`
+* `members`: a list of member ids that share the other fields
+* `n_members`, `n_static`, `assignor`: parts of the body.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +24,11 @@ class LinePattern:
 
     pattern: str
     constants: Mapping[str, str] = field(default_factory=dict)
+    regex: re.Pattern[str] = field(init=False)
 
-    @property
-    def for_java(self) -> str:
-        """The pattern for Java, whose group names allow no underscore; a message may have several lines."""
-        return "(?s)" + re.sub(r"\(\?P<\w+>", "(", self.pattern)
-
-    @property
-    def groups(self) -> Mapping[str, int]:
-        """The fields that the pattern extracts, with their group numbers."""
-        return re.compile(self.pattern).groupindex
+    def __post_init__(self) -> None:
+        # a message may have several lines
+        object.__setattr__(self, "regex", re.compile(self.pattern, re.DOTALL))
 
 
 def client_line(pattern: str, change: str, reason: str | None = None) -> LinePattern:
@@ -45,38 +37,11 @@ def client_line(pattern: str, change: str, reason: str | None = None) -> LinePat
     return LinePattern(pattern, constants if reason is None else {**constants, "reason": reason})
 
 
-def pattern_number(known: Mapping[str, Sequence[LinePattern]]) -> Column:
-    """Return the number, from 1 on, of the first pattern of its `source` that matches `message`; 0 if none does."""
-    of_sources, number = "", 0
-    for name, lines in known.items():
-        cases = "".join(
-            f" WHEN message RLIKE {_text(line.for_java)} THEN {at}" for at, line in enumerate(lines, number + 1)
-        )
-        of_sources += f" WHEN source = {_text(name)} THEN CASE{cases} ELSE 0 END"
-        number += len(lines)
-    return F.expr(f"CASE{of_sources} ELSE 0 END")
-
-
-def fields(known: Mapping[str, Sequence[LinePattern]]) -> dict[str, Column]:
-    """Return the fields of `message` by the `number` of its pattern."""
-    lines = [line for of_source in known.values() for line in of_source]
-    return {name: _field(name, lines) for name in FIELDS}
-
-
-def _field(name: str, lines: Sequence[LinePattern]) -> Column:
-    # as SQL: a thousand calls to Java take seconds. Constants come from an array, only the rest from the message
-    constants = ", ".join(_text(line.constants.get(name)) for line in lines)
-    cases = "".join(
-        f" WHEN {number} THEN nullif(regexp_extract(message, {_text(line.for_java)}, {line.groups[name]}), '')"
-        for number, line in enumerate(lines, 1)
-        if name in line.groups
-    )
-    constant = f"get(array(NULL, {constants}), number)"
-    return F.expr(f"CASE number{cases} ELSE {constant} END" if cases else constant).cast("string")
-
-
-def _text(value: str | None) -> str:
-    """Return a literal of SQL."""
-    if value is None:
-        return "NULL"
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def fields_of(message: str, known: Iterable[LinePattern]) -> tuple[Fields, int] | None:
+    """Return the fields of the first pattern that matches a message, and where it begins; None if none does."""
+    for line in known:
+        match = line.regex.search(message)
+        if match:
+            named = {name: value for name, value in match.groupdict().items() if value}
+            return {**line.constants, **named}, match.start()
+    return None

@@ -2,29 +2,23 @@
 
 The old coordinator is kafka.coordinator.group.GroupCoordinator (Scala), the new one
 org.apache.kafka.coordinator.group.GroupMetadataManager. Both log PreparingRebalance after the change and name the new
-state, so the previous state is unknown. Messages about KIP-848 groups are ignored.
+state, so the previous state is unknown. Of a consumer group (KIP-848) the log has members, epochs and targets, but not
+when the members reach a target. Share groups and streams groups are ignored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import re
 
 from .patterns import LinePattern
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 MARK = r"\[Group(?:Coordinator|MetadataManager) [^\]]*\]"
 """The prefix of every coordinator message: [GroupCoordinator 1], or [GroupCoordinator id=1 …] of the new one."""
 
-RELEVANT = MARK
+NODE = re.compile(r"\[Group(?:Coordinator|MetadataManager) (?:id=|brokerId=)?(\d{1,9})\b", re.ASCII)
 
-NODE = r"\[Group(?:Coordinator|MetadataManager) (?:id=|brokerId=)?(\d+)"
-
-_MESSAGE = rf"(?s){MARK}:? (.*?)(?: \([\w.$]+\)(?: \[[^\]]*\])?)?\s*\z"
-"""The message; a logger may follow, and in Strimzi's layout the thread."""
+_END = re.compile(r" \([\w.$]+(?::\d+)?\)(?: \[[^\]]*\])?\s*\Z")
+"""The logger after a message, and the thread in Strimzi's layout."""
 
 _PARTITION = r"(?: \(__consumer_offsets-\d+\))?"
 _GROUP = "(?P<group_id>.+)"
@@ -39,6 +33,12 @@ PREPARING = LinePattern(
 
 STATES = (
     PREPARING,
+    LinePattern(
+        # the reason of a client continues in the next line
+        rf"^Preparing to rebalance group {_GROUP} in state \w+ with old generation (?P<generation>\d+){_PARTITION}"
+        r" \(reason: (?P<reason>.*; client reason: .*)\Z",
+        {"kind": "state", "state_to": "PreparingRebalance"},
+    ),
     LinePattern(
         rf"^Stabilized group {_GROUP} generation (?P<generation>\d+){_PARTITION}"
         r"(?: with (?P<n_members>\d+) members)?\.?\Z",
@@ -71,7 +71,7 @@ STATES = (
         {"kind": "state", "state_to": "Dead", "cause": "unloaded"},
     ),
     LinePattern(
-        rf"^\[GroupId {_GROUP}\] Converted the classic group to a consumer group\.?\Z",
+        rf"^\[GroupId {_GROUP}\] Converted the (?:empty )?classic group to a (?:consumer|streams) group\.?\Z",
         {"kind": "state", "state_to": "Dead", "cause": "group_upgrade"},
     ),
     LinePattern(
@@ -150,10 +150,119 @@ MEMBERS = (
     LinePattern(r"^Static member joins during \w+ stage will not trigger rebalance\.\Z", _AVOIDED),
 )
 
-KNOWN = STATES + MEMBERS
+_CONSUMER_GROUP = rf"^\[GroupId {_GROUP}\] "
+_STATIC = r"[Ss]tatic [Mm]ember (?P<member_id>.+) with instance id (?P<instance_id>.+)"
+_HEARTBEAT = {"api": "ConsumerGroupHeartbeat"}
+_JOINED = {"kind": "member", "change": "added", "cause": "member_join"}
 
-BEGINS = (
-    r"^(?:Preparing to rebalance group|Stabilized group|Assignment received from leader|Group .* with generation)\b"
+CONSUMER_GROUPS = (
+    LinePattern(
+        _CONSUMER_GROUP + r"Bumped group epoch to (?P<generation>\d+)(?: with metadata hash -?\d+)?\.\Z",
+        {"kind": "state", "state_to": "Assigning"},
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + r"Computed a new target assignment for epoch (?P<generation>\d+) with '(?P<assignor>[^']*)'"
+        r" assignor in \d+ms(?:: .*)?\.\Z",
+        {"kind": "state", "state_from": "Assigning", "state_to": "Reconciling", "cause": "assigned"},
+    ),
+    LinePattern(
+        rf"^\[GroupId={_GROUP}\] Unloaded group metadata for group epoch (?P<generation>\d+)\.\Z",
+        {"kind": "state", "state_to": "Dead", "cause": "unloaded"},
+    ),
+    LinePattern(
+        rf"^Loaded consumer group {_GROUP} with (?P<n_members>[1-9]\d*) members\.\Z",
+        {"kind": "state", "state_to": "Stable", "cause": "loaded"},
+    ),
+    LinePattern(_CONSUMER_GROUP + rf"{_STATIC} joins the consumer group using the \w+ protocol\.\Z", _JOINED),
+    LinePattern(_CONSUMER_GROUP + rf"Member {_MEMBER} joins the consumer group using the \w+ protocol\.\Z", _JOINED),
+    LinePattern(
+        _CONSUMER_GROUP + r"Static member with instance id (?P<instance_id>.+) re-joins the consumer group using the"
+        rf" \w+ protocol\. Created a new member (?P<new_member_id>.+) to replace the existing member {_MEMBER}\.\Z",
+        _REPLACED | _HEARTBEAT,
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + r"Dynamic member with unknown member id joins the consumer group\."
+        rf" Created a new member id {_MEMBER} and requesting the member to rejoin with this id\.\Z",
+        {"kind": "member", "change": "pending", "cause": "member_id_required"},
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + rf"{_STATIC} temporarily left the consumer group\.\Z",
+        {"kind": "member", "change": "away", "cause": "member_leave"},
+    ),
+    LinePattern(_CONSUMER_GROUP + rf"{_STATIC} left the consumer group\.\Z", _LEFT),
+    LinePattern(_CONSUMER_GROUP + rf"Member {_MEMBER} left the consumer group\.\Z", _LEFT),
+    LinePattern(
+        _CONSUMER_GROUP + rf"{_STATIC} has left group through explicit `LeaveGroup` request;"
+        r" client reason: (?P<client_reason>.*)\Z",
+        _LEFT,
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + rf"Dynamic member {_MEMBER} has left group through explicit `LeaveGroup` request;"
+        r" client reason: (?P<client_reason>.*)\Z",
+        _LEFT,
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + rf"Member {_MEMBER} fenced from the group because the member session expired\.*\Z",
+        {"kind": "member", "change": "removed", "cause": "session_expired"},
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + rf"Member {_MEMBER} fenced from the group because it failed to transition from epoch -?\d+"
+        r" within \d+ms\.*\Z",
+        {"kind": "member", "change": "removed", "cause": "revocation_timeout"},
+    ),
+    LinePattern(
+        # a member with the classic protocol
+        _CONSUMER_GROUP + rf"Member {_MEMBER} fenced from the group because the member failed to (?:join|sync) within"
+        r" .*\Z",
+        {"kind": "member", "change": "removed", "cause": "sync_timeout"},
+    ),
+    LinePattern(
+        # "is is owned" in 3.9
+        _CONSUMER_GROUP + rf"{_STATIC} cannot join the group because the instance id is (?:is )?owned by member"
+        r" (?P<new_member_id>.+)\.\Z",
+        {"kind": "member", "change": "refused", "cause": "fenced", "error": "UNRELEASED_INSTANCE_ID"} | _HEARTBEAT,
+    ),
+    LinePattern(
+        _CONSUMER_GROUP + rf"{_STATIC} is fenced by existing member (?P<new_member_id>.+)\.\Z",
+        {"kind": "member", "change": "refused", "cause": "fenced", "error": "FENCED_INSTANCE_ID"} | _HEARTBEAT,
+    ),
+    LinePattern(
+        # logged at DEBUG
+        _CONSUMER_GROUP + rf"Member {_MEMBER} updated its subscribed (?:topics|regex) to: .*\Z",
+        {"cause": "metadata_change"},
+    ),
+)
+"""Lines about consumer groups (KIP-848); where releases differ a comment says how.
+
+3.9 has all of them but for `has left group`, which begins with `[Group …]` there. "Bumped group epoch" has a metadata
+hash since 4.1. The lines about reconciliation, and since 4.0 those about subscriptions, have the level DEBUG.
+"""
+
+OTHER_GROUPS = (
+    LinePattern(r"^\[GroupId (?P<group_id>.+)\]\[MemberId .+\] "),
+    LinePattern(rf"^\[GroupId {_GROUP}\] (?:Streams member|Member) .+ (?:joins|left) the (?:share|streams) group\b"),
+    LinePattern(rf"^\[GroupId {_GROUP}\] Streams member .+ fenced from the group because "),
+    LinePattern(rf"^Loaded (?:share|streams) group {_GROUP} with \d+ members\.\Z"),
+)
+"""Lines that show that a group is a share group or a streams group: later lines about it are ignored, too."""
+
+KNOWN = STATES + MEMBERS + CONSUMER_GROUPS
+
+IS_BARE = re.compile(
+    r"^(?:Starting up\.|Startup complete\.|Shutting down\.|Shutdown complete\.|(?:Elected|Resigned) as the group"
+    r"|(?:Scheduling|Started|Finished|Loading|Ignored|Already|The coordinator .* is already) ?.*\b(?:un)?load"
+    r"|Removed \d+ (?:expired )?offsets|Generated \d+ (?:tombstone )?records|The following groups were deleted"
+    r"|Loaded (?:classic|consumer) group .* with 0 members|Loaded member |Group coordinator is already"
+    r"|(?:Closing c|C)oordinator runtime|\[GroupId .*\] (?:Computed new (?:metadata hash|subscription metadata)"
+    r"|Member .* new assignment state:|Creating a simple consumer group|Scanned \d+ topics"
+    r"|Converted the (?:empty )?(?:consumer|streams) group to a classic group|Refreshing regular expressions"
+    r"|Received updated regular expressions))"
+)
+"""Messages that change no group, or repeat what another line says."""
+
+BEGINS = re.compile(
+    r"^(?:Preparing to rebalance group|Stabilized group|Assignment received from leader|Group .* with generation"
+    r"|\[GroupId [^\]]*\] (?:Bumped group epoch|Computed a new target assignment|Member .* fenced from the group))\b"
 )
 """A line with this start and no known pattern is cut off, or from an unknown Kafka version."""
 
@@ -174,63 +283,61 @@ CAUSES = (
 )
 """The causes of rebalances, by the reason that Kafka logs."""
 
-_MEMBER_PATTERN = (
-    r"(?s)^(?:Adding new member|Member|[Ll]eader|[Rr]emoving member|Updating metadata for(?: static)? member"
+_IS_CAUSE = tuple((name, re.compile(pattern, re.DOTALL)) for name, pattern in CAUSES)
+
+_TRIGGER = re.compile(
+    r"^(?:Adding new member|Member|[Ll]eader|[Rr]emoving member|Updating metadata for(?: static)? member"
     r"|Group's selectedProtocol will change because static member|explicit `LeaveGroup` request for \(|.*\(member:)"
-    r" ?(.+?)(?: with group | with instance | (?:is )?joining | re-joining | on | during |, |\)(?: members)?\.?\z"
-    r"|; client reason: |\z)"
+    r" ?(.+?)(?: with group | with instance | (?:is )?joining | re-joining | on | during |, |\)(?: members)?\.?\Z"
+    r"|; client reason: |\Z)",
+    re.DOTALL,
 )
-_INSTANCE_PATTERNS = tuple(
-    rf"(?s) with (?:group )?instance ?id {name}(?:; client reason: | joined with |\z)"
+_INSTANCES = tuple(
+    re.compile(rf" with (?:group )?instance ?id {name}(?:; client reason: | joined with |\Z)", re.DOTALL)
     for name in (r"Some\((.+?)\)", "(.+?)")
 )
-_CLIENT_REASON_PATTERN = r"(?s); client reason: (.*)\Z"
-_REMOVED_PATTERN = r"(?s)^Removing (?:\w+\(|\[)(.+)[)\]] on pending sync request expiration"
+_CLIENT_REASON = re.compile(r"; client reason: (.*)\Z", re.DOTALL)
+_REMOVED = re.compile(r"^Removing (?:\w+\(|\[)(.+)[)\]] on pending sync request expiration", re.DOTALL)
 
 
-def message(text: Column) -> Column:
-    """Return the coordinator's message without time, level and logger."""
-    return F.regexp_extract(text, _MESSAGE, 1)
+def message(text: str) -> str:
+    """Return a coordinator's message without its logger and thread; `text` follows the mark."""
+    return _END.sub("", text.removeprefix(":").removeprefix(" "), count=1).rstrip()
 
 
-def node(text: Column) -> Column:
-    """Return the broker."""
-    return F.nullif(F.regexp_extract(text, NODE, 1), F.lit("")).cast("int")
-
-
-def cause(reason: Column) -> Column:
+def cause(reason: str) -> str:
     """Return the cause of a rebalance from its reason."""
-    cause_ = F.lit("other")
-    for name, pattern in reversed(CAUSES):
-        cause_ = F.when(reason.rlike(f"(?s){pattern}"), F.lit(name)).otherwise(cause_)
-    return cause_
+    return next((name for name, pattern in _IS_CAUSE if pattern.search(reason)), "other")
 
 
-def trigger(reason: Column) -> Column:
-    """Return the member that triggered a rebalance, from its reason; null if it names none."""
-    return _part(reason, _MEMBER_PATTERN)
+def trigger(reason: str) -> str | None:
+    """Return the member that triggered a rebalance, from its reason; None if it names none."""
+    return _part(_TRIGGER, reason)
 
 
-def instance(reason: Column) -> Column:
+def instance(reason: str) -> str | None:
     """Return that member's group.instance.id."""
-    instance_id = F.coalesce(*(_part(reason, pattern) for pattern in _INSTANCE_PATTERNS))
-    return F.when(~instance_id.isin("None", "null"), instance_id)
+    names = (_part(pattern, reason) for pattern in _INSTANCES)
+    name = next(filter(None, names), None)
+    return None if name in ("None", "null") else name
 
 
-def client_reason(reason: Column) -> Column:
+def client_reason(reason: str) -> str | None:
     """Return the client's own reason inside Kafka's reason (KIP-800)."""
-    return null_if_missing(_part(reason, _CLIENT_REASON_PATTERN))
+    return given(_part(_CLIENT_REASON, reason))
 
 
-def null_if_missing(client_reason: Column) -> Column:
-    """Return null if Kafka logged that the client gave no reason."""
-    return F.when(client_reason != "not provided", client_reason)
+def given(client_reason: str | None) -> str | None:
+    """Return None if Kafka logged that the client gave no reason."""
+    return None if client_reason == "not provided" else client_reason
 
 
-def removed(reason: Column) -> Column:
-    """Return the members removed because they did not sync, as text; null for any other reason."""
-    return _part(reason, _REMOVED_PATTERN)
+def removed(reason: str) -> list[str]:
+    """Return the members removed because they did not sync; none for any other reason."""
+    names = _part(_REMOVED, reason)
+    return names.split(", ") if names else []
 
 
-def _part(text: Column, pattern: str) -> Column:
-    return F.nullif(F.regexp_extract(text, pattern, 1), F.lit(""))
+def _part(pattern: re.Pattern[str], text: str) -> str | None:
+    match = pattern.search(text)
+    return match[1] or None if match else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from koordinator.pipeline.silver.logs.reader import OTHER_CLIENTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -16,7 +18,7 @@ RELEASES = ("2.4", "2.8", "3.9-old", "3.9-new", "4.3")
 
 _ROW = (
     "source_file string, block_start bigint, row_id bigint, raw string, ingest_id string, source string,"
-    " trace_id string"
+    " trace_id string, cluster string, client string"
 )
 
 
@@ -28,7 +30,7 @@ def recorded(release: str, name: str = "server.log") -> list[str]:
 def bronze(spark: SparkSession, files: Mapping[tuple[str, str], Iterable[str]], source: str) -> DataFrame:
     """Return lines of files, which are identified by their trace and their name."""
     rows = [
-        (f"{trace}/{name}", 0, number, line, "ingest", source, trace)
+        (f"{trace}/{name}", 0, number, line, "ingest", source, trace, None, source if source in OTHER_CLIENTS else None)
         for (trace, name), lines in files.items()
         for number, line in enumerate(lines)
     ]

@@ -128,6 +128,19 @@ ROWS: dict[str, list[Row]] = {
         {"group_id": "d", "state": "PreparingRebalance", "ms": 500.0, "visits": 5},
         {"group_id": "c", "state": "Stable", "ms": 1_800_000.0, "visits": 2},
     ],
+    schema.GROUP.path: [{"group_id": group} for group in "sdc"],
+    schema.EVENT.path: [
+        {"group_id": group, "kind": "member", "change": change, "cause": cause, "member_id": member, "seq": seq}
+        for seq, (group, change, cause, member) in enumerate(
+            (
+                ("x", "removed", "session_expired", f"{EVIL}{UUIDS[0]}"),
+                ("x", "removed", "session_expired", f"{EVIL}{UUIDS[1]}"),
+                ("d", "removed", "join_timeout", "m-1"),
+                ("d", "removed", "member_leave", "m-2"),
+                ("d", "added", "session_expired", "m-3"),
+            )
+        )
+    ],
     schema.COMMIT.path: [
         {"group_id": "d", "seq": 1, "error": "NONE", "error_code": 0, "state_at": "Stable"},
         {"group_id": "d", "seq": 2, "error": "NONE", "error_code": 0, "state_at": "Stable"},
@@ -179,6 +192,11 @@ ROWS: dict[str, list[Row]] = {
     ],
     schema.COUNTS.path: [
         {"source_file": "a.jsonl", "source": "koordinator", "read": 502, "event": 500, "header": 1, "quarantined": 1}
+    ],
+    schema.UNREAD.path: [
+        {"source_file": "b.log", "kind": "foreign", "text": "", "n": 1_200, "example": "app-1 | hello"},
+        {"source_file": "b.log", "kind": "other_text", "text": "Something", "n": 2, "example": EVIL},
+        {"source_file": "c.log", "kind": "foreign", "text": "", "n": 3, "example": "\x1b]0;title\x07"},
     ],
     schema.QUARANTINE.path: [{"reason": "bad_json", "detail": EVIL, "source_file": "a.jsonl", "line_no": 77}],
 }  # fmt: skip

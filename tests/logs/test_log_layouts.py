@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import pytest
-from spark.log_rows import bronze
-
-from koordinator.pipeline.silver.logs import parse
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+from builders.log_events import Row, read_lines
 
 LOGGER = "kafka.coordinator.group.GroupCoordinator"
 MESSAGE = "[GroupCoordinator 1]: Stabilized group g generation 5 (__consumer_offsets-3) with 2 members"
@@ -103,20 +96,11 @@ SERVER_LOGS = {
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession) -> dict[str, list[Row]]:
-    """Parse all logs once; return the events by log, in the order of `seq`."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    frame = bronze(spark, {(name, "server.log"): lines for name, lines in SERVER_LOGS.items()}, "server_log")
-    frame = frame.union(bronze(spark, {("java", "java.log"): [f"{JAVA} with generation 5"]}, "java"))
-    frame = frame.union(bronze(spark, {("librdkafka", "rd.log"): [RDKAFKA]}, "librdkafka"))
-    parsed = [parse(frame)]
-    for name, times in CLOCKS.items():
-        lines = [prepared(number, time) for number, time in enumerate(times)]
-        parsed.append(parse(bronze(spark, {(name, "server.log"): lines}, "server_log"), ZONES[name]))
-    for each in parsed:
-        for row in each.orderBy("seq").collect():
-            rows[row.trace_id].append(row)
-    return rows
+def events() -> dict[str, list[Row]]:
+    """Read all logs once; return the events by log, in the order of `seq`."""
+    logs = SERVER_LOGS | {"java": [f"{JAVA} with generation 5"], "librdkafka": [RDKAFKA]}
+    logs |= {name: [prepared(number, time) for number, time in enumerate(times)] for name, times in CLOCKS.items()}
+    return {name: read_lines(lines, ZONES.get(name, "UTC"))[0] for name, lines in logs.items()}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
-from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
-from spark.log_rows import RELEASES, bronze, recorded
+from builders.log_events import Row, read_lines
+from spark.log_rows import RELEASES, recorded
 
-from koordinator.pipeline.bronze.lines import bronze_lines, select_lines
-from koordinator.pipeline.silver.intake import ingest, parse_lines
-from koordinator.pipeline.silver.logs import CUT_OFF, MARKS, NO_TIME, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import Row, SparkSession
+from koordinator.pipeline.silver.logs.reader import CUT_OFF, MARKS, NO_TIME
 
 OLD = "[2026-11-21 20:15:{:02},123] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
 NEW = (
@@ -137,20 +128,17 @@ def _split(lines: list[str], chance: random.Random) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession) -> dict[str, list[Row]]:
-    """Parse all logs once; return the events by log."""
+def events() -> dict[str, list[Row]]:
+    """Read all logs once; return the events by log."""
     chance = random.Random(SEED)
-    files = {(name, "server.log"): lines for name, lines in LITERAL.items()}
-    files |= {(release, "server.log"): recorded(release) for release in RELEASES}
-    for number in range(6):
-        files |= {(f"cut {number}", name): lines for name, lines in _split(recorded(CUT), chance).items()}
-    files["again", "server.log"] = recorded(CUT)[:100]
-    files["again", "server.log.1"] = recorded(CUT)
-    frame = bronze(spark, files, "server_log").union(bronze(spark, {("dms", "coordinator.log"): [DMS]}, "dms"))
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in parse(frame).orderBy("seq").collect():
-        rows[row.trace_id].append(row)
-    return rows
+    files = {name: [lines] for name, lines in LITERAL.items()}
+    files |= {release: [recorded(release)] for release in RELEASES}
+    files |= {f"cut {number}": [*_split(recorded(CUT), chance).values()] for number in range(6)}
+    files |= {"again": [recorded(CUT)], "again, cut": [recorded(CUT)[:100]], "dms": [[DMS]]}
+    return {
+        name: sorted((row for lines in each for row in read_lines(lines)[0]), key=lambda row: row.seq or 0)
+        for name, each in files.items()
+    }
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -187,9 +175,9 @@ def test_client_reasons_are_extracted_or_null(events: dict[str, list[Row]]) -> N
     assert [row.client_reason for row in events["client reasons"]] == list(CLIENT_REASONS.values())
 
 
-def test_a_multi_line_message_is_one_event_and_a_stack_trace_is_none(events: dict[str, list[Row]]) -> None:
+def test_a_multi_line_message_is_read_to_its_first_end_and_a_stack_trace_is_none(events: dict[str, list[Row]]) -> None:
     one, two = events["several lines"]
-    assert (one.client_reason, one.generation, one.node, one.state_from) == ("a\nb", 4, 1, None)
+    assert (one.client_reason, one.generation, one.node, one.state_from) == ("a", 4, 1, None)
     assert (two.generation, two.body, two.row_id) == (5, '{"n_members":2}', 5)
 
 
@@ -253,9 +241,7 @@ def test_the_events_of_a_log_do_not_depend_on_its_split_into_files(events: dict[
 
 
 def test_a_renamed_log_gives_the_same_keys(events: dict[str, list[Row]]) -> None:
-    first, second = (
-        {(r.seq, r.reason) for r in events["again"] if r.source_file.endswith(end)} for end in ("log", ".1")
-    )
+    first, second = ({(row.seq, row.reason) for row in events[name]} for name in ("again, cut", "again"))
     assert first
     assert first <= second
 
@@ -266,17 +252,3 @@ def test_each_log_matches_its_own_source_first() -> None:
     for source, name in logs.items():
         lines = recorded("4.3", name)
         assert next(each for each, mark in MARKS.items() if any(re.search(mark, line) for line in lines)) == source
-
-
-def test_rows_of_rotated_files_and_additional_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
-    lines = [f"{line}\n" for line in recorded(CUT)]
-    begin = next(at for at in range(len(lines) // 2, len(lines)) if lines[at].startswith("["))
-    (tmp_path / "server.log.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[:begin]).encode()))
-    (tmp_path / "server.log").write_text("".join(lines[begin:]))
-    found = ingest(parse_lines(bronze_lines(select_lines(spark.read.text(str(tmp_path))))))
-    counts, events = found.counts.collect(), found.event.collect()
-    assert [(row.source, row.quarantined, row.duplicate) for row in counts] == [("server_log", 0, 0)] * 2
-    assert sum(row.read for row in counts) == sum(row.event + row.ignored for row in counts) == len(lines)
-    assert sum(row.event + row.more for row in counts) == len(events)
-    assert len({row.trace_id for row in events}) == 1
-    assert sum(row.more for row in counts) > 0
