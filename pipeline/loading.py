@@ -103,7 +103,8 @@ class LoadResult:
         of_logs = [row for row in self.counts if row.quarantined and row.source not in (None, "koordinator")]
         if 2 * sum(row.read for row in of_logs) > self.rows("read"):
             return self.bad_ratio
-        return (self.rows("quarantined") - sum(row.quarantined for row in of_logs)) / max(self.rows("read"), 1)
+        others = self.rows("quarantined") - int(sum(row.quarantined for row in of_logs))
+        return others / max(self.rows("read"), 1)
 
     @property
     def unknown(self) -> list[str]:

@@ -38,8 +38,9 @@ _UUID = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", HEARTBEAT)
 """The APIs of a member whose requests have its latest client id."""
 
-_REPLACED = re.compile(r"(?:was replaced by|assigning new member id) ([^\s,]+)")
-"""Texts of the emulator and of Kafka before 3.0 for a replaced static member; they name the new member id."""
+_REPLACED = re.compile(r"(?:was replaced by|assigning new member id|Created a new member) ([^\s,]+)")
+"""Texts for a replaced static member that name the new member id: the emulator's, those of Kafka before 3.0, and those
+for consumer groups (KIP-848)."""
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from operator import itemgetter
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 FENCED = "FENCED_INSTANCE_ID"
 
 DEAD = "Dead"
+
+REFUSED = "refused"
+
+_OWNER = re.compile(r"(?:owned by|fenced by existing) member (\S+?)\.*\Z")
+"""The end of Kafka's texts for a refused member: the one that has its group.instance.id."""
 
 
 def group(facts: GroupFacts) -> Iterator[Row]:
@@ -116,14 +122,15 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
 
 
 def fencing(facts: GroupFacts) -> Iterator[Row]:
-    """Return gold/fencing: the replaced static members, and the requests of fenced members (KIP-345)."""
+    """Return gold/fencing: the replaced static members, and the refused requests of others (KIP-345)."""
     replaced_by: dict[str | None, str | None] = dict(facts.settled.of_trace.new_ids.items())
     new_ids = {line["seq"]: new for line, new in facts.trace.replacements}
     for line in facts.trace.group_lines:
         if not fences(line) or line["seq"] < facts.settled.of_trace.floor:
             continue
         instance = line.get("instance_id")
-        replaced_by[instance] = new_ids.get(line["seq"], replaced_by.get(instance))
+        owner = _OWNER.search(line.get("reason") or "") if line.get("change") == REFUSED else None
+        replaced_by[instance] = owner[1] if owner else new_ids.get(line["seq"], replaced_by.get(instance))
         yield facts.key | {
             "seq": line["seq"],
             "at": line["wall_ts"],
@@ -136,7 +143,10 @@ def fencing(facts: GroupFacts) -> Iterator[Row]:
 
 
 def fences(line: Line) -> bool:
-    """Return whether a line replaces a static member, or refuses a request of one."""
+    """Return whether a line replaces a static member, or refuses a request of one.
+
+    A broker log tells of refused requests of consumer groups, whose instance id another member has (KIP-848).
+    """
     if line["kind"] == "member":
-        return line.get("change") == "replaced"
+        return line.get("change") in ("replaced", REFUSED)
     return line["kind"] == "response" and line.get("error") == FENCED

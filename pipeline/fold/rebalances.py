@@ -29,6 +29,9 @@ INCREMENTAL = ("compatible", "sessioned", "stream")
 REJOINS = ("member_rejoin", "leader_rejoin", "metadata_change")
 """Causes of rebalances that an existing member triggers."""
 
+TARGET = "assigned"
+"""The cause of the last state of a consumer group's rebalance in a log, which has the target but not its end."""
+
 STORM_GAP_MS = 1_000
 """A rebalance that starts within this time after the end of the last one belongs to the same storm."""
 
@@ -153,15 +156,21 @@ class RebalanceFacts:
     def _times(self, each: Row, lines: Round) -> Row:
         completed = each["outcome"] == "completed"
         fetch_us = self._first_fetch_us(each, lines) if completed else None
+        # a log does not say when the members of a consumer group have their targets
+        end_us = (
+            None
+            if completed and each["type"] == CONSUMER and (lines.end or {}).get("cause") == TARGET
+            else each["end_us"]
+        )
         return {
             "started_at": each["start_wall_us"],
             "t_start_us": each["start_us"],
             "t_join_done_us": each["over_us"],
-            "t_sync_done_us": each["end_us"] if completed else None,
+            "t_sync_done_us": end_us if completed else None,
             "t_first_fetch_us": fetch_us,
             "join_ms": ms(each["start_us"], each["over_us"]),
-            "sync_ms": ms(each["over_us"], each["end_us"]) if completed and each["join_seq"] else None,
-            "total_ms": ms(each["start_us"], each["end_us"]),
+            "sync_ms": ms(each["over_us"], end_us) if completed and each["join_seq"] else None,
+            "total_ms": ms(each["start_us"], end_us),
             "resume_ms": ms(each["start_us"], fetch_us),
         }
 
@@ -196,7 +205,8 @@ class RebalanceFacts:
     def _mode(self, each: Row, lines: Round) -> tuple[str | None, str | None]:
         if each["type"] == CONSUMER:
             targets = (line for line in self._facts.trace.targets if line["generation"] == lines.generation)
-            return "cooperative", next((line["body"]["assignor"] for line in targets), None)
+            assignor = next((line["body"]["assignor"] for line in targets), None)
+            return "cooperative", assignor or _body(lines.join, "assignor")
         rows = self.arrivals[each["rebalance_no"]]
         protocol = max((row["protocol"] or "" for row in rows), default="")
         if not protocol:

@@ -96,8 +96,8 @@ def parse_lines(
         rows.where(~is_metadata),
         rows.where(is_metadata),
         expensive=rows,
-        log_header=of_logs and of_logs.header,
-        unread=of_logs and of_logs.unread,
+        log_header=None if of_logs is None else of_logs.header,
+        unread=None if of_logs is None else of_logs.unread,
         is_numbered=earlier is not None,
     )
 

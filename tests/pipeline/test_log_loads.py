@@ -12,7 +12,8 @@ from spark.log_rows import recorded
 from koordinator.pipeline import layers
 from koordinator.pipeline.bronze.lines import bronze_lines, select_lines
 from koordinator.pipeline.input_files import LogOptions
-from koordinator.pipeline.schema import BRONZE_LINE, COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE
+from koordinator.pipeline.job_errors import JobFailed
+from koordinator.pipeline.schema import BRONZE_LINE, COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE, UNREAD
 from koordinator.pipeline.silver.intake import ingest, parse_lines
 from koordinator.pipeline.store import Store
 
@@ -159,6 +160,31 @@ def test_a_group_whose_coordinator_moves_is_one_group_of_its_cluster(brokers: Lo
 def test_a_group_has_its_state_until_its_logs_end(brokers: Loaded) -> None:
     hours = {row.state: round(row.ms / 3_600_000, 2) for row in brokers.rows(STATE_TIME)}
     assert hours == {"PreparingRebalance": 0.0, "CompletingRebalance": 0.0, "Stable": 11.0, "Dead": 1.0}
+
+
+def test_a_small_log_never_refuses_a_folder_and_its_lines_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    odd = "INFO [GroupCoordinator 1]: Stabilized group g generation 5 with 2 members\n"
+    for name, text in {"server.log": ONE + TWO, "odd.log": odd * 2}.items():
+        (tmp_path / "inputs").mkdir(exist_ok=True)
+        (tmp_path / "inputs" / name).write_text(text)
+    loaded = load(spark, tmp_path / "store", tmp_path / "inputs", max_bad_ratio=0.001)
+    assert (loaded.rows("quarantined"), loaded.refused_ratio) == (2, 0)
+    first, second, *rest = loaded.unread_lines()
+    assert first.endswith("odd.log: 2 of 2 lines were not understood")
+    assert second == f"    2 bad_line: {odd.strip()}"
+    assert [line.partition(": ")[2] for line in rest if "server.log" in line] == ["2 of 9 lines were not understood"]
+    rows = read_table(tmp_path / "store", UNREAD).to_pylist()
+    assert {(row["kind"], row["n"]) for row in rows} == {("bad_line", 2), ("foreign", 2)}
+    with pytest.raises(JobFailed, match="2 of 2 rows are bad"):
+        load(spark, tmp_path / "alone", tmp_path / "inputs" / "odd.log", max_bad_ratio=0.001)
+
+
+def test_a_log_with_foreign_json_is_no_trace(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "inputs").mkdir()
+    order = '{"kind": "order", "seq": 1}\n'
+    (tmp_path / "inputs" / "all.log").write_text(order + ONE + order)
+    loaded = load(spark, tmp_path / "store", tmp_path / "inputs")
+    assert [(row.source, row.event, row.ignored) for row in loaded.counts] == [("server_log", 4, 3)]
 
 
 def test_a_growing_log_gives_the_same_events_as_a_complete_one(spark: SparkSession, tmp_path: Path) -> None:

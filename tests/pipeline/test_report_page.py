@@ -11,8 +11,10 @@ import pytest
 from spark.report_store import EVIL, reader, store_facts
 
 from koordinator.pipeline import schema
+from koordinator.pipeline.report.charts import draw_charts
 from koordinator.pipeline.report.facts import Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
+from koordinator.pipeline.report.queries import STATES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -146,6 +148,31 @@ def test_the_summary_has_counts_and_failures(facts: Facts) -> None:
     assert "### Verdicts: 1 failed" in lines
     assert any(line.startswith("| `test_flaky` | 10 | 3 |") for line in lines)
     assert "1 of 502 rows are in quarantine: 1 bad_json." in lines
+
+
+def test_lines_of_logs_that_were_not_understood_are_shown_with_examples(facts: Facts, text: str) -> None:
+    shown = re.sub(r"\s+", " ", Elements(text).texts["input"])
+    assert "Lines of logs that were not understood: 1,205 in 2 files" in shown
+    assert "b.log other_text 2 svc" in shown
+    assert shown.index("other_text") < shown.index("b.log foreign 1,200 app-1 | hello")
+    lines = summary(facts, title="a report").splitlines()
+    assert "### 1,205 lines of 2 logs were not understood" in lines
+    assert "| `b.log` | `foreign` | 1,200 | `app-1 \\| hello` |" in lines
+
+
+def test_removed_members_are_shown_even_without_a_rebalance(facts: Facts, text: str) -> None:
+    assert [(row["group_id"], row["cause"], row["n"], row["members"]) for row in facts.removals] == [
+        ("x", "session_expired", 2, 2),
+        ("d", "join_timeout", 1, 1),
+    ]
+    assert "Members that the coordinator removed" in Elements(text).texts["health"]
+    assert "### Members that the coordinator removed" in summary(facts, title="a report")
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_warning_of_a_library_reaches_a_user(facts: Facts) -> None:
+    rows = [{"group_id": "群", "scope": "s"} | dict.fromkeys(STATES, 0.0)]
+    draw_charts(replace(facts, state_times=rows))
 
 
 def test_every_summary_table_row_has_all_columns(facts: Facts) -> None:

@@ -261,8 +261,7 @@ class LogReader:
         """
         (event, *_), key = events, (log, fields.get("group_id"))
         if event["kind"] == "avoided_static" and log in self._returned:
-            names = ("group_id", "instance_id", "member_id", "old_member_id")
-            event |= {name: self._returned[log].get(name) for name in names if self._returned[log].get(name)}
+            event |= {name: value for name, value in self._returned[log].items() if value}
         elif event.get("change") == "replaced":
             returned = {"member_id": fields.get("new_member_id"), "old_member_id": event.get("member_id")}
             self._returned[log] = {name: event.get(name) for name in ("group_id", "instance_id")} | returned
