@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -98,39 +99,50 @@ def _read_partition(
     result: pa.Schema, time_zone: str, earlier: Earlier, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Read each file of a partition that is sorted by file and line."""
-    lines = chain.from_iterable(batch.to_pylist() for batch in batches)
-    for _, of_file in groupby(lines, key=itemgetter("source_file")):
-        rows = _file_rows(of_file, time_zone, earlier)
+    for _, parts in groupby(_slices(batches), key=itemgetter(0)):
+        rows = _file_rows((part for _, part in parts), time_zone, earlier)
         while part := list(islice(rows, BATCH_ROWS)):
             yield pa.RecordBatch.from_pylist(part, result)
 
 
-def _file_rows(lines: Iterator[Row], time_zone: str, earlier: Earlier) -> Iterator[Row]:
-    first = next(lines)
+def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Return each file's part of each batch."""
+    for batch in batches:
+        runs, start = pc.run_end_encode(batch["source_file"]), 0
+        for name, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield name, batch.slice(start, end - start)
+            start = end
+
+
+def _file_rows(parts: Iterator[pa.RecordBatch], time_zone: str, earlier: Earlier) -> Iterator[Row]:
+    part = next(parts)
+    first = part.slice(0, 1).to_pylist()[0]
+    file = {name: first[name] for name in ("source_file", "ingest_id")}
     traces = {True: first["trace_id"], False: first["trace_id" if first["source"] not in BROKERS else "clients_trace"]}
     reader = LogReader(time_zone, first["client"], _of_file(earlier, traces) if first["block_start"] else None)
     waiting: list[tuple[Row, Event]] = []
-    for line in chain((first,), lines):
-        found = reader.read(line["raw"])
-        place = {name: line[name] for name in _PLACE} | {"part": _EVENT}
+    columns = ([each[name].to_pylist() for name in ("raw", "block_start", "row_id")] for each in chain((part,), parts))
+    for raw, block_start, row_id in chain.from_iterable(zip(*each, strict=True) for each in columns):
+        found = reader.read(raw)
+        if not found.events and found.unread != BAD:
+            continue
+        place = file | {"part": _EVENT, "raw": raw, "block_start": block_start, "row_id": row_id}
         if found.unread == BAD:
             trace_id = traces[found.source in BROKERS]
             yield place | {
                 "source": found.source,
                 "trace_id": trace_id,
-                "raw": line["raw"],
                 "reject_reason": BAD,
                 "detail": found.detail,
                 "first": True,
             }
         for at, event in enumerate(found.events):
-            row = place | event | {"trace_id": traces[event["source"] in BROKERS], "raw": line["raw"], "first": not at}
+            row = place | event | {"trace_id": traces[event["source"] in BROKERS], "first": not at}
             if row.get("group_id") is None:
                 waiting.append((row, event))
             else:
                 yield row
     yield from (row | {"group_id": reader.group_of(event)} for row, event in waiting)
-    file = {name: first[name] for name in ("source_file", "ingest_id")}
     for each in reader.unread:
         counted = {"part": _UNREAD, "unread": each.kind, "text": each.text, "example": each.example, "n": each.n}
         yield file | counted

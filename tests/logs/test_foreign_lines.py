@@ -153,6 +153,14 @@ def test_only_lines_in_the_layout_of_known_ones_show_how_long_a_log_was_watched(
     assert known == [(1_795_291_200_000_000, 1_795_292_102_123_000)]
 
 
+def test_a_text_that_no_table_can_have_is_made_valid() -> None:
+    message = "[GroupCoordinator 1]: Stabilized group g\ud800 generation 5 with 2 members"
+    dms = {"type": "END_REBALANCE", "groupId": "g\ud800", "generationId": "5"}
+    for record in ({"message": message}, {"message": dms}):
+        rows, _ = read_lines([json.dumps(record | {"timestamp": "2026-11-21 20:15:01,123"})])
+        assert {row.group_id for row in rows} == {"g?"}
+
+
 def test_a_long_line_costs_little() -> None:
     text = "[2026-11-21 20:15:01,123] INFO [GroupCoordinator 1]: Member " + " in group  has failed" * 1_500
     nested = json.dumps({"message": "[" * 100_000})

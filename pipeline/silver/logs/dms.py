@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from .layouts import valid
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -50,4 +52,4 @@ def number(message: Mapping[str, Any], name: str) -> int | None:
 
 def _text(message: Mapping[str, Any], name: str) -> str | None:
     value = message.get(name)
-    return None if value is None or isinstance(value, dict | list) else str(value)
+    return None if value is None or isinstance(value, dict | list) else valid(str(value))

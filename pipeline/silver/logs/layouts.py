@@ -67,8 +67,13 @@ def plain(raw: str) -> PlainLine:
             return line._replace(time=time, dms=message)
         if not isinstance(message, str):
             break
-        line = unwrapped(message)._replace(stream=line.stream, time=time)
+        line = unwrapped(valid(message))._replace(stream=line.stream, time=time)
     return line
+
+
+def valid(text: str) -> str:
+    """Return a text of a JSON record without lone surrogates, which no table can have."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def _record(text: str) -> dict[str, Any] | None:
