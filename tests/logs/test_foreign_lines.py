@@ -161,6 +161,15 @@ def test_a_text_that_no_table_can_have_is_made_valid() -> None:
         assert {row.group_id for row in rows} == {"g?"}
 
 
+@pytest.mark.parametrize("time", ["9999-12-31 23:59:59", "0001-01-01 00:00:00", "2026-13-45 20:15:01", 10**40])
+def test_an_impossible_time_is_none(time: str | int) -> None:
+    message = "[GroupCoordinator 1]: Stabilized group g generation 5 with 2 members"
+    name = "timeMillis" if isinstance(time, int) else "time"
+    for line in (json.dumps({name: time, "message": message}), f"[{time}] INFO {message}"):
+        (row,), reader = read_lines([line])
+        assert (row.detail, [*reader.watched()]) == (NO_TIME, [])
+
+
 def test_a_long_line_costs_little() -> None:
     text = "[2026-11-21 20:15:01,123] INFO [GroupCoordinator 1]: Member " + " in group  has failed" * 1_500
     nested = json.dumps({"message": "[" * 100_000})

@@ -17,7 +17,7 @@ from .events import events_of, whole_rebalance
 from .layouts import plain, unwrapped
 from .patterns import fields_of
 from .sequence import NODE_MASK, Sequence
-from .times import Clock, WallTime, time_in, time_of_next, zone_of
+from .times import Clock, WallTime, at, time_in, time_of_next, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -239,9 +239,9 @@ class LogReader:
         if log not in self._sequences:
             self._sequences[log] = Sequence(node, self._earlier.get(log, (None, None))[0])
         least_us = self._earlier.get(log, (None, None))[1] or 0
-        for at, event in enumerate(events):
+        for number, event in enumerate(events):
             event |= {"source": source, "node": node, "wall_us": wall_us, "seq": self._sequences[log].number(clock_us)}
-            if source != "dms" or at == len(events) - 1:
+            if source != "dms" or number == len(events) - 1:
                 event["group_us"] = max(clock_us, least_us)
         return events
 
@@ -285,7 +285,7 @@ class LogReader:
 
     def _time_around(self, line: PlainLine) -> WallTime | None:
         """Return the time of a JSON record or a collector."""
-        return WallTime(line.time) if isinstance(line.time, int) else time_in(line.time or "", self._zone)
+        return at(line.time) if isinstance(line.time, int) else time_in(line.time or "", self._zone)
 
     def _time_of(self, line: PlainLine) -> WallTime | None:
         """Return the time of any line: the first one in its text, else that of its wrapper."""

@@ -24,6 +24,8 @@ SECOND_US = 1_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+_US_END = 1 << 52
+
 
 class WallTime(NamedTuple):
     """Microseconds since the epoch, and how much later the same local time occurs again; 0 if it occurs once."""
@@ -50,7 +52,7 @@ def time_in(text: str, zone: tzinfo) -> WallTime | None:
     """
     librdkafka = _LIBRDKAFKA.match(text)
     if librdkafka:
-        return WallTime(int(librdkafka[1]) * SECOND_US + int(librdkafka[2]) * 1000)
+        return at(int(librdkafka[1]) * SECOND_US + int(librdkafka[2]) * 1000)
     last = None
     for last in _TIME.finditer(text):  # noqa: B007 - only the last one counts
         pass
@@ -79,9 +81,14 @@ def time_of_next(text: str, zone: tzinfo) -> WallTime | None:
         return None
 
 
-def _wall_time(local: datetime, zone: tzinfo) -> WallTime:
+def at(us: int, repeated_us: int = 0) -> WallTime | None:
+    """Return a time; None if it is not between 1970 and 2112, because no sequence number can have it."""
+    return WallTime(us, repeated_us) if 0 <= us < _US_END else None
+
+
+def _wall_time(local: datetime, zone: tzinfo) -> WallTime | None:
     first, second = (local.replace(tzinfo=zone, fold=fold) - _EPOCH for fold in (0, 1))
-    return WallTime(first // timedelta(microseconds=1), max(0, (second - first) // timedelta(microseconds=1)))
+    return at(first // timedelta(microseconds=1), max(0, (second - first) // timedelta(microseconds=1)))
 
 
 class Clock:
