@@ -60,9 +60,9 @@ def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
         tables = loader.store.open(loader.spark)
         rebalances = tables.read(REBALANCE).count()
         failed = tables.read(VERDICT).where("status = 'fail'").count()
-        unread = sum(row.n for row in loaded.unread)
+        n_unread = sum(row.n for row in loaded.unread)
+        unread = f", {n_unread:,} lines of logs not understood" if n_unread else ""
         click.echo(
-            f"{len(loaded.counts):,} files, {loaded.rows('event'):,} events, {loaded.bad_ratio:.3%} bad,"
-            f" {unread:,} lines of logs not understood;"
+            f"{len(loaded.counts):,} files, {loaded.rows('event'):,} events, {loaded.bad_ratio:.3%} bad{unread};"
             f" in all {rebalances:,} rebalances, {failed:,} checks failed"
         )
