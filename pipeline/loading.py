@@ -140,9 +140,7 @@ def _number(rows: Iterable[Row], but: str | None = None) -> int:
 
 
 def _example(text: str) -> str:
-    """Return the beginning of a line, without characters that a terminal would obey."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:EXAMPLE_MAX])
-    return shown if len(text) <= EXAMPLE_MAX else f"{shown}…"
+    return text if len(text) <= EXAMPLE_MAX else f"{text[:EXAMPLE_MAX]}…"
 
 
 @dataclass(frozen=True, slots=True)

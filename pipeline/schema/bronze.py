@@ -97,7 +97,7 @@ UNREAD = table(
     ("kind", STRING, "one of UNREAD_KINDS"),
     ("text", STRING, "the first words of these lines; empty if they share none, or were too many"),
     ("n", LONG, "number of lines"),
-    ("example", STRING, "the first of them"),
+    ("example", STRING, "the beginning of the first of them"),
     key="ingest_id kind text",
     origin=("batch",),
 )

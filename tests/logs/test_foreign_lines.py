@@ -133,6 +133,11 @@ def test_lines_that_are_not_understood_are_counted_by_kind_with_an_example() -> 
     ]
 
 
+def test_an_example_is_short_and_has_nothing_that_a_terminal_would_obey() -> None:
+    (each,) = read_lines(["\x1b]0;title\x07\tat x" + "y" * 1000])[1].unread
+    assert each.example == "\ufffd]0;title\ufffd at x" + "y" * 485
+
+
 def test_the_number_of_texts_is_bounded() -> None:
     words = ["".join(chr(ord("a") + int(digit)) for digit in str(number)) for number in range(300)]
     _, reader = read_lines(f"[2026-11-21 20:15:01,123] [GroupCoordinator 1]: {word}" for word in words)

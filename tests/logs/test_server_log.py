@@ -11,7 +11,7 @@ import pytest
 from builders.log_events import Row, read_lines
 from spark.log_rows import RELEASES, recorded
 
-from koordinator.pipeline.silver.logs.reader import CUT_OFF, MARKS, NO_TIME
+from koordinator.pipeline.silver.logs.reader import CUT_OFF, MARKS, NO_TIME, LogReader
 
 OLD = "[2026-11-21 20:15:{:02},123] INFO [GroupCoordinator 1]: {} (kafka.coordinator.group.GroupCoordinator)"
 NEW = (
@@ -252,3 +252,17 @@ def test_each_log_matches_its_own_source_first() -> None:
     for source, name in logs.items():
         lines = recorded("4.3", name)
         assert next(each for each, mark in MARKS.items() if any(re.search(mark, line) for line in lines)) == source
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_log_that_continues_has_the_numbers_of_one_that_is_read_at_once(share: float) -> None:
+    lines = recorded(CUT)
+    at = int(len(lines) * share)
+    first = read_lines(lines[:at])[0]
+    last = max(first, key=lambda row: row.seq)
+    reader = LogReader(earlier={(True, 1): (last.seq, last.group_us)})
+    rest = [Row(event) for raw in lines[at:] for event in reader.read(raw).events]
+    whole = read_lines(lines)[0]
+    assert [(row.seq, row.group_us, row.kind) for row in (*first, *rest)] == [
+        (row.seq, row.group_us, row.kind) for row in whole
+    ]

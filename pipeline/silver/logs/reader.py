@@ -62,6 +62,9 @@ LINE_MAX = 32_768
 SHAPES_MAX = 20
 """Number of texts of a kind that a file is shown with; further ones are counted together."""
 
+EXAMPLE_MAX = 500
+"""Number of characters of an example."""
+
 LAYOUTS_MAX = 100
 
 TRIGGER_US = 1_000_000
@@ -90,7 +93,7 @@ class LogLine:
 
 @dataclass(slots=True)
 class UnreadLines:
-    """A number of lines of one kind that were not understood, and the first of them."""
+    """A number of lines of one kind that were not understood, and the beginning of the first of them."""
 
     kind: str
     text: str
@@ -332,9 +335,15 @@ class LogReader:
             text = ""
         counted = self._unread.get((kind, text))
         if counted is None:
-            self._unread[kind, text] = UnreadLines(kind, text, raw)
+            self._unread[kind, text] = UnreadLines(kind, text, _printable(raw[:EXAMPLE_MAX]))
         else:
             counted.n += 1
+
+
+def _printable(text: str) -> str:
+    """Return a text without characters that a terminal would obey."""
+    letters = (each if each.isprintable() else " " if each.isspace() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return "".join(letters)
 
 
 def _shape(message: str) -> str:

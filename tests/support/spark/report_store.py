@@ -196,7 +196,7 @@ ROWS: dict[str, list[Row]] = {
     schema.UNREAD.path: [
         {"source_file": "b.log", "kind": "foreign", "text": "", "n": 1_200, "example": "app-1 | hello"},
         {"source_file": "b.log", "kind": "other_text", "text": "Something", "n": 2, "example": EVIL},
-        {"source_file": "c.log", "kind": "foreign", "text": "", "n": 3, "example": "\x1b]0;title\x07"},
+        {"source_file": "c.log", "kind": "foreign", "text": "", "n": 3, "example": "app-2 | hello"},
     ],
     schema.QUARANTINE.path: [{"reason": "bad_json", "detail": EVIL, "source_file": "a.jsonl", "line_no": 77}],
 }  # fmt: skip
