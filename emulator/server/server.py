@@ -164,6 +164,10 @@ class Server:
             for connection in list(self._connections.values()):
                 self._end(connection, STOPPED)
 
+    def release(self) -> None:
+        """Release the poll of the sockets; `serve` has ended, or has never begun."""
+        self._turns.close()
+
     def open(self, listening_socket: ListeningSocket) -> None:
         """Accept connections at another listening socket; `serve` must be running."""
         assert self._nursery is not None, "serve is not running"
@@ -185,21 +189,29 @@ class Server:
         _, scope, closed = self._open[listener]
         with scope:
             async with listener:
-                with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
-                    accepting.settimeout(0)
-                    while True:
-                        await trio.lowlevel.wait_readable(accepting)
-                        for _ in range(ACCEPTED_TOGETHER):
-                            try:
-                                client, address = accepting.accept()
-                            except BlockingIOError:
-                                break
-                            except OSError:
-                                await trio.sleep(ACCEPT_PAUSE_S)
-                                break
-                            self.accept(client, java_host(address[0]), of.node_id, of.listener)
+                try:
+                    await self._accept_until_closed(listening, of)
+                finally:
+                    # also for a forked child, which has the socket, too
+                    with suppress(OSError):
+                        listening.shutdown(socket.SHUT_RDWR)
         del self._open[listener]
         closed.set()
+
+    async def _accept_until_closed(self, listening: trio.socket.SocketType, of: ListeningSocket) -> None:
+        with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
+            accepting.settimeout(0)
+            while True:
+                await trio.lowlevel.wait_readable(accepting)
+                for _ in range(ACCEPTED_TOGETHER):
+                    try:
+                        client, address = accepting.accept()
+                    except BlockingIOError:
+                        break
+                    except OSError:
+                        await trio.sleep(ACCEPT_PAUSE_S)
+                        break
+                    self.accept(client, java_host(address[0]), of.node_id, of.listener)
 
     def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:
         """Serve a connection until either side ends it; a network failure ends only this connection."""

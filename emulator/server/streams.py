@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import socket
 
 READ_BYTES = 64 * 1024
 """The most bytes of one read."""
@@ -17,7 +14,8 @@ class SocketConnection:
     """A client connection: its socket, its queued output, and its place among the turns.
 
     `watched`, `is_queued`, `is_paused` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it
-    waits for its turn, whether it is not watched until then, and the time that it has been served for.
+    waits for its turn, whether it is not watched until then, and the time that it has been served for, which is
+    negative before its first turn.
     """
 
     __slots__ = (
@@ -41,7 +39,7 @@ class SocketConnection:
         self.is_held_back = False
         """Whether the broker waits for `flushed`."""
         self.is_queued = self.is_paused = False
-        self.watched, self.virtual_s = 0, 0.0
+        self.watched, self.virtual_s = 0, -1.0
         self._socket = client
         self._outbox: deque[bytes | memoryview] = deque()
 
@@ -88,5 +86,7 @@ class SocketConnection:
             return None
 
     def close(self) -> None:
-        """Close the socket."""
+        """End the connection, and close the socket; a forked child may have it, too."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..handles import cluster, emulator, faults, group, nodes, puppets, topics, transactions
-from .waiting import entered, in_thread
+from .waiting import acquired, entered, in_thread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -168,7 +168,7 @@ class Emulator:
 
     async def start(self) -> Proxy:
         """Start a cluster, which runs until its `stop`."""
-        return Cluster(await in_thread(self.blocking.start))
+        return Cluster(await acquired(self.blocking.start, cluster.Cluster.stop))
 
     async def __aenter__(self) -> Proxy:
         self._clusters.append(await self.start())

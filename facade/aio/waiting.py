@@ -15,6 +15,7 @@ import trio
 
 from ..handles.errors import EXPECTED
 from ..handles.loops import runs_trio
+from ..handles.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -67,10 +68,32 @@ async def _in_thread_of_asyncio(call: Callable[[], _T]) -> _T:
     return await done
 
 
+async def acquired(acquire: Callable[[], _T], release: Callable[[_T], object]) -> _T:
+    """Make a call on another thread and return its result; if the caller is cancelled meanwhile, release that."""
+    outcome: Outcome[_T] = Outcome()
+
+    def begin() -> _T:
+        try:
+            outcome.set_result(acquire())
+        except BaseException as error:  # noqa: BLE001 - raised by `result`
+            outcome.set_error(error)
+        return outcome.result()
+
+    def undo() -> None:
+        with suppress(BaseException):
+            release(outcome.result())
+
+    try:
+        return await in_thread(begin)
+    except BaseException:
+        threading.Thread(target=undo, name="koordinator-aio", daemon=True).start()
+        raise
+
+
 @asynccontextmanager
 async def entered(manager: AbstractContextManager[_T]) -> AsyncIterator[_T]:
     """Enter and exit a blocking context manager on other threads."""
-    result = await in_thread(manager.__enter__)
+    result = await acquired(manager.__enter__, lambda _: manager.__exit__(None, None, None))
     try:
         yield result
     except BaseException as error:

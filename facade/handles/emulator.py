@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import warnings
-from concurrent.futures import CancelledError, Future
+from _thread import start_new_thread
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,7 @@ from koordinator.emulator.server.build import build
 from .cluster import Cluster
 from .handle import checked
 from .loops import refuse_in_loop
+from .outcome import Outcome
 from .port import ClusterStopped, Port, call_text
 
 if TYPE_CHECKING:
@@ -106,66 +108,107 @@ class Emulator:
 
     def start(self) -> Cluster:
         """Start a cluster and return when clients can connect; it runs until its `stop`."""
-        served = build(self._options)
-        for text in served.warnings:
-            warnings.warn(text, UserWarning, stacklevel=2)
-        port = ThreadPort(served)
-        port.start()
-        return Cluster(port)
+        return self._start_in([])
+
+    def _start_in(self, clusters: list[Cluster]) -> Cluster:
+        """Start a cluster and append it to `clusters`: an exception at any moment leaves it there, or stopped."""
+        port = ThreadPort(self._options)
+        try:
+            port.start()
+            for text in port.served.warnings:
+                warnings.warn(text, UserWarning, stacklevel=3)
+            cluster = Cluster(port)
+            clusters.append(cluster)
+            return cluster  # noqa: TRY300 - an interrupt after the append must stop it, too
+        except BaseException:
+            port.stop()
+            raise
 
     def __enter__(self) -> Cluster:
-        cluster = self.start()
-        self._clusters.append(cluster)
-        return cluster
+        return self._start_in(self._clusters)
 
     def __exit__(self, *_: object) -> None:
-        self._clusters.pop().stop()
+        try:
+            self._clusters[-1].stop()
+        except BaseException:
+            # an interrupted stop goes on; one that has ended does nothing
+            self._clusters[-1].stop()
+            raise
+        finally:
+            self._clusters.pop()
 
 
 class ThreadPort(Port):
-    """A port to a cluster that is served by a thread of this process."""
+    """A port to a cluster that is built, served and closed by a thread of this process.
 
-    def __init__(self, served: ServedCluster) -> None:
-        self.served = served
-        # before any thread uses it
-        self._control = served.control
-        self.seed = served.seed
+    Signal handlers run on the main thread, so their exceptions interrupt only waits for that thread. `served` is the
+    cluster, once it has started.
+    """
+
+    served: ServedCluster
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._process_id = os.getpid()
         self._thread = threading.Thread(target=self._run, name="koordinator", daemon=True)
-        self._started: Future[tuple[trio.lowlevel.TrioToken, trio.Nursery]] = Future()
+        # the thread, or None if the cluster was stopped before it ran
+        self._runner: dict[str, threading.Thread | None] = {}
+        self._is_stopping = False
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._started: Outcome[None] = Outcome()
+        self._ended: Outcome[None] = Outcome()
         self._died_of: BaseException | None = None
         self._is_reported = False
-        self._stopping = threading.Lock()
 
     def start(self) -> None:
-        """Return when clients can connect. Raises OSError if the cluster cannot listen."""
-        self._thread.start()
+        """Return when clients can connect. Raises the errors of `build`, and OSError if the cluster cannot listen."""
+        # Thread.start waits with a lock that an interrupt could leave locked, so that another thread calls it
+        start_new_thread(self._launch, ())
+        self._started.result()
+        self.seed = self.served.seed
+
+    def _launch(self) -> None:
         try:
-            self._token, self._nursery = self._started.result()
-        except BaseException:
-            self._thread.join()
-            raise
+            self._thread.start()
+        except BaseException as error:  # noqa: BLE001 - raised in the starting thread
+            self._started.set_error(error)
 
     def _run(self) -> None:
+        if self._runner.setdefault("thread", self._thread) is None:
+            return
         try:
-            trio.run(self._serve)
+            self.served = build(self._options)
+            try:
+                # before any other thread uses it
+                self._control = self.served.control
+                self._run_loop()
+            finally:
+                self.served.close()
         except BaseException as error:
-            self._died_of = error
-            if self._started.done():
+            if not self._started.is_set:
+                self._started.set_error(error)
+            else:
+                self._died_of = error
                 # log it now: clients retry for a long time before a test fails
                 logging.getLogger("koordinator").critical("the cluster died of a bug in koordinator", exc_info=error)
-            else:
-                self._started.set_exception(error)
         finally:
-            self.served.close()
+            self._ended.set_result(None)
+
+    def _run_loop(self) -> None:
+        trio.run(self._serve)
 
     async def _serve(self) -> None:
         async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            self._token = trio.lowlevel.current_trio_token()
+            if self._is_stopping:
+                return
             try:
                 await nursery.start(self.served.serve)
             except OSError as error:
-                self._started.set_exception(error)
+                self._started.set_error(error)
                 return
-            self._started.set_result((trio.lowlevel.current_trio_token(), nursery))
+            self._started.set_result(None)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -177,7 +220,7 @@ class ThreadPort(Port):
         control, text = self._control, call_text(operation, arguments)
         if control.is_async(operation):
             return self.run(lambda: control.run(operation, arguments), text)
-        if self.served.data_dir is not None:
+        if self.served.data_dir is not None or control.is_stepwise(operation):
             return self._await(lambda: self.served.call(operation, arguments), text)
         return self.act(lambda now: control.call(now, operation, arguments), text)
 
@@ -190,19 +233,20 @@ class ThreadPort(Port):
 
         `text` names the call in the message of ClusterStopped.
         """
-        result: Future[_T] = Future()
+        result: Outcome[_T] = Outcome()
 
         def perform() -> None:
             try:
                 result.set_result(self.served.server.act(action))
             except BaseException as error:  # noqa: BLE001 - raised in the calling thread
-                result.set_exception(error)
+                result.set_error(error)
 
         self._run_soon(perform, text)
         return result.result()
 
     def trace_lines(self) -> list[dict[str, object]]:
         """Return the header and the events of the trace."""
+        self._refuse_in_child("Cluster.trace_lines()")
         trace = self.served.trace
         try:
             events = self.act(lambda _: trace.events(), "Cluster.trace_lines()")
@@ -227,50 +271,83 @@ class ThreadPort(Port):
         return self._await(job, text)
 
     def _await(self, job: Callable[[], Awaitable[_T]], text: str) -> _T:
-        result: Future[_T] = Future()
+        result: Outcome[_T] = Outcome()
 
         async def run() -> None:
             try:
                 result.set_result(await job())
             except trio.Cancelled:
-                result.cancel()
+                result.set_error(_Ended())
                 raise
             except BaseException as error:  # noqa: BLE001 - raised in the calling thread
-                result.set_exception(error)
+                result.set_error(error)
 
         def begin() -> None:
             try:
                 self._nursery.start_soon(run)
             except RuntimeError:
                 # the nursery is closed
-                result.cancel()
+                result.set_error(_Ended())
 
         self._run_soon(begin, text)
         try:
             return result.result()
-        except CancelledError:
+        except _Ended:
             raise self._stopped(text) from self._died_of
 
     def _run_soon(self, job: Callable[[], None], text: str) -> None:
+        self._refuse_in_child(text)
+        assert self._token is not None, "the cluster has not started"
         try:
             self._token.run_sync_soon(job)
         except trio.RunFinishedError:
             raise self._stopped(text) from self._died_of
 
+    def _refuse_in_child(self, text: str) -> None:
+        """Raise ClusterStopped in a forked child, where the cluster's thread does not exist."""
+        if os.getpid() != self._process_id:
+            raise ClusterStopped(
+                f"{text}: the cluster at {self.bootstrap_servers} belongs to the parent process {self._process_id}, and"
+                " its handles do not work in a forked child; connect clients to its address, or start a cluster in the"
+                " child"
+            )
+
     def _stopped(self, text: str) -> ClusterStopped:
         # wait until the thread has set _died_of
-        self._thread.join(STOP_S)
+        self._ended.wait(STOP_S)
         how = "has stopped" if self._died_of is None else "died of a bug in koordinator"
         return ClusterStopped(f"{text}: the cluster at {self.served.bootstrap_servers} {how}")
 
     def stop(self) -> None:
-        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once."""
-        with self._stopping:
+        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once.
+
+        In a forked child it does nothing: the cluster is the parent's.
+        """
+        if os.getpid() != self._process_id:
+            return
+        try:
+            self._end()
+        except BaseException:
+            # an interrupt; the cluster ends nevertheless
+            self._end()
+            raise
+        if self._died_of is not None and not self._is_reported:
+            self._is_reported = True
+            raise self._died_of
+
+    def _end(self) -> None:
+        """End the thread, wherever it is, and wait for its end. May be called again after an interrupt."""
+        self._is_stopping = True
+        if self._runner.setdefault("thread", None) is None:
+            return
+        if self._token is not None:
             with suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._nursery.cancel_scope.cancel)
-            self._thread.join(STOP_S)
-            if self._thread.is_alive():
-                raise RuntimeError(f"the cluster at {self.served.bootstrap_servers} did not stop in {STOP_S} s")
-            if self._died_of is not None and not self._is_reported:
-                self._is_reported = True
-                raise self._died_of
+        if not self._ended.wait(STOP_S):
+            where = "that is starting" if self._token is None else f"at {self.bootstrap_servers}"
+            raise RuntimeError(f"the cluster {where} did not stop in {STOP_S} s")
+        self._thread.join(STOP_S)
+
+
+class _Ended(Exception):
+    """The cluster ended before a job did."""

@@ -19,7 +19,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from koordinator import Cluster as Handle
 from koordinator import Emulator
 from koordinator.client.connection import Address
-from koordinator.emulator.server.build import build
 from koordinator.handles.emulator import ThreadPort
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from scenarios.targets import Cluster, Connection, Target, dialect
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from brokers.kafka_releases import Release
 
-    from koordinator.emulator.server.build import ServedCluster
+    from koordinator.emulator.config.options import Options
 
 PIECE = 64 * 1024
 """Bytes per receive call."""
@@ -145,19 +144,12 @@ TICK_S = 1e-6
 class StillPort(ThreadPort):
     """A port to a cluster whose time stands still until `clock` jumps."""
 
-    def __init__(self, served: ServedCluster) -> None:
-        super().__init__(served)
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
         self.clock = MockClock()
 
-    def _run(self) -> None:
-        try:
-            trio.run(self._serve, clock=self.clock)
-        except BaseException as error:  # noqa: BLE001 - `stop` raises it
-            self._died_of = error
-            if not self._started.done():
-                self._started.set_exception(error)
-        finally:
-            self.served.close()
+    def _run_loop(self) -> None:
+        trio.run(self._serve, clock=self.clock)
 
 
 class EmulatorTarget(SocketTarget, Cluster):
@@ -174,7 +166,7 @@ class EmulatorTarget(SocketTarget, Cluster):
 
     def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
         emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
-        self._port = StillPort(build(emulator._options))
+        self._port = StillPort(emulator._options)
         self._port.start()
         self._cluster = Handle(self._port)
         self._nodes = self._cluster.nodes
