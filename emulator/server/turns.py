@@ -4,12 +4,15 @@ One Trio task waits for all sockets, with an epoll of its own. A task for each w
 registration with Trio, and two changes of tasks. Where there is no epoll (macOS, Windows), tasks wait (`SocketWaits`).
 
 A client's virtual time grows by the cost of its turns, and the least served client is next (start-time fair queueing).
-So a heartbeat waits for one turn of a flood, not for a turn of each of its connections.
+So a heartbeat waits for one turn of a flood, not for a turn of each of its connections. The first turns of all new
+connections, and the last ones of those that close, count as turns of one client, the crowd: thousands that come or go
+delay the others no more than one more client would.
 """
 
 from __future__ import annotations
 
 import select
+from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 
 EPOLL: Any = getattr(select, "epoll", None)
 
-READABLE, WRITABLE = 1, 4
-"""EPOLLIN and EPOLLOUT."""
+READABLE, WRITABLE = 0x2001, 4
+"""EPOLLIN with EPOLLRDHUP, and EPOLLOUT."""
+
+ENDING = 0x2018
+"""EPOLLRDHUP, EPOLLHUP and EPOLLERR: the client has closed its side, or the connection."""
 
 SLICE_S = 0.002
 """Turns of this duration in total are taken before other tasks run."""
@@ -45,7 +51,9 @@ class Turns:
         self._poll = SocketWaits() if EPOLL is None else EPOLL()
         self._by_fd: dict[int, SocketConnection] = {}
         self._queue: list[tuple[float, int, SocketConnection]] = []
-        self._virtual_s = self._latest_s = 0.0
+        self._virtual_s = self._latest_s = self._crowd_s = 0.0
+        # connections that come or go; the first of them is in the queue
+        self._crowd: deque[SocketConnection] = deque()
 
     def watch(self, connection: SocketConnection, events: int) -> None:
         """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
@@ -61,6 +69,10 @@ class Turns:
             self._by_fd[connection.fd] = connection
             self._poll.register(connection.fd, events)
         connection.watched = events
+
+    def close(self) -> None:
+        """Release the epoll; no connection may be watched."""
+        self._poll.close()
 
     async def wait(self) -> None:
         """Return once a connection is ready, after the turns of other tasks."""
@@ -88,24 +100,37 @@ class Turns:
             self._resume(connection)
             yield connection
             now = trio.current_time()
+            is_of_crowd = bool(self._crowd) and self._crowd[0] is connection
             connection.virtual_s = self._virtual_s + min(now - began, CHARGED_MAX_S)
             self._latest_s = max(self._latest_s, connection.virtual_s)
+            if is_of_crowd:
+                self._crowd_s = connection.virtual_s
+                self._crowd.popleft()
+                if self._crowd:
+                    self._push(self._crowd[0], self._crowd_s)
             began = now
 
     def _queue_ready(self) -> None:
         ready = self._poll.poll(0)
-        for fd, _ in ready:
+        for fd, events in ready:
             connection = self._by_fd.get(fd)
             if connection is None:
                 continue
             if not connection.is_queued:
                 connection.is_queued = True
-                # an idle client saves no time up
-                begin_s = max(connection.virtual_s, self._virtual_s)
-                heappush(self._queue, (begin_s, connection.number, connection))
+                if connection.virtual_s >= 0 and not events & ENDING:
+                    self._push(connection, connection.virtual_s)
+                    continue
+                self._crowd.append(connection)
+                if len(self._crowd) == 1:
+                    self._push(connection, self._crowd_s)
             elif len(ready) > CROWD and not connection.is_paused:
                 connection.is_paused = True
                 self._poll.unregister(fd)
+
+    def _push(self, connection: SocketConnection, virtual_s: float) -> None:
+        # an idle client saves no time up
+        heappush(self._queue, (max(virtual_s, self._virtual_s), connection.number, connection))
 
     def _resume(self, connection: SocketConnection) -> None:
         if connection.is_paused:
@@ -134,6 +159,9 @@ class SocketWaits:
     def unregister(self, fd: int) -> None:
         """Report a socket no longer."""
         self._scopes.pop(fd).cancel()
+
+    def close(self) -> None:
+        """Do nothing: each wait ends with its registration."""
 
     def poll(self, _timeout: float) -> list[tuple[int, int]]:
         """Return the sockets that have become ready, with their events."""
