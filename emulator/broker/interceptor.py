@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from koordinator.wire.apis import Message
 
@@ -89,6 +89,9 @@ class InterceptedBroker(Protocol):
 
 class Interceptor(Protocol):
     """Decides on requests and responses; times are node time in ms."""
+
+    def may_act_on(self, group_id: str, apis: Collection[str]) -> bool:
+        """Return whether it may act on, or count, a request of these APIs for a group."""
 
     def on_request(
         self, now: int, broker: InterceptedBroker, received: RequestReceived, request: Message

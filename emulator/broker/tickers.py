@@ -35,5 +35,8 @@ class HeartbeatSender(Protocol):
     def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
         """Skip the heartbeats of these members that are due before `until`."""
 
+    def postpone(self, group_id: str, until: int) -> None:
+        """Postpone everything that is due in a group before `until` to that time."""
+
     def next_action(self, group_id: str) -> int | None:
         """Return the time of the next action other than a heartbeat."""

@@ -17,7 +17,7 @@ from .inspect.groups import Groups
 from .inspect.topics import Topics
 from .inspect.verification import Verify
 from .nodes import Nodes
-from .operations import ASYNC, OPERATIONS
+from .operations import ASYNC, OPERATIONS, STEPWISE
 from .puppets.operations import Puppets
 from .puppets.supervisor import PuppetSupervisor
 from .snapshots.operations import Snapshots
@@ -120,3 +120,8 @@ class Control:
     def is_async(operation: str) -> bool:
         """Return whether an operation opens or closes sockets: then it is awaited (`run`)."""
         return operation in ASYNC
+
+    @staticmethod
+    def is_stepwise(operation: str) -> bool:
+        """Return whether an operation has steps, which clients' inputs may come between."""
+        return operation in STEPWISE

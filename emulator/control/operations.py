@@ -61,6 +61,9 @@ NAMES: Mapping[Callable[..., Any], str] = {function: name for name, function in 
 ASYNC = frozenset(name for name, function in OPERATIONS.items() if inspect.iscoroutinefunction(function))
 """The operations that open or close sockets."""
 
+STEPWISE = frozenset(name for name, function in OPERATIONS.items() if inspect.isgeneratorfunction(function))
+"""The operations that return `Steps`."""
+
 _NOT_GIVEN = ("self", "now", "_now")
 
 _NAMESPACE = vars(collections.abc) | {"Any": Any, "Steps": Steps}

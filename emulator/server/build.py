@@ -7,7 +7,7 @@ import logging
 import platform
 import random
 import time
-from collections.abc import Generator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from .node_listeners import NodeListeners
 from .server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from ..broker.connections import Output
     from ..broker.steps import Steps
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from ..control.control import Control
 
 SEED_BITS = 32
+
+STEPS_TURN_S = 0.01
+"""The time for which an operation takes steps, before clients are served."""
 
 _T = TypeVar("_T")
 
@@ -91,6 +94,11 @@ class ServedCluster(BuiltCluster):
 
         return Control(self.runtime, self.node_listeners, self.server.perform, self.seed)
 
+    def close(self) -> None:
+        """Close everything that the cluster has opened; `serve` has ended, or has never begun."""
+        self.server.release()
+        super().close()
+
     @property
     def bootstrap_servers(self) -> str:
         """`host:port` of each node for clients; the ports are known once `serve` has started."""
@@ -103,33 +111,51 @@ class ServedCluster(BuiltCluster):
         """
         if self.control.is_async(operation):
             return await self.control.run(operation, arguments)
-        if self.log_writer is None:
-            return self.server.act(lambda now: self.control.call(now, operation, arguments))
+        if self.control.is_stepwise(operation):
+            # operations on different groups need not wait for each other, unless they write to one disk
+            place = str(arguments.get("group", "")) if self.log_writer is None else ""
+            async with self._in_order(place):
+                return await self._take(lambda now: self.control.begin(now, operation, arguments))
         changes = self.control.changes
         result = self.server.act(lambda now: self.control.begin(now, operation, arguments))
-        if isinstance(result, Generator):
-            async with self._operation:
-                return await self._take(result)
         if self.control.changes != changes:
             await self.server.settle()
         return result
 
-    @cached_property
-    def _operation(self) -> trio.Lock:
-        return trio.Lock()
+    @asynccontextmanager
+    async def _in_order(self, place: str) -> AsyncIterator[None]:
+        """Wait for earlier operations at a place; no others wait for this one."""
+        lock = self._operations.setdefault(place, trio.Lock())
+        async with lock:
+            yield
+        if not lock.locked():
+            self._operations.pop(place, None)
 
-    async def _take(self, steps: Steps[_T]) -> _T:
-        """Take the steps of an operation, each after the log writes of the previous one."""
+    @cached_property
+    def _operations(self) -> dict[str, trio.Lock]:
+        return {}
+
+    async def _take(self, begin: Callable[[int], Steps[_T]]) -> _T:
+        """Take the steps of an operation, each after the log writes of the previous one, and in turns with clients."""
+        turn_ends = trio.current_time() + STEPS_TURN_S
 
         def go_on(now: int) -> list[Output]:
             self.control.catch_up(now)
-            return steps.send(now)
+            outputs = steps.send(now)
+            while self.log_writer is None and trio.current_time() < turn_ends:
+                self.server.perform(outputs)
+                outputs = steps.send(now)
+            return outputs
 
+        steps = self.server.act(begin)
         try:
             outputs = self.server.act(lambda _: next(steps))
             while True:
                 self.server.perform(outputs)
                 await self.server.settle()
+                if trio.current_time() >= turn_ends:
+                    await trio.lowlevel.checkpoint()
+                    turn_ends = trio.current_time() + STEPS_TURN_S
                 outputs = self.server.act(go_on)
         except StopIteration as done:
             result: _T = done.value

@@ -40,7 +40,7 @@ from .kafka_errors import is_returned_by_kafka
 from .request_context import RequestContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from koordinator.wire.apis import Message
 
@@ -94,6 +94,12 @@ class FaultInjector:
             runtime.tickers.remove(self._scheduler)
 
     # -- interceptor -----------------------------------------------------------------------------------------
+
+    def may_act_on(self, group_id: str, apis: Collection[str]) -> bool:
+        """Return whether the jitter is on, or a rule or a hold matches such requests."""
+        matches = [stats.rule.match for stats in self.rule_stats.values()]
+        matches += [hold_point.match for hold_point in self.hold_points.values()]
+        return self.jitter_seed is not None or any(each.may_admit(group_id, apis) for each in matches)
 
     def on_request(
         self, now: int, broker: InterceptedBroker, received: RequestReceived, request: Message

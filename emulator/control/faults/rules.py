@@ -23,7 +23,7 @@ from .actions import Action, ReturnError, RuleError, Throttle, action_data, acti
 from .error_responses import PLACES_OF, check_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from .request_context import RequestContext
 
@@ -122,6 +122,10 @@ class Match:
             if not is_met(context):
                 return False
         return True
+
+    def may_admit(self, group_id: str, apis: Collection[str]) -> bool:
+        """Return whether a request of one of the APIs for a group may match."""
+        return self.api in (ANY_API, *apis) and (self.group is None or _glob(self.group)(group_id))
 
     def differences(self, context: RequestContext) -> list[str]:
         """Return the names of the fields that do not match."""

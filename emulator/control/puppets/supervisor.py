@@ -140,6 +140,13 @@ class PuppetSupervisor:
             if due is not None and due < until:
                 timers.set(key, due + -((due - until) // interval_ms) * interval_ms)
 
+    def postpone(self, group_id: str, until: int) -> None:
+        """Postpone a group's timers that are due before `until` to that group time."""
+        timers: Timers[Key] = self._group_timers.get(group_id, Timers())
+        for due, key in list(timers.pending()):
+            if due < until:
+                timers.set(key, until)
+
     def next_action(self, group_id: str) -> int | None:
         """Return the first deadline of a group's timers other than heartbeats, in group time."""
         timers = self._group_timers.get(group_id)

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 MEMBER_PHASES = (RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout)
 """The timers that limit a step of one member of a consumer group."""
 
+HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat")
+
 FIRINGS_MAX = 100
 """The limit for one timer at one instant."""
 
@@ -119,7 +121,7 @@ class ClockAdvance:
             self._runtime.heartbeat_sender.skip_heartbeats(self._group_id, self._victims, to + 1)
         self._extend_sessions(to)
         rounds = 0
-        while (due := self._next_deadline()) is not None and due <= to:
+        while (due := self._next_deadline(to)) is not None and due <= to:
             at = max(due, self._clock.read(self.now))
             if at > self._clock.read(self.now):
                 self._firings.clear()
@@ -139,7 +141,10 @@ class ClockAdvance:
         # the group may have moved during a log write
         self.now, self._coordinator = now, coordinator_of(self._runtime, self._group_id)
 
-    def _next_deadline(self) -> int | None:
+    def _next_deadline(self, to: int) -> int | None:
+        if self._coordinator is None and self._runtime.heartbeat_sender is not None:
+            # puppets would retry all the time, and nothing would answer: they retry once, at the end
+            self._runtime.heartbeat_sender.postpone(self._group_id, to)
         group = self._group
         own = None if group is None else group.timers.deadline()
         others = self._runtime.group_deadline(self._group_id)
@@ -218,10 +223,12 @@ class ClockAdvance:
     def _skippable_puppets(self, group: BaseGroup) -> set[str]:
         """Return the puppets whose heartbeats would change nothing: these heartbeats are skipped.
 
-        None are skipped while an interceptor examines every request, or in a raw jump.
+        None are skipped while an interceptor may act on them, or in a raw jump.
         """
-        runtime = self._runtime
-        if runtime.heartbeat_sender is None or runtime.interceptor is not None or self._keeps_session is no_member:
+        runtime, interceptor = self._runtime, self._runtime.interceptor
+        if runtime.heartbeat_sender is None or self._keeps_session is no_member:
+            return set()
+        if interceptor is not None and interceptor.may_act_on(self._group_id, HEARTBEATS):
             return set()
         if not _has_quiet_heartbeats(group, runtime.cluster.topics_version):
             return set()
