@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/problem+json"
 
+ERRORS_MAX = 100
+"""The most errors that a response lists: a request may have millions."""
+
 SHOWN_MAX = 200
 """The most characters of an invalid value in an error response."""
 
@@ -53,7 +56,8 @@ class Problem(Exception):
 def validation_problem(error: ValidationError, known: list[str]) -> Problem:
     """Return the problem of missing, unknown or invalid fields."""
     errors = []
-    for each in error.errors(include_url=False, include_context=False):
+    found = error.errors(include_url=False, include_context=False)
+    for each in found[:ERRORS_MAX]:
         field, value = ".".join(map(str, each["loc"])) or "(body)", repr(each["input"])[:SHOWN_MAX]
         match each["type"]:
             case "missing":
@@ -63,7 +67,8 @@ def validation_problem(error: ValidationError, known: list[str]) -> Problem:
             case _:
                 detail = f"{field} {value}: {_rule_of(each['msg'])}"
         errors.append({"field": field, "detail": detail, "value": value})
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(each["detail"] for each in errors), errors)
+    more = f"; and {len(found) - ERRORS_MAX} more" if len(found) > ERRORS_MAX else ""
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(each["detail"] for each in errors) + more, errors)
 
 
 def _rule_of(message: str) -> str:

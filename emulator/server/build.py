@@ -191,7 +191,7 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     log = log or logging.getLogger("koordinator").warning
     built = build_cluster(options, _clock(), log)
     built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
-    server = Server(built.runtime, built.started_at, built.log_writer)
+    server = Server(built.runtime, built.started_at, built.log_writer, log)
     node_listeners = NodeListeners(built.runtime, server, listeners)
     parts = {part.name: getattr(built, part.name) for part in fields(built)}
     served = ServedCluster(**parts, server=server, node_listeners=node_listeners)

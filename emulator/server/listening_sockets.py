@@ -12,8 +12,18 @@ import trio
 
 from ..broker.listeners import host_port
 
+try:
+    import resource
+except ImportError:
+    # Windows
+    resource = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+
+RESERVED_FILES_MAX = 16
+"""The most files that connections leave to the rest of the process: modules that are imported late, logs, HTTP."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +95,18 @@ def listen_again(reserved: socket.socket) -> trio.SocketListener:
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.listen()
     return trio.SocketListener(trio.socket.from_stdlib_socket(reserved))
+
+
+def refuse_without_reserve(client: socket.socket) -> None:
+    """Close an accepted connection and raise OSError if it leaves the process too few files."""
+    if resource is None:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # the system assigns the lowest free number
+    if limit - client.fileno() <= min(RESERVED_FILES_MAX, limit // 8):
+        client.close()
+        reason = f"the process may have {limit} open files, and has nearly as many; raise `ulimit -n`"
+        raise OSError(errno.EMFILE, reason)
 
 
 def java_host(address: str) -> str:

@@ -11,6 +11,7 @@ sockets.
 
 from __future__ import annotations
 
+import logging
 import math
 import socket
 from contextlib import suppress
@@ -22,7 +23,7 @@ import trio
 from ..broker.connections import Send
 from ..core.effects import WriteLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
-from .listening_sockets import ListeningSocket, java_host
+from .listening_sockets import ListeningSocket, java_host, refuse_without_reserve
 from .streams import SocketConnection
 from .turns import READABLE, WRITABLE, Turns
 
@@ -64,11 +65,18 @@ class Server:
     """Runs the nodes of a cluster on Trio, until `serve` is cancelled.
 
     `started_at` is the wall clock in milliseconds since the epoch at which `now()` starts. `log_writer` performs the
-    log writes of a cluster with a data directory.
+    log writes of a cluster with a data directory. `log` gets a line when connections are refused for want of files.
     """
 
-    def __init__(self, broker: ClusterRuntime, started_at: int, log_writer: LogWriter | None = None) -> None:
+    def __init__(
+        self,
+        broker: ClusterRuntime,
+        started_at: int,
+        log_writer: LogWriter | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
         self._broker = broker
+        self._log = log or logging.getLogger("koordinator").warning
         self._started_at = started_at
         self._log_writer = log_writer
         self._log_write_queued = trio.Event()
@@ -201,16 +209,24 @@ class Server:
     async def _accept_until_closed(self, listening: trio.socket.SocketType, of: ListeningSocket) -> None:
         with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
             accepting.settimeout(0)
+            is_refusing = False
             while True:
                 await trio.lowlevel.wait_readable(accepting)
                 for _ in range(ACCEPTED_TOGETHER):
                     try:
                         client, address = accepting.accept()
+                        refuse_without_reserve(client)
                     except BlockingIOError:
                         break
-                    except OSError:
+                    except OSError as error:
+                        if not is_refusing:
+                            # once, until a connection is accepted again
+                            where = f"listener {of.listener} of node {of.node_id}"
+                            self._log(f"{where}: connections are refused: {error.strerror or error}")
+                        is_refusing = True
                         await trio.sleep(ACCEPT_PAUSE_S)
                         break
+                    is_refusing = False
                     self.accept(client, java_host(address[0]), of.node_id, of.listener)
 
     def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:

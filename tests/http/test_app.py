@@ -75,6 +75,12 @@ def test_an_impossible_operation_is_a_problem_that_names_it(
     assert http.get(f"{CLUSTER}/topics").json() == before
 
 
+def test_a_response_lists_a_hundred_errors_at_most(http: httpx.Client) -> None:
+    refused = problem(http.put(f"{CLUSTER}/topics/new", json={f"unknown{number}": 1 for number in range(300)}), 422)
+    assert len(refused["errors"]) == 100
+    assert refused["detail"].endswith("; and 200 more")
+
+
 def test_a_problem_names_the_field_and_its_value(http: httpx.Client) -> None:
     errors = problem(http.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
     assert [(error["field"], error["value"]) for error in errors] == [("partitions", "'two'")]
