@@ -200,7 +200,10 @@ def _(response: FindCoordinatorResponse) -> Line | None:
 def _(request: JoinGroupRequest) -> Line:
     return {
         "session_timeout_ms": request.session_timeout_ms,
-        "rebalance_timeout_ms": request.rebalance_timeout_ms,
+        # v0 has none: it is the session timeout (KIP-62)
+        "rebalance_timeout_ms": request.session_timeout_ms
+        if request.rebalance_timeout_ms < 0
+        else request.rebalance_timeout_ms,
         "protocol_type": request.protocol_type,
         "protocols": [protocol.name for protocol in request.protocols],
         **_subscription(request),
