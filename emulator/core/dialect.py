@@ -109,9 +109,9 @@ class Dialect:
     (`GroupMetadata.summary`, `ClassicGroupMember.describeNoMetadata`)."""
 
     repeats_partitions: bool = True
-    """Whether OffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given, and commits write
-    it as often. OLD: once (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a topic that
-    is given twice."""
+    """Whether OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given,
+    and write it as often. OLD: once (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a
+    topic that is given twice."""
 
     failed_join_phase_may_end: bool = True
     """Whether a join phase that could not end, because of a subscription with invalid lengths, may end later. OLD: no,

@@ -10,19 +10,32 @@ from scenarios.targets import raw_header
 
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
@@ -169,3 +182,98 @@ def test_e994_impossible_lengths_fail_an_upgrade_and_early_ends_refuse_it(play: 
         )
         answer = play.ask(request, 1).unrecorded()
         play.transcript.add(f"ConsumerGroupHeartbeat {number}", 1, f"{answer.error_code}")
+
+
+@scenario(kip="KIP-98")
+def test_e995_markers_of_one_producer_have_one_row(play: Player) -> None:
+    topic = play.new_topic(2)
+    version = 1 if play.serves(ApiKey.WRITE_TXN_MARKERS, 1) else 0
+    for markers in (
+        (((topic, (0,)),), ((topic, (0, 1)),)),
+        (((topic, (0, 9)),), ((f"{play.g}-none", (0,)), (topic, (1,)))),
+    ):
+        rows = tuple(
+            WritableTxnMarker(
+                producer_id=7,
+                producer_epoch=0,
+                topics=tuple(WritableTxnMarkerTopic(name=name, partition_indexes=at) for name, at in topics),
+            )
+            for topics in markers
+        )
+        answer = play.ask(WriteTxnMarkersRequest(markers=rows), version).unrecorded()
+        found = [
+            (
+                row.producer_id,
+                sorted((name == topic, each.partition_index, each.error_code) for each in of.partitions),
+            )
+            for row in answer.markers
+            for of in row.topics
+            for name in [of.name]
+        ]
+        log = play.ask(
+            ListOffsetsRequest(
+                replica_id=-1,
+                topics=(
+                    ListOffsetsTopic(
+                        name=topic,
+                        partitions=tuple(ListOffsetsPartition(partition_index=at, timestamp=-1) for at in (0, 1)),
+                    ),
+                ),
+            ),
+            2,
+        ).unrecorded()
+        ends = sorted((row.partition_index, row.offset) for row in log.topics[0].partitions)
+        play.transcript.add("WriteTxnMarkers", version, f"{len(answer.markers)} {sorted(found)} {ends}")
+
+
+@scenario(kip="KIP-890")
+def test_e996_a_transaction_that_is_given_twice_has_two_rows_of_its_last_partitions(play: Player) -> None:
+    play.needs(ApiKey.ADD_PARTITIONS_TO_TXN, 4)
+    topic = play.new_topic(2)
+    coordinator = FindCoordinatorRequest(key=play.g, key_type=1)
+    play.wait_until("a coordinator", lambda: play.ask(coordinator, 2).unrecorded().error_code == 0)
+    for partitions in (((0,), (1,)), ((0, 0), (0,)), ((9,), (0,)), ((0,), (9,))):
+        for is_verify_only in (True, False):
+            rows = tuple(
+                AddPartitionsToTxnTransaction(
+                    transactional_id=play.g,
+                    producer_id=7,
+                    verify_only=is_verify_only,
+                    topics=(AddPartitionsToTxnTopic(name=topic, partitions=each),),
+                )
+                for each in partitions
+            )
+            answer = play.slowly(AddPartitionsToTxnRequest(transactions=rows), 4)
+            while "14" in repr(answer):
+                # the coordinator loads
+                play.wait(0.1)
+                answer = play.slowly(AddPartitionsToTxnRequest(transactions=rows), 4)
+            found = [
+                sorted(
+                    (each.partition_index, each.partition_error_code)
+                    for of in row.topic_results
+                    for each in of.results_by_partition
+                )
+                for row in answer.results_by_transaction
+            ]
+            play.transcript.add(f"AddPartitionsToTxn {partitions}", 4, f"{sorted(found)}")
+
+
+@scenario(kip="KIP-890")
+def test_e997_a_batch_is_verified_before_its_acks_are_looked_at(play: Player) -> None:
+    topic = play.new_topic(1)
+    records = [Record(timestamp=1_700_000_000_000, value=b"v")]
+    batch = write_batch(records, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    rows = (TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=batch),)),)
+    coordinator = FindCoordinatorRequest(key=play.g, key_type=1)
+    play.wait_until("a coordinator", lambda: play.ask(coordinator, 2).unrecorded().error_code == 0)
+    for acks in (2, -2, -1):
+        request = ProduceRequest(transactional_id=play.g, acks=acks, timeout_ms=30_000, topic_data=rows)
+        answer = play.ask(request, 8).unrecorded()
+        for _ in range(100):
+            # until the coordinator of the transactional id has loaded its partition
+            if answer.responses[0].partition_responses[0].error_code != Error.NOT_ENOUGH_REPLICAS:
+                break
+            play.wait(0.1)
+            answer = play.ask(request, 8).unrecorded()
+        play.transcript.add(f"Produce acks={acks}", 8, f"{answer.responses[0].partition_responses[0].error_code}")

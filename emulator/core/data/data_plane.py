@@ -61,7 +61,7 @@ from .transactional_produce import (
     verified,
 )
 from .unflushed_log import UnflushedLog
-from .write_markers import ended_transactions, markers_failed, write_markers
+from .write_markers import markers_failed, write_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -158,8 +158,7 @@ class DataPlane:
             case ProduceRequest():
                 self._produce(now, call, request)
             case WriteTxnMarkersRequest():
-                written, places = write_markers(self.cluster, self._node_id, now, request)
-                self._written(now, call, -1, written, places, ended_transactions(written, request))
+                self._written(now, call, -1, *write_markers(self.cluster, self._node_id, now, request))
             case UpdateFeaturesRequest() if not self._is_admin():
                 self._effects.append(Reply(call, features.not_controller()))
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():

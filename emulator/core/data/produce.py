@@ -97,7 +97,7 @@ def produce(
     for place, (topic, content) in batches.items():
         partition = place[-1]
         try:
-            refusal = refusals.get((topic.name, partition)) if has_acks else _INVALID_ACKS
+            refusal = refusals.get((topic.name, partition)) or (None if has_acks else _INVALID_ACKS)
             _check_place(cluster, node_id, call, topic, partition, refusal)
             if request.acks == -1:
                 _check_in_sync(cluster, topic, partition)

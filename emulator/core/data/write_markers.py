@@ -23,7 +23,7 @@ from ..effects import TransactionEnded
 from .topic import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from koordinator.wire.messages.write_txn_markers import WritableTxnMarker
 
@@ -35,33 +35,37 @@ STRICT_SINCE = 2
 
 def write_markers(
     cluster: ClusterState, node_id: int, now: int, request: WriteTxnMarkersRequest
-) -> tuple[WriteTxnMarkersResponse, list[tuple[str, int]]]:
-    """Append the markers; return the response and the partitions that have grown."""
+) -> tuple[WriteTxnMarkersResponse, list[tuple[str, int]], list[TransactionEnded]]:
+    """Append the markers; return the response, the partitions that have grown, and the transactions that have ended.
+
+    Each marker is written once to a partition. The response has a row for each producer and partition, with the error
+    of its last marker (`KafkaApis.handleWriteTxnMarkersRequest`).
+    """
     grown: list[tuple[str, int]] = []
-    results = []
+    ended: list[TransactionEnded] = []
+    results: dict[int, dict[tuple[str, int], Error]] = {}
     for marker in request.markers:
-        topics = []
-        for topic in marker.topics:
-            rows = []
-            for partition in topic.partition_indexes:
-                error = _write(cluster, node_id, now, topic.name, partition, marker)
-                if error is Error.NONE:
-                    grown.append((topic.name, partition))
-                rows.append(WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error))
-            topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=tuple(rows)))
-        results.append(WritableTxnMarkerResult(producer_id=marker.producer_id, topics=tuple(topics)))
-    return WriteTxnMarkersResponse(markers=tuple(results)), grown
+        errors = results.setdefault(marker.producer_id, {})
+        places = ((topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes)
+        for name, partition in dict.fromkeys(places):
+            errors[name, partition] = _write(cluster, node_id, now, name, partition, marker)
+            if errors[name, partition] is Error.NONE:
+                grown.append((name, partition))
+                if name == OFFSETS_TOPIC:
+                    ended.append(TransactionEnded(partition, marker.producer_id, marker.transaction_result))
+    rows = (
+        WritableTxnMarkerResult(producer_id=producer_id, topics=_topic_rows(errors))
+        for producer_id, errors in results.items()
+    )
+    return WriteTxnMarkersResponse(markers=tuple(rows)), grown, ended
 
 
-def ended_transactions(
-    response: WriteTxnMarkersResponse, request: WriteTxnMarkersRequest
-) -> Iterator[TransactionEnded]:
-    """Yield the transactions whose pending offsets are decided by the markers that were written."""
-    for result, marker in zip(response.markers, request.markers, strict=True):
-        for topic in result.topics:
-            for row in topic.partitions:
-                if topic.name == OFFSETS_TOPIC and not row.error_code:
-                    yield TransactionEnded(row.partition_index, marker.producer_id, marker.transaction_result)
+def _topic_rows(errors: Mapping[tuple[str, int], Error]) -> tuple[WritableTxnMarkerTopicResult, ...]:
+    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
+    for (name, partition), error in errors.items():
+        row = WritableTxnMarkerPartitionResult(partition_index=partition, error_code=error)
+        topics.setdefault(name, []).append(row)
+    return tuple(WritableTxnMarkerTopicResult(name=name, partitions=tuple(rows)) for name, rows in topics.items())
 
 
 def markers_failed(response: WriteTxnMarkersResponse) -> WriteTxnMarkersResponse:

@@ -45,13 +45,10 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))
-    errors = {
-        (topic.name, row.partition_index): _delete_error(store, group, topic.name, row.partition_index)
-        for topic in request.topics
-        for row in topic.partitions
-    }
+    places = [(topic.name, row.partition_index) for topic in request.topics for row in topic.partitions]
+    errors = {place: _delete_error(store, group, *place) for place in places}
     response = _delete_response(store, request, errors)
-    deletable = [tp for tp, error in errors.items() if error is Error.NONE]
+    deletable = [tp for tp in (places if store.dialect.repeats_partitions else errors) if errors[tp] is Error.NONE]
     deleted = _stored(store, group, deletable)
     group.discard_pending_offsets(deletable, keeps_producers=store.dialect.deletion_keeps_producers)
     if deleted and store.dialect.waits_for_log:

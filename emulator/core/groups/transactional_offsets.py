@@ -247,7 +247,8 @@ def _partitions(request: TxnOffsetCommitRequest) -> list[tuple[str, int]]:
 def _reply(store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refused: Refused, others: Error) -> None:
     """Answer with `others` for every partition that is not in `refused`; unknown partitions come first."""
     rows: defaultdict[str, list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
-    for topic, partition in sorted(_partitions(request), key=lambda at: at not in refused):
+    places = sorted(_partitions(request), key=lambda at: at not in refused)
+    for topic, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):
         error = refused.get((topic, partition), others)
         rows[topic].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
     topics = tuple(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(each)) for name, each in rows.items())

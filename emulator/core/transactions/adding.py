@@ -43,10 +43,11 @@ Results = dict["TopicPartition", Error]
 
 @dataclass(slots=True, eq=False)
 class PendingAdds:
-    """The results of one request, by transactional id, and the number of writes it waits for."""
+    """The results of one request, a row for each of its transactions, and the number of writes it waits for."""
 
     call: Call
-    results: dict[str, Results] = field(default_factory=dict)
+    results: list[tuple[str, Results, Sequence[TopicPartition]]] = field(default_factory=list)
+    """With the partitions of each row of the response."""
     waiting: int = 0
 
 
@@ -67,19 +68,25 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
         )
     else:
         transactions = request.transactions
+    # of a transactional id that is given twice the last partitions count, but an added one is answered with the rows of
+    # the first (`AddPartitionsToTxnRequest.partitionsByTransaction`, `errorResponseForTransaction`)
+    last = {wanted.transactional_id: wanted.topics for wanted in transactions}
+    first = {wanted.transactional_id: wanted.topics for wanted in reversed(transactions)}
     for wanted in transactions:
-        partitions = _partitions(wanted.topics)
+        partitions = _partitions(last[wanted.transactional_id])
         unknown = {at for at in partitions if not 0 <= at[1] < _partition_count(store, at[0])}
         if unknown:
             # the coordinator is not asked: an unknown topic hides its errors
-            adds.results[wanted.transactional_id] = {
+            results = {
                 at: Error.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else Error.OPERATION_NOT_ATTEMPTED
                 for at in partitions
             }
+            adds.results.append((wanted.transactional_id, results, tuple(results)))
         elif wanted.verify_only:
-            adds.results[wanted.transactional_id] = _verify(store, wanted, partitions)
+            results = _verify(store, wanted, partitions)
+            adds.results.append((wanted.transactional_id, results, tuple(results)))
         else:
-            _add(store, now, adds, wanted, partitions)
+            _add(store, now, adds, wanted, partitions, _partitions(first[wanted.transactional_id]))
     if transactions and not adds.waiting:
         store.reply(call, response(adds))
 
@@ -98,7 +105,8 @@ def add_offsets(store: TransactionStore, now: int, call: Call, request: AddOffse
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
     )
-    _add(store, now, adds, wanted, [(OFFSETS_TOPIC, store.cluster.partition_of(request.group_id))])
+    partitions = [(OFFSETS_TOPIC, store.cluster.partition_of(request.group_id))]
+    _add(store, now, adds, wanted, partitions, partitions)
     if not adds.waiting:
         store.reply(call, response(adds))
 
@@ -113,10 +121,16 @@ def _add(
     adds: PendingAdds,
     wanted: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
+    answered: list[TopicPartition],
 ) -> None:
-    """Add partitions, all or none; those that are in the transaction already cost nothing."""
+    """Add partitions, all or none; those that are in the transaction already cost nothing.
+
+    `answered` are those of the response, which all get the same error.
+    """
     transaction, error = _find(store, wanted)
-    results = adds.results[wanted.transactional_id] = dict.fromkeys(partitions, error)
+    results = dict.fromkeys(answered, error)
+    is_batch = adds.call.api_version >= BROKERS_ONLY_SINCE and adds.call.api_key == ApiKey.ADD_PARTITIONS_TO_TXN
+    adds.results.append((wanted.transactional_id, results, answered if is_batch else tuple(results)))
     if transaction is None or error is not Error.NONE:
         return
     error = _refuse(store, transaction, wanted)
@@ -125,14 +139,14 @@ def _add(
     if error is Error.NONE and is_new and is_version_2:
         error = store.refuse_version_2(transaction)
     if error is not Error.NONE:
-        results.update(dict.fromkeys(partitions, error))
+        results.update(dict.fromkeys(answered, error))
     elif is_new:
         adds.waiting += 1
         store.change(
             now,
             transaction,
             TransactionCause.PARTITIONS_ADDED,
-            AddReply(adds, transaction.id),
+            AddReply(adds, results),
             partitions=data.partitions.union(partitions),
             started_ms=data.started_ms if data.status is TransactionStatus.ONGOING else now,
             client_version=TV2 if is_version_2 else 0,
@@ -186,25 +200,27 @@ def response(adds: PendingAdds) -> AddPartitionsToTxnResponse | AddOffsetsToTxnR
     """Return the response once every result is known."""
     call = adds.call
     if call.api_key == ApiKey.ADD_OFFSETS_TO_TXN:
-        ((error,),) = (results.values() for results in adds.results.values())  # one transaction, one partition
+        ((error,),) = (results.values() for _, results, _ in adds.results)  # one transaction, one partition
         return AddOffsetsToTxnResponse(error_code=fenced_error(call, error))
-    rows = {transactional_id: _topic_rows(call, results) for transactional_id, results in adds.results.items()}
+    rows = [(transactional_id, _topic_rows(call, results, at)) for transactional_id, results, at in adds.results]
     if call.api_version < BROKERS_ONLY_SINCE:
-        (topics,) = rows.values()
+        ((_, topics),) = rows
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
     return AddPartitionsToTxnResponse(
         results_by_transaction=tuple(
             AddPartitionsToTxnResult(transactional_id=transactional_id, topic_results=topics)
-            for transactional_id, topics in rows.items()
+            for transactional_id, topics in rows
         )
     )
 
 
-def _topic_rows(call: Call, results: Results) -> tuple[AddPartitionsToTxnTopicResult, ...]:
+def _topic_rows(
+    call: Call, results: Results, partitions: Iterable[TopicPartition]
+) -> tuple[AddPartitionsToTxnTopicResult, ...]:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    for (topic, partition), error in results.items():
+    for topic, partition in partitions:
         row = AddPartitionsToTxnPartitionResult(
-            partition_index=partition, partition_error_code=fenced_error(call, error)
+            partition_index=partition, partition_error_code=fenced_error(call, results[topic, partition])
         )
         topics.setdefault(topic, []).append(row)
     return tuple(

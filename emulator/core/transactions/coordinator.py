@@ -104,10 +104,9 @@ class TransactionCoordinator:
                     store.reply(call, init_producer.refused(call, error))
             case EndReply(call):
                 store.reply(call, ending.refused(call, error) if error else ending.ended(call, data))
-            case AddReply(adds, transactional_id):
+            case AddReply(adds, results):
                 adds.waiting -= 1
                 if error is not Error.NONE:
-                    results = adds.results[transactional_id]
                     results.update(dict.fromkeys(results, error))
                 if not adds.waiting:
                     store.reply(adds.call, adding.response(adds))

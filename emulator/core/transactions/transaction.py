@@ -15,7 +15,7 @@ from .transitions import TransactionStatus
 
 if TYPE_CHECKING:
     from ..effects import Call
-    from .adding import PendingAdds
+    from .adding import PendingAdds, Results
     from .transitions import TransactionCause
 
 NO_ID = -1
@@ -113,10 +113,10 @@ class EndReply:
 
 @value
 class AddReply:
-    """The request that gets its rows for this transaction after the write."""
+    """The request that gets the results for its transaction after the write."""
 
     adds: PendingAdds
-    transactional_id: str
+    results: Results
 
 
 @value

@@ -232,11 +232,13 @@ def test_an_offset_that_is_committed_as_expired_is_deleted_by_the_next_check(ret
     assert play.offset(*A) == -1
 
 
-def test_an_offset_that_is_named_twice_is_deleted_once(play: Play) -> None:
-    play.commit(offsets={A: 1})
-    assert play.delete_offsets(A, A) == (Error.NONE, [Error.NONE, Error.NONE])
+@pytest.mark.parametrize(("version", "written"), [("2.8", 1), ("4.3", 2)])
+def test_the_new_coordinator_writes_a_tombstone_as_often_as_an_offset_is_named(version: str, written: int) -> None:
+    play = Play(kafka_version=version)
+    play.commit(offsets={A: 1, B: 1})
+    assert play.delete_offsets(A, A) == (Error.NONE, [Error.NONE] * written)
     assert play.offset(*A) == -1
-    assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
+    assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)] * written
 
 
 def test_only_unsubscribed_offsets_can_be_deleted(play: Play) -> None:

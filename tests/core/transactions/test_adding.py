@@ -125,6 +125,19 @@ def test_a_batch_is_answered_when_its_last_write_is_durable(play: TransactionPla
     }
 
 
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_transaction_that_is_given_twice_has_two_rows(play: TransactionPlay, *, verify: bool) -> None:
+    _, x, _ = play.init(tid="x")
+    rows = (wanted("x", x, 0, 0, 0, verify=verify), wanted("x", x, 0, 1, verify=verify))
+    answer = play.send(AddPartitionsToTxnRequest(transactions=rows), 5)
+    found = [
+        [each.partition_index for topic in row.topic_results for each in topic.results_by_partition]
+        for row in answer.results_by_transaction
+    ]
+    # the last one is verified; that of the first is answered when adding
+    assert found == ([[1], [1]] if verify else [[0, 0], [0, 0]])
+
+
 def test_an_empty_batch_is_never_answered(play: TransactionPlay) -> None:
     assert play.send(AddPartitionsToTxnRequest(), 4) is PENDING
 

@@ -23,8 +23,8 @@ from koordinator.wire.messages import fetch, metadata
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from koordinator.wire.messages.init_producer_id import InitProducerIdResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from koordinator.wire.messages.list_groups import ListGroupsResponse
-from koordinator.wire.messages.list_transactions import ListTransactionsResponse
+from koordinator.wire.messages.list_groups import ListedGroup
+from koordinator.wire.messages.list_transactions import TransactionState
 from koordinator.wire.messages.offsets_topic import read_key, read_value
 from koordinator.wire.messages.produce import ProduceResponse
 from koordinator.wire.primitives import Malformed
@@ -41,9 +41,9 @@ OFFSETS_PARTITIONS = 50
 """The default of `offsets.topic.num.partitions`; sides set it."""
 
 PARKED_S = 6.0
-"""A request without response after this time is taken for parked; responses are due after REBALANCE_MS."""
+"""A request without response after this time is taken for parked."""
 
-EXPIRE_S = 0.3
+EXPIRE_S = 1.0
 """The time in which timers without delay fire."""
 
 LONG_TEXT = "m" * 5_000
@@ -121,6 +121,10 @@ class Playing(playing.Playing):
             link.deadline = Deadline(PARKED_S)
             try:
                 answer = link.send(asked, version, APIS[REQUEST_KEYS[type(asked)]].response)
+                while getattr(answer, "error_code", 0) == Error.COORDINATOR_LOAD_IN_PROGRESS:
+                    # the broker is fetching producer ids
+                    time.sleep(playing.POLL_S)
+                    answer = link.send(asked, version, APIS[REQUEST_KEYS[type(asked)]].response)
             except TimedOut:
                 return "no answer"
             except InvalidResponse:
@@ -190,23 +194,23 @@ class Playing(playing.Playing):
         if isinstance(value, UUID):
             return self._topic_ids.get(value, str(value))
         if isinstance(value, tuple):
-            rows = [self._shown(each) for each in value]
+            rows = [self._shown(each) for each in value if self._is_own(each)]
             return sorted(rows, key=repr) if value and (is_dataclass(value[0])) else rows
         if is_dataclass(value):
-            shown = {
+            return {
                 each.name: self._field(each.name, getattr(value, each.name))
                 for each in fields(value)
                 if each.name not in LEFT_OUT
             }
-            # other groups and transactions belong to other sequences
-            if isinstance(value, ListGroupsResponse):
-                shown["groups"] = [row for row in shown["groups"] if row["group_id"].startswith("E.")]
-            if isinstance(value, ListTransactionsResponse):
-                shown["transaction_states"] = [
-                    row for row in shown["transaction_states"] if row["transactional_id"].startswith("E.")
-                ]
-            return shown
         return value
+
+    def _is_own(self, row: object) -> bool:
+        """Return whether a row of a list does not belong to another sequence."""
+        match row:
+            case ListedGroup(group_id=name) | TransactionState(transactional_id=name):
+                return name.startswith(f"{self._prefix}.")
+            case _:
+                return True
 
     def _field(self, name: str, value: Any) -> Any:
         if name in MOMENTS:

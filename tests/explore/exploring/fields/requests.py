@@ -50,8 +50,8 @@ OWN = (GROUP, OTHER_GROUP, TOPIC, UNKNOWN_TOPIC, TRANSACTIONAL_ID, OTHER_ID)
 """Names that are unique on a broker once they have the prefix of a sequence."""
 
 SESSION_MS = 1_800_000
-REBALANCE_MS = 1_500
-"""The time until a parked request is answered."""
+REBALANCE_MS = 600_000
+"""Longer than any sequence: a request that is parked stays so until another one ends the wait."""
 
 TRANSACTION_MS = 900_000
 
@@ -350,7 +350,7 @@ REQUESTS: dict[str, tuple[int, int, Callable[[random.Random], Any]]] = {
     "SyncGroup": (10, 0, sync),
     "Heartbeat": (5, 0, beat),
     "LeaveGroup": (5, 0, leave),
-    "OffsetCommit": (14, 0, commit),
+    "OffsetCommit": (14, 1, commit),
     "OffsetFetch": (8, 1, fetch),
     "OffsetDelete": (5, 0, forget),
     "DescribeGroups": (4, 0, describe),
