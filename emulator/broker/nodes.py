@@ -245,7 +245,7 @@ class NodeRuntimes:
         self._note(node_id, "resumed")
         self._states_changed()
         # a write that failed meanwhile ends nothing that is written after the pause
-        outputs, queued = self._complete_queued_writes(node.paused_at, broker, queued)
+        outputs, queued = self._process_first(node.paused_at, broker, queued, [Broker.complete_write])
         # it gives up lost leaderships before it acts on queued input
         outputs += broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
@@ -384,20 +384,22 @@ class NodeRuntimes:
         return method(node.broker, now, *arguments) or []
 
     @staticmethod
-    def _complete_queued_writes(
-        now: int, broker: Broker, queued: Sequence[QueuedInput]
+    def _process_first(
+        now: int, broker: Broker, queued: Sequence[QueuedInput], methods: Sequence[Input]
     ) -> tuple[list[Output], list[QueuedInput]]:
-        """Complete the log writes that have ended while a node was paused; return the outputs, and the other inputs."""
-        ended = [each for each in queued if each[0] is Broker.complete_write]
-        others = [each for each in queued if each[0] is not Broker.complete_write]
-        outputs = [output for method, arguments in ended for output in method(broker, now, *arguments) or []]
-        return outputs, others
+        """Process the queued inputs of some methods; return the outputs, and the other inputs."""
+        chosen = [each for each in queued if each[0] in methods]
+        others = [each for each in queued if each[0] not in methods]
+        return [output for method, arguments in chosen for output in method(broker, now, *arguments) or []], others
 
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
         node = self._nodes[broker.node.node_id]
-        outputs = broker.close(now, reason)
+        outputs: list[Output] = []
         if node.queued is not None:
-            outputs += self._complete_queued_writes(now, broker, node.queued)[0]
+            # it also has the connections that were accepted while it was paused
+            first: list[Input] = [Broker.complete_write, Broker.connected, Broker.puppet_connected]
+            outputs, _ = self._process_first(now, broker, node.queued, first)
+        outputs += broker.close(now, reason)
         if broker.node.data.has_unflushed:
             # later batches of these logs follow them
             outputs.append(broker.node.data.begin_flush())

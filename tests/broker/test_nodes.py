@@ -399,3 +399,12 @@ class TestTogether:
         assert [(event["node"], event["change"]) for event in events if event["kind"] == "node"] == [(HERE, "stopped")]
         beats = [event["node"] for event in events if event.get("api") == "Heartbeat"]
         assert beats == [THERE, THERE]
+
+
+def test_a_client_that_connected_to_a_paused_node_is_disconnected_when_the_node_ends() -> None:
+    nodes = Nodes(2)
+    nodes.do(nodes.runtime.pause_node, 2)
+    peer = nodes.connect(2)
+    nodes.send(peer, nodes.request(peer, joining(), 5))
+    nodes.do(nodes.runtime.kill_node, 2)
+    assert peer.closed == "node 2 was killed"
