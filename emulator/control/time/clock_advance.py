@@ -257,7 +257,7 @@ def _has_quiet_heartbeats(group: BaseGroup, topics_version: int) -> bool:
     is_stable = group.state_name == ClassicGroupState.STABLE.value
     if isinstance(group, ConsumerGroup):
         has_patterns = any(member.regex for member in group.members.values())
-        return is_stable and group.topics_seen == topics_version and not has_patterns
+        return is_stable and group.has_seen_topics(topics_version) and not has_patterns
     return is_stable
 
 

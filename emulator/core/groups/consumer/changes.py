@@ -69,6 +69,10 @@ def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> Non
     else:
         before = group.state
         group.restore_state(write.undo)
+        for later in store.writes.values():
+            # they fail as well, and were applied to what is taken back
+            if isinstance(later, ConsumerGroupChanged) and later.group is group:
+                later.undo = group.copy_state()
         if store.groups.get(group.id) is group:
             _note_state(store, group, before, Reason(Cause.STORE_ERROR, "The records could not be written"))
         if group.replaced is not None:

@@ -26,7 +26,6 @@ def raise_epoch(
     `names` are the subscribed topics, with the changes of the request in progress. The epoch rises with a subscription
     (`changed`), and if the topics differ from those that the group has seen.
     """
-    group.topics_seen = store.cluster.topics_version
     is_hashed = store.dialect.hashes_topics
     code = metadata_hash(store.cluster, names) if is_hashed else 0
     topics = () if is_hashed else topic_metadata(store.cluster, names)
@@ -35,7 +34,8 @@ def raise_epoch(
         # since 4.1 the record of an older release gets a tombstone
         records.append(topics_record(group.id, None if is_hashed else topics))
         changed |= not is_hashed
-    if not changed and code == group.metadata_hash:
-        return group.epoch, records
-    epoch = group.epoch + 1
-    return epoch, [*records, group_record(group.id, epoch, code)]
+    epoch = group.epoch + (changed or code != group.metadata_hash)
+    group.topics_seen = store.cluster.topics_version, epoch
+    if epoch > group.epoch:
+        records.append(group_record(group.id, epoch, code))
+    return epoch, records

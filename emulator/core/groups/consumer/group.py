@@ -41,7 +41,6 @@ class SavedState(NamedTuple):
     epoch: int
     metadata_hash: int
     topics: tuple[wire.TopicMetadata, ...]
-    topics_seen: int
     target_epoch: int
     target_time: int
     targets: dict[str, Target]
@@ -59,7 +58,7 @@ class ConsumerGroup(BaseGroup):
 
     `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
     `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is the version of the cluster's
-    topics that `metadata_hash` covers, -1 for none.
+    topics for which an epoch was computed, -1 for none, and that epoch; a failed write takes only the epoch back.
     """
 
     kind = CONSUMER
@@ -70,7 +69,7 @@ class ConsumerGroup(BaseGroup):
         self.metadata_hash = 0
         self.topics: tuple[wire.TopicMetadata, ...] = ()
         """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
-        self.topics_seen = -1
+        self.topics_seen = -1, 0
         self.target_epoch = first_epoch
         self.target_time = 0
         self.targets: dict[str, Target] = {}
@@ -142,6 +141,14 @@ class ConsumerGroup(BaseGroup):
         """Put the members into a new table, whose order follows from this one."""
         self._order = TimelineTable(member_ids)
 
+    def has_seen_topics(self, version: int) -> bool:
+        """Return whether the epoch takes this version of the cluster's topics into account.
+
+        Not if the records of that epoch were not applied, or taken back (Kafka: `ModernGroup.hasMetadataExpired`).
+        """
+        seen, epoch = self.topics_seen
+        return seen == version and self.epoch >= epoch
+
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
         return any(topic in self.topics_of(member) for member in self.members.values())
@@ -170,7 +177,7 @@ class ConsumerGroup(BaseGroup):
     def copy_state(self) -> SavedState:
         """Return a copy of the part that records change."""
         return SavedState(
-            *(self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time),
+            *(self.epoch, self.metadata_hash, self.topics, self.target_epoch, self.target_time),
             *(dict(self.targets), dict(self.members), dict(self.static_members)),
             *(dict(self.former_static_members), set(self.held), dict(self.patterns)),
             *(self.subscribers.copy(), self._order.copy()),
@@ -178,9 +185,9 @@ class ConsumerGroup(BaseGroup):
 
     def restore_state(self, saved: SavedState) -> None:
         """Go back to an earlier state."""
-        (self.epoch, self.metadata_hash, self.topics, self.topics_seen, self.target_epoch, self.target_time) = saved[:6]
-        (self.targets, self.members, self.static_members) = saved[6:9]
-        (self.former_static_members, self.held, self.patterns) = saved[9:-2]
+        (self.epoch, self.metadata_hash, self.topics, self.target_epoch, self.target_time) = saved[:5]
+        (self.targets, self.members, self.static_members) = saved[5:8]
+        (self.former_static_members, self.held, self.patterns) = saved[8:-2]
         (self.subscribers, self._order) = saved[-2:]
 
     def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
