@@ -314,10 +314,6 @@ def test_a_missing_request_is_reported_with_the_nearest_one(group: Group, member
     ("wanted", "message"),
     [
         ({"api": "offset_commit"}, "the API 'offset_commit' is not known; did you mean 'OffsetCommit'"),
-        (
-            {"api": "Fetch"},
-            "requests that name one group, the API 'Fetch' is not known; did you mean",
-        ),
         ({"api": "JoinGroup", "error": "MEMBERID_REQUIRED"}, "did you mean 'MEMBER_ID_REQUIRED'"),
         ({"api": "JoinGroup", "times": -1}, "JoinGroup cannot be seen -1 times"),
         ({"api": "JoinGroup", "at_least": -2}, "JoinGroup cannot be seen -2 times"),
