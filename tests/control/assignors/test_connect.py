@@ -106,6 +106,7 @@ def test_the_eager_assignor_assigns_connectors_before_tasks_in_turn() -> None:
     assert assigned == {"w1": [("a", -1), ("a", 0), ("b", 0)], "w2": [("b", -1), ("a", 1)]}
 
 
+@pytest.mark.slow
 @patient
 @given(st.data())
 def test_units_never_run_twice_and_are_balanced_in_the_end(data: st.DataObject) -> None:

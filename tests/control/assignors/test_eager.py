@@ -25,12 +25,14 @@ def by_kafka_python(name: str, members: list[Candidate], partitions: Mapping[str
     return kafka_python(getattr(module, cls)(), members, partitions)
 
 
+@pytest.mark.slow
 @patient
 @given(members=groups() | groups(instances=True), partitions=sizes)
 def test_range_matches_kafka_python(members: list[Candidate], partitions: dict[str, int]) -> None:
     assert RANGE.assign(members, partitions) == by_kafka_python("range", members, partitions)
 
 
+@pytest.mark.slow
 @patient
 @given(members=groups(equal=True) | groups(instances=True, equal=True), partitions=sizes)
 def test_roundrobin_matches_kafka_python_for_equal_subscriptions(
@@ -40,6 +42,7 @@ def test_roundrobin_matches_kafka_python_for_equal_subscriptions(
     assert ROUND_ROBIN.assign(members, partitions) == by_kafka_python("roundrobin", members, partitions)
 
 
+@pytest.mark.slow
 @EAGER
 @patient
 @given(members=groups(instances=None), partitions=sizes)
@@ -50,6 +53,7 @@ def test_every_partition_is_owned_by_one_subscriber(
     assert owned_exactly_once(ASSIGNORS[name].assign(members, partitions), members, partitions)
 
 
+@pytest.mark.slow
 @EAGER
 @patient
 @given(members=groups(instances=None, equal=True), partitions=st.fixed_dictionaries({TOPICS[0]: st.integers(1, 40)}))
@@ -60,6 +64,7 @@ def test_shares_of_one_topic_differ_by_one_at_most(
     assert max(shares) - min(shares) <= 1
 
 
+@pytest.mark.slow
 @EAGER
 @patient
 @given(st.data(), groups(instances=None), sizes)

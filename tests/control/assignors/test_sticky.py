@@ -57,6 +57,7 @@ def moved(before: Assignment, after: Assignment) -> int:
     return sum(was.get(p, member) != member for member, of in after.items() for p in flat({member: of}))
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(members=groups(), partitions=sizes)
@@ -66,6 +67,7 @@ def test_a_first_assignment_matches_kafka_python(
     assert ASSIGNORS[name].assign(members, partitions) == by_kafka_python(name, members, partitions)
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(data=st.data(), equal=st.booleans(), partitions=sizes, later=sizes)
@@ -95,6 +97,7 @@ def test_later_assignments_match_kafka_python(
         claims |= {m.member_id: m for m in heard}
 
 
+@pytest.mark.slow
 @patient
 @given(st.randoms(use_true_random=False))
 def test_arbitrary_claims_match_kafka_python(random: Random) -> None:
@@ -131,6 +134,7 @@ def disputed_by_strangers(name: str, members: Sequence[Candidate]) -> bool:
     return any(p[0] not in m.topics for p, ms in twice.items() for m in ms) or (name != "sticky" and bool(twice))
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(data=st.data(), partitions=sizes, later=sizes)
@@ -146,6 +150,7 @@ def test_every_partition_ends_with_one_subscriber(
     assert owned_exactly_once(after, others, later)
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(members=groups(instances=None, equal=True), partitions=sizes)
@@ -156,6 +161,7 @@ def test_with_equal_subscriptions_shares_differ_by_one_at_most(
     assert max(shares) - min(shares) <= 1
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(members=groups(instances=None), partitions=sizes)
@@ -164,6 +170,7 @@ def test_an_unchanged_group_moves_no_partition(name: str, members: list[Candidat
     assert ASSIGNORS[name].assign(remembering(name, members, before, 5), partitions) == before
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(data=st.data(), members=groups(instances=None, equal=True), partitions=sizes)
@@ -180,6 +187,7 @@ def test_the_other_members_keep_their_partitions_when_one_leaves(
     )
 
 
+@pytest.mark.slow
 @BOTH
 @patient
 @given(data=st.data(), members=groups(equal=True), partitions=sizes)
@@ -196,6 +204,7 @@ def test_only_the_share_of_a_new_member_moves(
     }
 
 
+@pytest.mark.slow
 @patient
 @given(data=st.data(), members=groups(instances=None), partitions=sizes)
 def test_a_cooperative_round_assigns_no_partition_that_another_member_holds(
@@ -277,6 +286,7 @@ def test_user_data_of_version_0_is_read_and_garbage_is_ignored() -> None:
         assert read_sticky(rubbish).previous_assignment == ()
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_thousand_members_and_five_thousand_partitions_take_seconds_at_most(name: str) -> None:
     members = [Candidate(f"m-{n:04}", topics=["t"]) for n in range(1000)]

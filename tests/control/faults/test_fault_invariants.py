@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from brokers.cluster import joining
 from brokers.fault_broker import FaultyNodes, commit_request
 from hypothesis import given
@@ -106,6 +107,7 @@ class Play:
             nodes.wait(10_000)
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_responses_keep_their_order_and_no_request_hangs(steps: list[tuple[Any, ...]]) -> None:
     play = Play()

@@ -38,6 +38,7 @@ class TestTriggers:
         assert (nodes.rule_data(rule).matched, nodes.hits(rule)) == (6, len(acted))
         assert len(nodes.rule_data(rule).requests) == len(acted)
 
+    @pytest.mark.slow
     def test_a_probability_is_kept_and_repeats_with_the_seed(self) -> None:
         def answers(seed: int) -> list[int]:
             nodes = FaultyNodes(seed=seed)

@@ -77,6 +77,7 @@ def rules(draw: st.DrawFn) -> dict[str, Any]:
     return rule
 
 
+@pytest.mark.slow
 @given(rules())
 def test_a_rule_survives_a_json_round_trip(data: dict[str, Any]) -> None:
     rule = FaultRule.of(data, "other")

@@ -39,6 +39,7 @@ def test_missed_heartbeats_are_skipped_except_those_that_keep_the_session(interv
     assert heartbeats(scene) - before >= 7
 
 
+@pytest.mark.slow
 def test_many_puppets_send_a_limited_number_of_heartbeats() -> None:
     scene = PuppetScene()
     for number in range(200):

@@ -209,6 +209,7 @@ def test_a_puppet_follows_a_coordinator_that_moves_with_a_full_heartbeat() -> No
     assert scene.coordinator(3 - coordinator)[1] == 3 - coordinator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "failed"),
     [

@@ -119,6 +119,7 @@ def test_a_puppet_backs_off_on_permanent_errors(error: str, cluster: Cluster, si
     assert 50 < rule.hits <= 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", ["FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
 def test_a_puppet_recovers_from_every_fault(api: str, fault: Action, cluster: Cluster, simulation: Simulation) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import chain
 from typing import Any
 
+import pytest
 from brokers.cluster import GROUP
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,7 @@ def do(scene: PuppetScene, step: tuple[Any, ...]) -> None:
             pass
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(crews, st.lists(steps, max_size=25))
 # the connection closes while a JoinGroup waits to be sent again

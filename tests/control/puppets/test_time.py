@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from scenes.puppet_scene import HEARTBEAT_MS, SESSION_MS, PuppetScene
 
 from koordinator import Simulation
@@ -9,6 +10,7 @@ from koordinator import Simulation
 HOUR_MS = 3_600_000
 
 
+@pytest.mark.slow
 def test_heartbeats_are_sent_during_a_clock_jump() -> None:
     scene = PuppetScene()
     scene.puppet("healthy", heartbeat_interval_ms=None)
@@ -30,6 +32,7 @@ def test_heartbeats_are_sent_during_a_clock_jump() -> None:
     assert scene.holds("healthy") == {"healthy": [0, 1, 2, 3]}
 
 
+@pytest.mark.slow
 def test_a_puppet_waits_for_a_stopped_clock() -> None:
     scene = PuppetScene(group_clock="manual")
     scene.puppet("slow", behaviour={"kind": "straggler", "delay_s": 20}, heartbeat_interval_ms=None)
@@ -97,6 +100,7 @@ def test_a_healthy_puppet_learns_of_a_rebalance_within_200_ms_of_real_time() -> 
     assert scene.members() == {"one", "two"}
 
 
+@pytest.mark.slow
 def test_a_handle_advances_an_hour_at_once() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")

@@ -66,6 +66,7 @@ def test_a_restored_cluster_continues() -> None:
         assert [topic["topic_id"] for topic in again["topics"]] == [topic["topic_id"] for topic in document["topics"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

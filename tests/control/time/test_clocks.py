@@ -213,6 +213,7 @@ def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Gro
         here.run(here.clocks.advance(here.now, group=GROUP, by=0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     mode=st.sampled_from(["real", "manual"]),
@@ -236,6 +237,7 @@ def test_an_advance_in_any_number_of_pieces_gives_the_same_facts(mode: str, cuts
     assert told([after - before for before, after in pairwise([0, *ends])]) == whole
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(data=st.data())
 def test_an_advance_never_expires_connected_members_with_heartbeats(data: st.DataObject) -> None:
