@@ -196,6 +196,7 @@ class TestWhatClosesAConnection:
 
         assert len(peer.answers()) == 1
 
+    @pytest.mark.slow
     @given(data=st.binary(max_size=200))
     @settings(max_examples=200, deadline=None)
     def test_no_bytes_raise_anything(self, data: bytes) -> None:

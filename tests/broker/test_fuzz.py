@@ -16,6 +16,7 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest
 FRAMES = 3_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_noise_raises_nothing_and_leaves_nothing(seed: int) -> None:
     run = Noise(random.Random(f"noise {seed}"), everything())
@@ -26,6 +27,7 @@ def test_noise_raises_nothing_and_leaves_nothing(seed: int) -> None:
     assert run.ring.tally.answers > FRAMES / 20, "some of it is understood"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_crowd_is_answered_in_order_and_leaves_nothing(seed: int) -> None:
     run = Crowd(random.Random(f"crowd {seed}"))

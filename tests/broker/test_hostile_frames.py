@@ -227,6 +227,7 @@ class TestTurns:
 
 
 class TestReadingAhead:
+    @pytest.mark.slow
     def test_a_little_is_read_behind_a_request_in_hand_and_then_no_more(self, wire: Wire) -> None:
         """So the server notices a disconnect during a parked request, and no client fills memory."""
         peer = parked(wire)

@@ -66,6 +66,7 @@ def forget(peer: Peer) -> None:
 
 
 class TestJoinGroup:
+    @pytest.mark.slow
     def test_kip_394_a_flood_without_ids_is_bounded_in_time_by_the_session_timeout(self) -> None:
         """The runaway group of KIP-389: pending member ids expire when no client uses them."""
         wire = Wire(trace_capacity=10)
@@ -88,6 +89,7 @@ class TestJoinGroup:
         # a dict shrinks only on its next insertion
         assert held() - before < 100 * flood
 
+    @pytest.mark.slow
     def test_ids_given_back_at_once_leave_nothing(self) -> None:
         wire = Wire(trace_capacity=10)
         peer = wire.connect()
@@ -103,6 +105,7 @@ class TestJoinGroup:
         forget(peer)
         assert held() - before < 20 * KIB
 
+    @pytest.mark.slow
     def test_10_000_protocols_are_as_good_as_one(self) -> None:
         wire = Wire()
         many = [(f"protocol {number}", bytes(10)) for number in range(10_000)]
@@ -116,6 +119,7 @@ class TestJoinGroup:
             ((_, answer),) = peer.answers()
             assert (answer.error_code, answer.protocol_name) == (0, "protocol 0")
 
+    @pytest.mark.slow
     def test_a_large_one_is_kept_as_long_as_its_member(self) -> None:
         wire = Wire()
         peer = wire.connect()
@@ -154,6 +158,7 @@ class TestJoinGroup:
         assert str(answered["member_id"]).startswith("i-")
 
 
+@pytest.mark.slow
 def test_ten_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() -> None:
     wire = Wire(trace_capacity=10, offsets_retention_check_interval_ms=600_000)
     peer = wire.connect()
@@ -173,6 +178,7 @@ def test_ten_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() ->
 
 
 class TestTrace:
+    @pytest.mark.slow
     def test_fetched_records_are_not_kept(self, wire: Wire) -> None:
         peer = wire.connect()
         batch = records.write_batch([records.Record(value=bytes(200 * KIB))])
@@ -193,6 +199,7 @@ class TestTrace:
         assert held() - before < MIB
         assert [event["api"] for event in wire.trace.events()[-2:]] == ["Fetch", "Fetch"]
 
+    @pytest.mark.slow
     def test_the_ring_is_bounded_in_bytes_too(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
         """The default is a hundred thousand events, and each might have a client id of 32 KiB."""
         bytes_max = 2 * MIB
@@ -229,6 +236,7 @@ class TestTrace:
         (dropped,) = wire.trace.events()
         assert (dropped["kind"], dropped["count"]) == ("dropped", 3)
 
+    @pytest.mark.slow
     def test_a_client_that_repeats_its_long_name_is_remembered_by_one(self, wire: Wire) -> None:
         peer = wire.connect()
         before = held()
@@ -238,6 +246,7 @@ class TestTrace:
         assert held() - before < 300 * KIB
 
 
+@pytest.mark.slow
 def test_sessions_for_partitions_that_do_not_exist_do_not_grow_for_ever(
     wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +286,7 @@ SMALLEST = b"\x0c\0\0\0\1\1\0"
 LARGE = b"\x9e\x80\x80\x0a\0\0\0\1" + b"\x92\x80\x80\x0a" + bytes(10 * MIB + 9) + b"\0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "record"),
     [(1_000_000, SMALLEST), (20, LARGE)],
@@ -303,6 +313,7 @@ def test_a_batch_that_stands_for_too_much_is_not_opened_to_look_for_a_time(
     assert process_time() - started < 5
 
 
+@pytest.mark.slow
 def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt() -> None:
     """Messages of magic 0 and 1 are decompressed for conversion (KIP-98); release 4.0 refuses them."""
     wire = Wire(kafka_version="3.9")

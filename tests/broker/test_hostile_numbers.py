@@ -113,6 +113,7 @@ def test_any_timestamp_may_be_asked_for(timestamp: int, release: str, version: i
         assert ask(wire, ListOffsetsRequest(replica_id=-1, topics=topics), version).topics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", INTS)
 def test_any_limit_of_a_fetch_is_one(wire: Wire, number: int) -> None:
     data = PartitionProduceData(index=0, records=write_batch([Record(value=b"v")]))

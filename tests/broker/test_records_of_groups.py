@@ -244,6 +244,7 @@ def batch(*records: wire_records.Record) -> bytes:
     return wire_records.write_batch(records)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [batch(wire_records.Record(timestamp=1, value=b"v")), damaged(batch(wire_records.Record(timestamp=1, key=b"k")))],

@@ -206,7 +206,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         PATTERNS,
         "errors have RE2/J's descriptions",
-        f"{CODE}/patterns.py",
+        "emulator/core/expressions.py",
         "DESCRIPTIONS.get(description, description)",
         "description",
         (f"{PATTERN_TESTS}::test_an_invalid_pattern_is_refused_with_re2j_s_description",),
