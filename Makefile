@@ -144,8 +144,11 @@ FRAMES ?= 1000000
 SEED ?= 1
 REPLAY ?=
 
-fuzz: $(VENV)/with-dev ## send hostile frames to the broker (FRAMES, SEED, JOBS, REPLAY)
-	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --replay "$(REPLAY)"
+# The kinds of runs: noise and crowd, on one node; cluster, on three nodes with control operations and failures.
+KINDS ?= noise crowd
+
+fuzz: $(VENV)/with-dev ## send hostile frames to the broker (FRAMES, SEED, JOBS, KINDS, REPLAY)
+	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --kinds $(KINDS) --replay "$(REPLAY)"
 
 # The numbers of events that `make bench-pipeline` loads, in order.
 TIERS ?= 2M,20M

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from builders.cluster_fuzzing import Cluster
 from builders.corpus import everything, findings, made, seeds
 from builders.fuzzing import Crowd, Noise
 from builders.valid_frames import served
@@ -67,3 +68,13 @@ def test_the_same_seed_does_the_same_things() -> None:
             run.step()
     assert runs[0].ring.last == runs[1].ring.last
     assert runs[0].ring.tally.answers == runs[1].ring.tally.answers
+
+
+def test_the_same_seed_does_the_same_things_to_a_cluster() -> None:
+    runs = [Cluster(random.Random(5)) for _ in range(2)]
+    for run in runs:
+        while run.ring.tally.frames < 100:
+            run.step()
+        run.ring.end()
+    assert runs[0].ring.last == runs[1].ring.last
+    assert runs[0].ring.tally.answers == runs[1].ring.tally.answers > 0

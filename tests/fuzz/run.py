@@ -23,12 +23,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+from builders.cluster_fuzzing import Cluster
 from builders.corpus import everything
 from builders.fuzzing import Crowd, Hang, Noise, Tally
+from scenes import group_invariants
 
 from koordinator.wire.primitives import read_uuid
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import FrameType
 
 RUN_S = 300
@@ -49,7 +52,7 @@ BLOCKS_GROWTH_MAX = 5_000
 RESIDENT_GROWTH_MAX_KIB = 32 * 1024
 """Tolerated growth of the process: memory between runs is fragmented by the runs."""
 
-KINDS = {"noise": Noise, "crowd": Crowd}
+KINDS = ("noise", "crowd", "cluster")
 REPORT_S = 30
 REASONS = 12
 
@@ -101,7 +104,14 @@ class Result:
 def one_run(seed: int, name: str, frames: int, result: Result) -> int:
     """Perform the named run; return its number of frames."""
     chance = random.Random(f"{seed}/{name}")
-    run = Noise(chance, everything()) if name.startswith("noise") else Crowd(chance)
+    run: Noise | Crowd | Cluster
+    match name.partition("/")[0]:
+        case "noise":
+            run = Noise(chance, everything())
+        case "crowd":
+            run = Crowd(chance)
+        case _:
+            run = Cluster(chance)
     tally = run.ring.tally
     signal.setitimer(signal.ITIMER_VIRTUAL, RUN_S)
     try:
@@ -118,13 +128,14 @@ def one_run(seed: int, name: str, frames: int, result: Result) -> int:
     return tally.frames
 
 
-def work(seed: int, process: int, frames: int) -> Result:
-    """Do the share of one process: half the frames noise, half crowds."""
+def work(seed: int, process: int, frames: int, kinds: Sequence[str]) -> Result:
+    """Do the share of one process: as many frames of each kind."""
+    group_invariants.install()
     signal.signal(signal.SIGVTALRM, _interrupt)
     for number in range(UUIDS):
         read_uuid(BytesIO(number.to_bytes(16, "big")))
     result = Result()
-    done: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+    done: Counter[str] = Counter(dict.fromkeys(kinds, 0))
     reported = time.monotonic()
     for number in range(frames):
         kind = min(done, key=done.__getitem__)
@@ -180,18 +191,22 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["noise", "crowd"])
     parser.add_argument("--replay", default="", metavar="RUN", help="only this run, such as noise/0/17")
     options = parser.parse_args()
     started = time.monotonic()
     if options.replay:
         signal.signal(signal.SIGVTALRM, _interrupt)
+        group_invariants.install()
         result = Result()
         one_run(options.seed, options.replay, sys.maxsize, result)
         results = [result]
     else:
         with multiprocessing.Pool(options.jobs) as pool:
             share = -(-options.frames // options.jobs)
-            results = pool.starmap(work, [(options.seed, process, share) for process in range(options.jobs)], 1)
+            results = pool.starmap(
+                work, [(options.seed, process, share, options.kinds) for process in range(options.jobs)], 1
+            )
     return _report(results, time.monotonic() - started)
 
 
