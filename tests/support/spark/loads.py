@@ -46,7 +46,7 @@ READ_COLUMNS = {
 UNDEDUPLICATED = {"silver/header", "silver/outcome"}
 """Tables that may contain a row twice if it was read twice."""
 
-FILE_TABLES = {"bronze/line", "bronze/file", "bronze/counts", "bronze/quarantine", "bronze/trace"}
+FILE_TABLES = {"bronze/line", "bronze/file", "bronze/counts", "bronze/quarantine", "bronze/trace", "bronze/unread"}
 
 
 def trace(name: str) -> list[str]:
