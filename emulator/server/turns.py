@@ -4,9 +4,9 @@ One Trio task waits for all sockets, with an epoll of its own. A task for each w
 registration with Trio, and two changes of tasks. Where there is no epoll (macOS, Windows), tasks wait (`SocketWaits`).
 
 A client's virtual time grows by the cost of its turns, and the least served client is next (start-time fair queueing).
-So a heartbeat waits for one turn of a flood, not for a turn of each of its connections. The first turns of all new
-connections, and the last ones of those that close, count as turns of one client, the crowd: thousands that come or go
-delay the others no more than one more client would.
+So a heartbeat waits for one turn of a flood, not for a turn of each of its connections. The first turns of new
+connections, and the last ones of those that close, are the crowd's: it is served in the order of its arrival, and has
+at most every second turn. So thousands that come or go delay the others by one turn each time.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class Turns:
         self._poll = SocketWaits() if EPOLL is None else EPOLL()
         self._by_fd: dict[int, SocketConnection] = {}
         self._queue: list[tuple[float, int, SocketConnection]] = []
-        self._virtual_s = self._latest_s = self._crowd_s = 0.0
-        # connections that come or go; the first of them is in the queue
+        self._virtual_s = self._latest_s = 0.0
+        # connections that come or go
         self._crowd: deque[SocketConnection] = deque()
+        self._is_crowd_next = True
 
     def watch(self, connection: SocketConnection, events: int) -> None:
         """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
@@ -76,7 +77,7 @@ class Turns:
 
     async def wait(self) -> None:
         """Return once a connection is ready, after the turns of other tasks."""
-        if self._queue:
+        if self._queue or self._crowd:
             await trio.lowlevel.checkpoint()
         elif isinstance(self._poll, SocketWaits):
             await self._poll.wait()
@@ -88,27 +89,29 @@ class Turns:
         began = trio.current_time()
         end, poll_at = began + SLICE_S, began
         while began < end:
-            if not self._queue or began >= poll_at:
+            if not (self._queue or self._crowd) or began >= poll_at:
                 self._queue_ready()
                 poll_at = began + POLL_INTERVAL_S
-            if not self._queue:
+            if not (self._queue or self._crowd):
                 # no debt lasts longer than the load
                 self._virtual_s = self._latest_s
                 return
-            self._virtual_s, _, connection = heappop(self._queue)
+            connection = self._next()
             connection.is_queued = False
             self._resume(connection)
             yield connection
             now = trio.current_time()
-            is_of_crowd = bool(self._crowd) and self._crowd[0] is connection
             connection.virtual_s = self._virtual_s + min(now - began, CHARGED_MAX_S)
             self._latest_s = max(self._latest_s, connection.virtual_s)
-            if is_of_crowd:
-                self._crowd_s = connection.virtual_s
-                self._crowd.popleft()
-                if self._crowd:
-                    self._push(self._crowd[0], self._crowd_s)
             began = now
+
+    def _next(self) -> SocketConnection:
+        if self._crowd and (self._is_crowd_next or not self._queue):
+            self._is_crowd_next = False
+            return self._crowd.popleft()
+        self._is_crowd_next = True
+        self._virtual_s, _, connection = heappop(self._queue)
+        return connection
 
     def _queue_ready(self) -> None:
         ready = self._poll.poll(0)
@@ -118,19 +121,15 @@ class Turns:
                 continue
             if not connection.is_queued:
                 connection.is_queued = True
-                if connection.virtual_s >= 0 and not events & ENDING:
-                    self._push(connection, connection.virtual_s)
-                    continue
-                self._crowd.append(connection)
-                if len(self._crowd) == 1:
-                    self._push(connection, self._crowd_s)
+                if connection.virtual_s < 0 or events & ENDING:
+                    self._crowd.append(connection)
+                else:
+                    # an idle client saves no time up
+                    entry = max(connection.virtual_s, self._virtual_s), connection.number, connection
+                    heappush(self._queue, entry)
             elif len(ready) > CROWD and not connection.is_paused:
                 connection.is_paused = True
                 self._poll.unregister(fd)
-
-    def _push(self, connection: SocketConnection, virtual_s: float) -> None:
-        # an idle client saves no time up
-        heappush(self._queue, (max(virtual_s, self._virtual_s), connection.number, connection))
 
     def _resume(self, connection: SocketConnection) -> None:
         if connection.is_paused:

@@ -172,7 +172,7 @@ def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
             "protocols='range': must be a list of string or None",
         ),
         (lambda c: c.group("svc").rule("Heartbeat", "drop"), "action 'drop': must be one of koordinator.faults"),
-        (lambda c: c.group("svc").assert_request("Fetch", error="X"), "the API 'Fetch' is not known"),
+        (lambda c: c.group("svc").assert_request("Fetsh", error="X"), "the API 'Fetsh' is not known"),
         (lambda c: c.produce("orders", 3), "record 0: must be a value, a pair of key and value, or a mapping"),
     ],
 )
