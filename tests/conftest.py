@@ -1,12 +1,18 @@
-"""The markers of the tests, the profiles of Hypothesis, and the invariants of groups."""
+"""The markers of the tests, the profiles of Hypothesis, and what holds in every test: invariants, and no bugs."""
 
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from scenes import group_invariants
+
+from koordinator.emulator.broker.failures import Failures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytest_plugins = ["marks.needs", "marks.slow"]
 
@@ -23,3 +29,26 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     """Let the inner pytest load no plugin of schemathesis, whose import takes half of a short run."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:schemathesis")
     return pytester
+
+
+found: list[BaseException] = []
+"""The bugs that clusters of the current test have reported."""
+
+add = Failures.add
+
+
+def _note(failures: Failures, place: str, error: Exception, frame: bytes = b"") -> None:
+    found.append(error)
+    add(failures, place, error, frame)
+
+
+setattr(Failures, "add", _note)  # noqa: B010 - type checkers take a method for constant
+
+
+@pytest.fixture(autouse=True)
+def no_bug_of_koordinator() -> Iterator[list[BaseException]]:
+    """Fail a test in which a bug has ended a request; a test that expects one clears the list."""
+    found.clear()
+    yield found
+    for error in found:
+        raise error

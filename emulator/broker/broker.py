@@ -25,7 +25,17 @@ from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
-from ..core.effects import Call, CloseConnection, InternalTopicEffect, Reply, Retry, SendRequest
+from ..core.effects import (
+    Append,
+    AppendTransaction,
+    Call,
+    CloseConnection,
+    Failed,
+    InternalTopicEffect,
+    Reply,
+    Retry,
+    SendRequest,
+)
 from ..core.registrations import PLAINTEXT
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
@@ -33,6 +43,8 @@ from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, frame_of
 from .connections import Answer, Close, Connection, Send
+from .error_responses import failure_of
+from .failures import FRAME_SHOWN_MAX, Failures
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
 from .trace_recorder import FETCH, TraceRecorder
@@ -63,13 +75,14 @@ class Broker:
     store (`has_log_store`), outputs include `WriteLog`, and responses that depend on a write follow its `appended`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what its node shares with the others
         self,
         node: NodeCore,
         settings: Settings,
         trace: Trace,
         log: Callable[[str], None],
         requests: deque[tuple[int, SendRequest]] | None = None,
+        failures: Failures | None = None,
         *,
         has_log_store: bool = False,
     ) -> None:
@@ -91,6 +104,7 @@ class Broker:
         self._log_writes = LogWrites(node, log, is_durable=has_log_store)
         self._has_log_store = has_log_store
         self._requests = deque() if requests is None else requests
+        self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
         """The interceptor of requests and responses, if any."""
         self.unreached_listeners: UnreachedListeners | None = None
@@ -137,7 +151,10 @@ class Broker:
 
     def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
         """Continue a request that the interceptor has parked."""
-        self._take_steps(now, call, steps)
+        try:
+            self._take_steps(now, call, steps)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            self._end_failed(now, Failed(error, (call,)))
         return self._serve(now)
 
     def flushed(self, now: int, connection: int) -> list[Output]:
@@ -171,7 +188,11 @@ class Broker:
 
     def answered(self, now: int, token: int, response: Message | None) -> list[Output]:
         """Process another broker's response to a request of this one; None if it could not be reached."""
-        return self.perform(now, self.node.answered(now, token, response))
+        try:
+            effects = self.node.answered(now, token, response)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            effects = [Failed(error)]
+        return self.perform(now, effects)
 
     def reload(self, now: int, topic: str, partition: int) -> list[Output]:
         """Reload a partition of an internal topic that was written by others than its coordinator."""
@@ -257,6 +278,9 @@ class Broker:
             except Malformed as error:
                 if self._closed.pop(peer.number, None) is None:
                     self._close(now, peer, str(error))
+            except Exception as error:  # noqa: BLE001 - a bug ends one request
+                self._serving = None
+                self._end_failed_request(now, peer, error)
         self._serving = None
         outputs: list[Output] = []
         for peer in self._with_output:
@@ -281,6 +305,7 @@ class Broker:
             if frame is None:
                 break
             received_us, size = self.trace.now_us(), len(frame)
+            peer.frame = frame if size <= FRAME_SHOWN_MAX else b""
             header, body = read_request_header(frame)
             if header.client_id != peer.client_id:
                 # all events of a connection share one string
@@ -335,7 +360,15 @@ class Broker:
             version = call.api_version
             adapter = self._api_table.adapters[call.api_key, version]
             effects, request = self.node.tick(now), adapter.normalize_request(request, version)
-            self._perform(now, effects + self.node.handlers[type(request)](now, call, request))
+            self._perform(now, effects + self._handle(now, call, request))
+
+    def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
+        """Have the node serve a request; a bug ends it, with the changes of metadata that it has proposed."""
+        try:
+            return self.node.handlers[type(request)](now, call, request)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            self.node.cluster.changes.take_staged()
+            return [Failed(error, (call,))]
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
         """Take the steps of an interceptor; the client may have disconnected."""
@@ -358,20 +391,60 @@ class Broker:
         waiting = list(effects)
         # the loop also performs the effects that it adds
         for effect in waiting:
-            if isinstance(effect, Reply):
-                self._reply(now, effect.call, effect.response)
-            elif isinstance(effect, InternalTopicEffect):
-                waiting += self._log_writes.perform(now, effect)
-            elif isinstance(effect, SendRequest):
-                self._requests.append((self._node_id, effect))
-            elif isinstance(effect, Retry):
-                waiting += self.node.handlers[type(effect.request)](now, effect.call, effect.request)
-            elif isinstance(effect, CloseConnection):
-                peer = self._connections.get(effect.call.connection)
-                if peer is not None:
-                    self._close(now, peer, effect.reason)
-            else:
-                self._recorder.note(effect)
+            try:
+                if isinstance(effect, Reply):
+                    self._reply(now, effect.call, effect.response)
+                elif isinstance(effect, InternalTopicEffect):
+                    waiting += self._log_writes.perform(now, effect)
+                elif isinstance(effect, SendRequest):
+                    self._requests.append((self._node_id, effect))
+                elif isinstance(effect, Retry):
+                    waiting += self._handle(now, effect.call, effect.request)
+                elif isinstance(effect, CloseConnection):
+                    peer = self._connections.get(effect.call.connection)
+                    if peer is not None:
+                        self._close(now, peer, effect.reason)
+                elif isinstance(effect, Failed):
+                    self._end_failed(now, effect)
+                else:
+                    self._recorder.note(effect)
+            except Malformed:
+                raise
+            except Exception as error:  # noqa: BLE001 - a bug ends one request
+                self._end_failed(now, Failed(error, (effect.call,) if isinstance(effect, Reply) else ()))
+                if isinstance(effect, Append | AppendTransaction):
+                    # the requests that wait for the write get an error, and what they changed is undone
+                    waiting += self._log_writes.fail(now, effect)
+
+    def _end_failed(self, now: int, failed: Failed) -> None:
+        """Report a bug, and end the requests that wait for what has failed."""
+        peers = [self._closed.get(call.connection) or self._connections.get(call.connection) for call in failed.calls]
+        waiting = [
+            peer
+            for peer, call in zip(peers, failed.calls, strict=True)
+            if peer is not None and peer.in_flight is not None and peer.in_flight.call is call
+        ]
+        if not waiting:
+            self._failures.add(f"an input of node {self._node_id}", failed.error)
+        for peer in waiting:
+            self._end_failed_request(now, peer, failed.error)
+
+    def _end_failed_request(self, now: int, peer: Connection, error: Exception) -> None:
+        """Report a bug, and answer the request in flight with UNKNOWN_SERVER_ERROR; else close the connection."""
+        received = peer.in_flight
+        client = f"of connection {peer.number} ({peer.client_id[:SHOWN_MAX]!r}, {peer.client_host})"
+        place = "a frame" if received is None else f"{APIS[received.call.api_key].name} v{received.call.api_version}"
+        self._failures.add(f"{place} {client}", error, peer.frame)
+        if received is not None:
+            try:
+                response = failure_of(received.call, received.request)
+                if response is not None:
+                    return self._respond(now, peer, received, response, None)
+            except Exception as second:  # noqa: BLE001 - the connection closes instead
+                self._failures.add(f"the error response to {place}", second)
+        if self._closed.pop(peer.number, None) is None and peer.number in self._connections:
+            self._close(now, peer, "a bug in koordinator ended a request")
+        return None
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
         closed = self._closed.get(call.connection)

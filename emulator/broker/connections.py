@@ -63,7 +63,8 @@ class Connection:
     """A client connection. `in_flight` is the request that awaits its response.
 
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
-    of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic.
+    of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
+    the latest request, unless it is large; a report of a bug shows it.
     """
 
     number: int
@@ -80,6 +81,7 @@ class Connection:
     requests_served: int = 0
     follows_trace: bool = False
     inbox: Inbox | None = None
+    frame: bytes = b""
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""

@@ -8,7 +8,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed
 
 from ..core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from ..core.effects import Append, InternalTopicWritten, TransactionEnded
+from ..core.effects import Append, Failed, InternalTopicWritten, TransactionEnded
 from .offsets_log import batch_of, entries_of
 from .transactions_log import transaction_batch, transactions_of
 
@@ -89,6 +89,14 @@ class LogWrites:
         self._waiting.append((appended, effect.token))
         return effects
 
+    def fail(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
+        """End a write that a bug has prevented; what waits for it gets an error."""
+        name = OFFSETS_TOPIC if isinstance(effect, Append) else TRANSACTIONS_TOPIC
+        try:
+            return self._node.coordinators[name].appended(now, effect.token, Error.UNKNOWN_SERVER_ERROR)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            return [Failed(error)]
+
     def _batch(self, effect: Append | AppendTransaction, now: int) -> bytes:
         if isinstance(effect, Append):
             return batch_of(effect.records, now, effect.producer, self._node.coordinator.store.dialect.offset_version)
@@ -115,7 +123,10 @@ class LogWrites:
             tokens, self._waiting = tokens + self._waiting, []
         effects = self._node.data.flushed(now, error)
         for appended, waiting in tokens:
-            effects += appended(now, waiting, error)
+            try:
+                effects += appended(now, waiting, error)
+            except Exception as bug:  # noqa: BLE001 - a bug ends one request
+                effects.append(Failed(bug))
         return effects
 
     def reload(self, now: int, topic: str, partition: int) -> list[Effect]:
@@ -138,4 +149,8 @@ class LogWrites:
         except (Malformed, ImportError) as error:
             self._log(f"{topic}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)
-        return coordinator.loaded(now, partition, records)
+        try:
+            return coordinator.loaded(now, partition, records)
+        except Exception as bug:  # noqa: BLE001 - a bug ends the load of one partition
+            self._log(f"{topic}-{partition} cannot be loaded by node {self._node.node_id}: a bug: {bug!r}")
+            return [Failed(bug), *coordinator.load_failed(now, partition)]

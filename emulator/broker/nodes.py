@@ -30,6 +30,7 @@ from ..trace.topic import trace_topic
 from .broker import Broker
 from .broker_links import BrokerLinks
 from .connections import READ_AHEAD_BYTES, Send
+from .failures import Failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,6 +109,8 @@ class NodeRuntimes:
         # loads in progress by node and partition, and the configured duration of coming loads by partition
         self._loads: Timers[tuple[int, int]] = Timers()
         self._load_durations_ms: dict[int, int] = {}
+        self.failures = Failures(log, {**trace.header, "kafka.version": settings.kafka_version})
+        """The bugs that ended requests."""
         self._operation_writes: list[OperationWrite] = []
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.tickers: list[Ticker] = []
@@ -368,8 +371,8 @@ class NodeRuntimes:
 
         data = DataPlane(now, node_id, cluster, settings, new_uuid, on_topics_deleted)
         node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
-        requests, has_log_store = self.links.requests, self._store is not None
-        broker = Broker(node, settings, self.trace, self._log, requests, has_log_store=has_log_store)
+        parts = node, settings, self.trace, self._log, self.links.requests, self.failures
+        broker = Broker(*parts, has_log_store=self._store is not None)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 

@@ -14,6 +14,7 @@ is one ordered list of effects:
 * `WriteLog` is the effect of the broker for batches and metadata changes that are not durable yet; its result is the
   input `appended`.
 * `Retry` repeats a request that has waited for another one's metadata change.
+* `Failed` reports a bug; its calls get UNKNOWN_SERVER_ERROR.
 * The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
 """
 
@@ -291,5 +292,15 @@ OffsetsFact = OffsetsExpired | PendingOffsetsDecided
 ConsumerGroupFact = TargetComputed | MemberReconciled
 GroupFact = StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact
 Fact = GroupFact | TimerFired | TransactionChanged
+
+
+@value
+class Failed:
+    """An unexpected exception: a bug of koordinator that ends these calls."""
+
+    error: Exception
+    calls: tuple[Call, ...] = ()
+
+
 InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
-Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Fact
+Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Failed | Fact

@@ -10,6 +10,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
 from .data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from .effects import Failed
 from .refusal import RefusedError
 
 if TYPE_CHECKING:
@@ -81,12 +82,18 @@ class NodeCore:
         """Fire everything due by `now`, in the order of the deadlines."""
         effects: list[Effect] = []
         while (due := self.deadline()) is not None and due <= now:
+            part: Coordinator | TransactionCoordinator | DataPlane = self.data
             if self._groups_deadline() == due:
-                effects += self.coordinator.tick(due)
+                part = self.coordinator
             elif self._transactions_deadline() == due:
-                effects += self.transactions.tick(due)
-            else:
-                effects += self.data.tick(due)
+                part = self.transactions
+            try:
+                effects += part.tick(due)
+            except Exception as error:
+                if self.deadline() == due:
+                    # nothing was fired: to go on would be endless
+                    raise
+                effects.append(Failed(error))
         return effects
 
     def deadline(self) -> int | None:

@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from ..broker.failures import BrokerBug
 from ..pages.dashboard import FILES, FOLDER, dashboard_html
 from ..pages.html import static
 from ..server.cluster_registry import NoSuchCluster, PortsTaken
@@ -145,8 +146,14 @@ class ClusterEndpoints:
         return _json_response(self._registry[request.path_params["cluster"]].info())
 
     async def delete(self, request: Request) -> Response:
-        """Stop a cluster."""
-        await self._registry.remove(request.path_params["cluster"])
+        """Stop a cluster; a problem if a bug of koordinator has ended one of its requests."""
+        cluster_id = request.path_params["cluster"]
+        failures = self._registry[cluster_id].cluster.runtime.failures
+        await self._registry.remove(cluster_id)
+        try:
+            failures.check()
+        except BrokerBug as bug:
+            raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"cluster {cluster_id!r}: {bug}") from bug
         return _json_response(None)
 
 
@@ -161,6 +168,15 @@ class ProcessEndpoints:
 
     async def health(self, _: Request) -> Response:
         """Return that the process is alive."""
+        return _json_response({"status": "ok"})
+
+    async def bugs(self, _: Request) -> Response:
+        """Return that no bug of koordinator has ended a request of a cluster, or a problem with the first report."""
+        for registered in self._registry:
+            try:
+                registered.cluster.runtime.failures.check()
+            except BrokerBug as bug:
+                raise Problem(HTTPStatus.INTERNAL_SERVER_ERROR, f"cluster {registered.id!r}: {bug}") from bug
         return _json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
@@ -191,6 +207,7 @@ def create_app(
         StarletteRoute("/readyz", process.ready),
         StarletteRoute("/metrics", process.metrics),
         StarletteRoute("/openapi.json", process.openapi),
+        StarletteRoute("/v1/health", process.bugs),
         StarletteRoute("/v1/clusters", clusters.list),
         StarletteRoute("/v1/clusters", clusters.create, methods=["POST"]),
         StarletteRoute("/v1/clusters/{cluster:segment}", clusters.describe),

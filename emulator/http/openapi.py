@@ -84,6 +84,9 @@ def document() -> dict[str, Any]:
         "/readyz": {"get": _fixed("ready", "Return that a cluster accepts clients; needs no token.", _json(READINESS))},
         "/metrics": {"get": _fixed("metrics", "Return metrics in the format of Prometheus.", _text("text/plain"))},
         "/openapi.json": {"get": _fixed("openapi", "Return this document.", _json({"type": "object"}))},
+        "/v1/health": {
+            "get": _fixed("bugs", "Return that no bug has ended a request; else its report.", _json(HEALTH))
+        },
         "/v1/clusters": {
             "get": _fixed("clusters.describe_all", "Return all clusters.", _json(results["clusters"])),
             "post": {

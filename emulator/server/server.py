@@ -116,7 +116,13 @@ class Server:
                 await self._deadline_moved.wait()
             if waiting.cancelled_caught:
                 # bounded, so that connections, HTTP and signals are served in between
-                self._route(self._broker.turn(self.now()))
+                try:
+                    self._route(self._broker.turn(self.now()))
+                except Exception as error:
+                    if self._broker.deadline() == deadline:
+                        # nothing was fired: to go on would be endless
+                        raise
+                    self._broker.failures.add("what was due", error)
 
     async def _measure_lag(self) -> None:
         """Trace how late this loop runs, forever: checks of a client's timing allow for it."""
@@ -244,7 +250,11 @@ class Server:
         while True:
             await self._turns.wait()
             for connection in self._turns.take():
-                reason = self._take_turn(connection)
+                try:
+                    reason = self._take_turn(connection)
+                except Exception as error:  # noqa: BLE001 - a bug ends one connection
+                    self._broker.failures.add(f"connection {connection.number}", error)
+                    reason = "a bug in koordinator"
                 if reason is None:
                     self._watch(connection)
                 else:

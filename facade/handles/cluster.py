@@ -211,6 +211,6 @@ class Cluster(ClusterFaults, TransactionControls):
     def stop(self) -> None:
         """Stop the cluster: close its port and every connection. A second call does nothing.
 
-        If the cluster died of a bug, that is raised here.
+        A bug of koordinator that ended the cluster, or one of its requests, is raised here.
         """
         self._port.stop()

@@ -319,7 +319,7 @@ class ThreadPort(Port):
         return ClusterStopped(f"{text}: the cluster at {self.served.bootstrap_servers} {how}")
 
     def stop(self) -> None:
-        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once.
+        """Stop the cluster; a second call does nothing. A bug that ended it, or a request, is raised once.
 
         In a forked child it does nothing: the cluster is the parent's.
         """
@@ -334,6 +334,9 @@ class ThreadPort(Port):
         if self._died_of is not None and not self._is_reported:
             self._is_reported = True
             raise self._died_of
+        if self._token is not None and not self._is_reported:
+            self._is_reported = True
+            self.served.runtime.failures.check()
 
     def _end(self) -> None:
         """End the thread, wherever it is, and wait for its end. May be called again after an interrupt."""

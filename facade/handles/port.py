@@ -102,7 +102,7 @@ class Port(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop the cluster; a second call does nothing. If it died of a bug, that is raised once."""
+        """Stop the cluster; a second call does nothing. A bug that ended it, or a request, is raised once."""
 
 
 def call_text(operation: str, arguments: dict[str, Any]) -> str:

@@ -159,11 +159,12 @@ class VirtualTimePort(Port):
             return [trace.header, *trace.events()]
 
     def stop(self) -> None:
-        """Stop the cluster; a second call does nothing."""
+        """Stop the cluster; a second call does nothing. A bug that ended a request is raised once."""
         with self._lock:
             if not self._has_stopped:
                 self._has_stopped = True
                 self.built.close()
+                self.built.runtime.failures.check()
 
     def _tick_next(self, limit: int) -> bool:
         """Advance to the next deadline and return True; without one up to `limit`, advance to `limit`."""

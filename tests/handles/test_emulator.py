@@ -121,14 +121,14 @@ def test_a_stop_ends_a_wait(cluster: Cluster) -> None:
 
 
 def test_the_error_that_stopped_the_cluster_is_raised_at_the_end() -> None:
-    def received(*_: object) -> None:
+    async def die() -> None:
         raise AssertionError("a bug of ours")
 
     def visit() -> None:
         with Emulator() as cluster:
-            cluster._port.served.runtime.received = received  # type: ignore[method-assign,assignment]
+            port = cluster._port
             with socket.create_connection(open_port(cluster), timeout=60) as client:
-                client.sendall(b"anything")
+                port._token.run_sync_soon(port._nursery.start_soon, die)
                 assert client.recv(1) == b""
             cluster.group("g").wait_stable(timeout=60)
 

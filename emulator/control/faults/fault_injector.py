@@ -14,6 +14,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
+from ...broker.error_responses import error_response
 from ...broker.interceptor import Disconnect, Interception, Park, Respond, Serve, Step, Write
 from ...trace.events import WHOLE_CLUSTER, FaultEvent
 from ..seeded_random import between, draw, log_normal
@@ -34,7 +35,7 @@ from .actions import (
     WrongCorrelationId,
     action_data,
 )
-from .error_responses import PLACES_OF, add_topic_errors, error_response, is_served_first
+from .error_responses import PLACES_OF, add_topic_errors, is_served_first
 from .in_flight import Decision, HoldPoint, InFlightRequest, RuleStats
 from .kafka_errors import is_returned_by_kafka
 from .request_context import RequestContext

@@ -7,7 +7,6 @@ and leave the others alone.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -27,7 +26,7 @@ from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
 
 from .. import overrides
-from ..effects import TimerFired
+from ..effects import Failed, TimerFired
 from ..timers import (
     InitialDelay,
     OffsetExpiryCheck,
@@ -55,6 +54,7 @@ from .pending_writes import (
     OffsetsDeleted,
     StaticMemberReplaced,
     TransactionalOffsetsWritten,
+    calls_of,
 )
 
 if TYPE_CHECKING:
@@ -127,7 +127,10 @@ class Coordinator:
     def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
-        self.store.serve(HANDLERS[type(request)], now, call, request)
+        try:
+            self.store.serve(HANDLERS[type(request)], now, call, request)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            self.store.emit(Failed(error, (call,)))
         return self.store.drain()
 
     def tick(self, now: int) -> list[Effect]:
@@ -153,7 +156,10 @@ class Coordinator:
         store.touch(now, write.group)
         if error is Error.NONE:
             write.group.stored = True
-        COMPLETIONS[type(write)](store, write, error)
+        try:
+            COMPLETIONS[type(write)](store, write, error)
+        except Exception as bug:  # noqa: BLE001 - a bug ends the requests that wait for this write
+            store.emit(Failed(bug, calls_of(write)))
 
     def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
         """Take the response to a request of `SendRequest`; None if the broker could not be reached."""
@@ -279,9 +285,13 @@ class Coordinator:
                 if not isinstance(timer[1], OffsetExpiryCheck):
                     # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
-                with suppress(InvalidLength):
-                    # Kafka's coordinator fails and logs it
+                try:
                     self._fire(group, timer[1])
+                except InvalidLength:
+                    # Kafka's coordinator fails and logs it
+                    pass
+                except Exception as error:  # noqa: BLE001 - a bug ends one timer
+                    store.emit(Failed(error))
             store.update_deadlines()
 
     def _fire(self, group: BaseGroup, key: TimerKey) -> None:

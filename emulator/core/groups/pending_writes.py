@@ -143,6 +143,14 @@ class PendingDeletion:
     waiting: int = 0
 
 
+def calls_of(write: Write) -> tuple[Call, ...]:
+    """Return the calls whose responses wait for a write, except those parked on members."""
+    deletion: PendingDeletion | None = getattr(write, "deletion", None)
+    found = [getattr(write, "call", None), None if deletion is None else deletion.call]
+    found += [call for call, _ in getattr(write, "responses", ())]
+    return tuple(call for call in found if call is not None)
+
+
 Write = (
     GroupCreated
     | GroupEmptied

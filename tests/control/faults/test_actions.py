@@ -11,8 +11,9 @@ from brokers.fault_broker import FaultyNodes, ask_once, commit_request
 from koordinator import faults
 from koordinator.emulator.broker.api_table import ApiTable
 from koordinator.emulator.broker.connections import Answer, Close
+from koordinator.emulator.broker.error_responses import error_response
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.control.faults.error_responses import PLACES_OF, error_response
+from koordinator.emulator.control.faults.error_responses import PLACES_OF
 from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, REBALANCING
 from koordinator.emulator.control.faults.rules import API_NAMES
 from koordinator.emulator.core.data.features import Features

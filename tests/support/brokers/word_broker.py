@@ -10,6 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from koordinator.emulator.broker.connections import Close, Output, Send
+from koordinator.emulator.broker.failures import Failures
 from koordinator.emulator.server.server import Server
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class WordBroker:
 
     def __init__(self) -> None:
         self.log: list[str] = []
+        self.failures = Failures(self.log.append, {})
         self.trace = MagicMock()  # a slow loop traces its lag
         self.parked: dict[int, int] = {}
         self.ticks: list[int] = []

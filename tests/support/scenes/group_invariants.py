@@ -20,7 +20,7 @@ def install() -> None:
     @wraps(update_deadlines)
     def checked(store: GroupStore) -> None:
         for group in store._touched:
-            if len(group.members) <= MEMBERS_MAX:
+            if len(group.members) <= MEMBERS_MAX and store.groups.get(group.id) is group:
                 check(group)
         update_deadlines(store)
 

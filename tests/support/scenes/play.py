@@ -15,7 +15,7 @@ from koordinator.emulator.broker.api_table import ADAPTERS, kafka
 from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
-from koordinator.emulator.core.effects import Append, Call, Effect, Reply, SendRequest
+from koordinator.emulator.core.effects import Append, Call, Effect, Failed, Reply, SendRequest
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
@@ -103,6 +103,8 @@ class Play(CoordinatorRequests):
                 case Append():
                     self.appended.append(effect)
                     self.in_flight.append(effect)
+                case Failed(error):
+                    raise error
                 case SendRequest():
                     self.verifications.append(effect)
                 case _:

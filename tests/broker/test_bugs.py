@@ -1,0 +1,125 @@
+"""A bug ends one request: it is answered or its connection closes, the report repeats it, and the cluster is marked."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from brokers.cluster import Nodes
+from builders.valid_frames import served
+
+from koordinator import Emulator
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.emulator.broker.failures import BrokerBug
+from koordinator.emulator.core.groups import coordinator
+from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataResponse
+from koordinator.wire.schema import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class PlantedError(Exception):
+    """A bug."""
+
+
+def fail(*_: Any) -> Any:
+    """Raise the bug."""
+    raise PlantedError("planted")
+
+
+@pytest.fixture(autouse=True)
+def expected(no_bug_of_koordinator: list[BaseException]) -> Iterator[None]:
+    """Expect the planted bugs, and no others."""
+    yield
+    assert no_bug_of_koordinator
+    assert all(isinstance(error, PlantedError | OSError) for error in no_bug_of_koordinator)
+    no_bug_of_koordinator.clear()
+
+
+def codes(message: Any, version: int) -> Iterator[int]:
+    """Return all error codes in a response."""
+    for name, spec in fields_of(type(message)).items():
+        each = getattr(message, name)
+        if name in {"error_code", "partition_error_code"} and version in spec.versions:
+            yield each
+        for row in each if isinstance(each, tuple) and isinstance(spec.type, type) else ():
+            if is_dataclass(row):
+                yield from codes(row, version)
+
+
+@pytest.mark.slow
+def test_every_api_answers_with_its_error_code_or_closes() -> None:
+    nodes = Nodes(1)
+    broker = nodes.runtime.broker(1)
+    for request_class in broker.node.handlers:
+        broker.node.handlers[request_class] = fail
+    for key, version in served():
+        if key == ApiKey.API_VERSIONS:
+            continue
+        peer = nodes.connect()
+        response = nodes.ask(peer, APIS[key].request(), version)
+        if response is None:
+            assert peer.closed, (APIS[key].name, version)
+        else:
+            assert set(codes(response, version)) <= {Error.UNKNOWN_SERVER_ERROR}, (APIS[key].name, version)
+    assert nodes.ask(nodes.connect(), APIS[ApiKey.API_VERSIONS].request(), 2).error_code == 0
+
+
+def test_the_report_repeats_the_frame_and_later_requests_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, fail)
+    assert nodes.heartbeat(1, member) is Error.UNKNOWN_SERVER_ERROR
+    monkeypatch.undo()
+    assert nodes.heartbeat(1, member) is Error.NONE
+    (report,) = nodes.logged
+    assert "a bug in koordinator ended Heartbeat v" in report
+    assert "frame: 000c" in report
+    assert "kafka.version" in report
+    with pytest.raises(BrokerBug, match="planted"):
+        nodes.runtime.failures.check()
+
+
+def test_a_bug_in_a_timer_ends_that_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    monkeypatch.setattr(coordinator.Coordinator, "_fire", fail)
+    nodes.wait(60_000)
+    monkeypatch.undo()
+    assert nodes.heartbeat(1, member) is Error.NONE
+
+
+def test_a_bug_in_a_completed_write_ends_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    completions = dict.fromkeys(coordinator.COMPLETIONS, fail)
+    monkeypatch.setattr(coordinator, "COMPLETIONS", completions)
+    assert nodes.commit(1, 5, member) is Error.UNKNOWN_SERVER_ERROR
+    monkeypatch.undo()
+    assert nodes.heartbeat(1, member) is Error.NONE
+
+
+@pytest.mark.parametrize("error", [PlantedError, OSError])
+def test_stop_raises_and_the_other_cluster_lives(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def boom(*_: Any) -> Any:
+        raise error("planted")
+
+    cluster, other = Emulator().start(), Emulator().start()
+    try:
+        monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, boom)
+        host, _, port = cluster.bootstrap_servers.partition(":")
+        with closing(BrokerConnection(Address(host, int(port)), Deadline(10), "1")) as connection:
+            request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+            assert connection.send(request, 4, HeartbeatResponse).error_code == Error.UNKNOWN_SERVER_ERROR
+            assert connection.send(MetadataRequest(topics=()), 9, MetadataResponse).brokers
+        with pytest.raises(BrokerBug, match="Heartbeat v4"):
+            cluster.stop()
+    finally:
+        cluster.stop()
+        other.stop()
