@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from koordinator.emulator.broker.failures import BrokerBug
 from koordinator.emulator.core.effects import MemberChanged, StateChanged
 from koordinator.emulator.trace.events import PuppetChanged, ResponseSent
 from koordinator.emulator.verify.conformance import SERVER_CHECKS
@@ -134,16 +135,18 @@ def shrunk(seed: int, steps: list[Step], properties: Collection[str] = ALL) -> l
 
 def violations_of(seed: int, steps: Sequence[Step], properties: Collection[str] = ALL) -> list[str]:
     """Play a schedule, and return the violations of these properties. Impossible steps are skipped."""
-    with CoreScheme(replace(LOAD, seed=seed), KINDS[seed % len(KINDS)]) as scheme:
-        play = _Play(scheme, properties)
-        try:
+    try:
+        with CoreScheme(replace(LOAD, seed=seed), KINDS[seed % len(KINDS)]) as scheme:
+            play = _Play(scheme, properties)
             for step in steps:
                 play.perform(*step)
             play.end()
-        except (AssertionError, LookupError) as error:
-            # the core asserts its own state
-            return [f"{type(error).__name__}: {error}"]
-        return play.violations
+    except BrokerBug as bug:
+        return [f"{type(bug.__cause__).__name__}: {bug.__cause__}"]
+    except (AssertionError, LookupError) as error:
+        # the core asserts its own state
+        return [f"{type(error).__name__}: {error}"]
+    return play.violations
 
 
 class _Play:

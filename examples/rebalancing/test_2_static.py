@@ -98,6 +98,7 @@ def test_kip_345_nine_partitions_over_a_restart_and_a_later_rebalance(*, static:
             assert after == {"A'": "P7 P8 P9", "B": "P1 P2 P3", "C": "P4 P5 P6"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("members", [4, 16])
 def test_a_rolling_bounce_costs_the_same_number_of_rebalances_whatever_the_size_of_the_group(members: int) -> None:
     """KIP-345 promises "a constant number", one for the leader; since 2.4 not even that one: it is zero."""
@@ -112,6 +113,7 @@ def test_a_rolling_bounce_costs_the_same_number_of_rebalances_whatever_the_size_
         assert stage.owns == before
 
 
+@pytest.mark.slow
 def test_a_rolling_bounce_of_dynamic_members_costs_two_rebalances_for_each() -> None:
     with Stage(partitions=32, protocols=["range"]) as stage:
         for number in range(16):

@@ -50,6 +50,7 @@ def test_the_cooperative_protocol_takes_two_rounds_to_move_partitions(
     assert costs["eager"][JOINS].rounds == 1
 
 
+@pytest.mark.slow
 def test_the_figures_are_the_same_every_time(costs: Mapping[str, Mapping[str, Cost]]) -> None:
     assert {style: play(style) for style in STYLES} == costs
 

@@ -90,6 +90,7 @@ def test_the_requested_port_is_used(serve: Callable[..., Served]) -> None:
     assert serve("--port", str(port)).ready()["port"] == port
 
 
+@pytest.mark.slow
 def test_the_server_stops_when_stdin_closes() -> None:
     command = [sys.executable, "-m", "koordinator", "serve", "--port", "0", "--stop-with-stdin"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -183,6 +184,7 @@ def test_an_invalid_frame_is_one_log_line_and_the_server_continues(serve: Callab
     assert len(served.rest("err")) == 1
 
 
+@pytest.mark.slow
 def test_a_closed_stdout_is_an_error_with_status_2() -> None:
     """`koordinator serve | true`: one line, not the traceback of a bug."""
     read_end, write_end = os.pipe()

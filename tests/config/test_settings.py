@@ -315,6 +315,7 @@ def test_attributes_are_kafkas_names_with_underscores() -> None:
 values = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=1)
 
 
+@pytest.mark.slow
 @given(name=st.sampled_from([*rules(), "profile", "log.dirs"]) | st.text(), value=values)
 def test_only_invalid_setting_is_raised_whatever_the_value(name: str, value: object) -> None:
     try:

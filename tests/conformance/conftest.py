@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES, Release
+from clients.frame_clients import START
 from scenarios import goldens
 from scenarios.applicability import ABSENT, NOT_EMULATED, left_out
 from scenarios.player import Absent
@@ -31,8 +32,8 @@ CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNR
 
 EMULATOR = "emulator"
 
-STARTS_MS = 1_600_000_000_000, 1_900_000_000_000
-"""The range of starts of the core, in milliseconds since the epoch."""
+STARTS_MS = START, START + 3_600_000
+"""The range of starts of the core, in milliseconds since the epoch: records of scenarios are from START."""
 
 OTHER_SETTINGS = "E-171"
 """A scenario that changes broker settings; the emulator's are fixed while it runs."""

@@ -39,6 +39,7 @@ def test_no_broker_is_started_without_a_scenario() -> None:
     assert (report.counts, report.differing) == (Counter({NOT_APPLICABLE: 1}), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_absent_versions_are_absent(name: str) -> None:
     release = RELEASES[name]

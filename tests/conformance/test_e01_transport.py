@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+import pytest
 from scenarios.registry import scenario
 from scenarios.targets import raw_header
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scenarios.player import Player
 
 
+@pytest.mark.slow
 @scenario(kip="KIP-511")
 def test_e002_api_versions_of_an_unknown_version_is_answered_in_version_0(play: Player) -> None:
     body = b"\x02n\x021\x00"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from scenarios.player import CHANGED
 from scenarios.registry import scenario
 
@@ -19,6 +20,7 @@ def test_e162_a_full_group_takes_no_new_member(play: Player) -> None:
     play.heartbeat(1, a).expect(0)
 
 
+@pytest.mark.slow
 @scenario(kip="KIP-389", max_size=2)
 def test_e164_the_members_of_a_full_group_may_come_back(play: Player) -> None:
     a, b = play.stable_two()

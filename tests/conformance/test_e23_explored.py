@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import pytest
 from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
 from scenarios.registry import DELETES_TOPICS, scenario
 
@@ -427,6 +428,7 @@ def test_e966_topics_of_one_request_do_not_collide(play: Player) -> None:
         play.transcript.add("Metadata", 4, f"{errors}")
 
 
+@pytest.mark.slow
 @scenario(kip="KIP-339")
 def test_e967_an_empty_item_of_a_list(play: Player) -> None:
     topic = play.new_topic(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
 from scenarios.consumer_members import ALL, HALF, OTHER_HALF
 from scenarios.mixed_members import MixedMembers, assigned, owning
 from scenarios.registry import scenario
@@ -154,6 +155,7 @@ def test_g134_assignments_that_cannot_be_converted(play: Player) -> None:
     assert x.refused_join("A") == (MISSING, cannot + "the embedded consumer protocol is malformed.")
 
 
+@pytest.mark.slow
 @consumer_scenario()
 def test_g135_a_heartbeat_converts_a_classic_member(play: Player) -> None:
     x = MixedMembers(play)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from scenarios.registry import scenario
 from scenarios.transactional import TransactionalProducer
 
@@ -185,6 +186,7 @@ def test_t050_a_batch_outside_the_transaction_is_refused(play: Player) -> None:
         assert x.end(p, 0, commit=False) == 48
 
 
+@pytest.mark.slow
 @scenario(kip="KIP-890")
 def test_t051_version_12_adds_the_partition(play: Player) -> None:
     x = TransactionalProducer(play)

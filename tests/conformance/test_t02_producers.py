@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scenarios.registry import scenario
 from scenarios.transaction_requests import a_batch
 from scenarios.transactional import TransactionalProducer
@@ -70,6 +71,7 @@ def test_t032_offsets_add_a_partition_of_the_groups_topic(play: Player) -> None:
     assert [topic for topic, _ in x.topics] in (["__consumer_offsets"], [])
 
 
+@pytest.mark.slow
 @scenario(kip="KIP-98")
 def test_t033_offsets_are_refused_for_another_producer(play: Player) -> None:
     x = TransactionalProducer(play)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from scenarios.registry import scenario
 from scenarios.targets import raw_header
 from scenarios.transaction_requests import GROUP, TRANSACTION
@@ -280,6 +281,7 @@ def test_t081_a_marker_wakes_a_waiting_fetch(play: Player) -> None:
     assert (row.high_watermark, row.last_stable_offset, row.aborted_transactions) == (2, 2, ())
 
 
+@pytest.mark.slow
 @scenario(kip="base")
 def test_t108_offsets_of_a_transaction_are_transactional_batches(play: Player) -> None:
     x = TransactionalProducer(play)

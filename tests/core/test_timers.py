@@ -111,6 +111,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stale_min", [0, timers_module.STALE_MIN])
 @given(STEPS)
 def test_timers_equal_a_sorted_list(stale_min: int, steps: list[tuple[str, str, int]]) -> None:

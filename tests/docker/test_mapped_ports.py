@@ -62,6 +62,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(container=container, given=given, kafka=kafka)
 
 
+@pytest.mark.slow
 def test_host_clients_get_the_mapped_port_and_containers_the_container_name(played: SimpleNamespace) -> None:
     with KoordinatorContainer(arguments=["--topic", "t:1"], mem_limit="256m") as container:
         assert container.bootstrap_servers == f"127.0.0.1:{played.kafka.port}"
@@ -69,6 +70,7 @@ def test_host_clients_get_the_mapped_port_and_containers_the_container_name(play
     assert played.container.ended == ["stop", "remove"]
 
 
+@pytest.mark.slow
 def test_the_run_and_its_commit(played: SimpleNamespace) -> None:
     with KoordinatorContainer("mine", arguments=["--topic", "t:1"], environment={"KOORDINATOR_SEED": "7"}, cpus=1):
         pass
@@ -78,6 +80,7 @@ def test_the_run_and_its_commit(played: SimpleNamespace) -> None:
     assert given["environment"] == {"KOORDINATOR_LISTENER": "INSIDE=0.0.0.0:9094", "KOORDINATOR_SEED": "7"}
 
 
+@pytest.mark.slow
 def test_an_engine_elsewhere_is_where_its_ports_are(played: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://localhost:2375")
     with KoordinatorContainer() as container:

@@ -42,6 +42,7 @@ def ports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, int]]:
         yield mapped
 
 
+@pytest.mark.slow
 def test_the_documented_class_advertises_the_mapped_port(ports: dict[int, int]) -> None:
     text = (ROOT / "compose" / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```py\n(from testcontainers.*?)^```", text, re.MULTILINE | re.DOTALL)

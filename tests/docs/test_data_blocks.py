@@ -41,6 +41,7 @@ def test_toml_is_valid_and_its_options_exist(block: Block) -> None:
     assert {name for name in options if name.startswith("koordinator")} <= {option.ini for option in OPTIONS}
 
 
+@pytest.mark.slow
 def test_the_rule_is_accepted_over_http() -> None:
     rules = [block for block in blocks("json") if '"action"' in block.text]
     assert rules

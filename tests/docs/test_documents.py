@@ -6,12 +6,14 @@ import pytest
 from documents import DOCS, OPENAPI, PARTS, RENEW, openapi, renewed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_the_generated_parts_of_a_document_are_current(name: str) -> None:
     text = (DOCS / name).read_text(encoding="utf-8")
     assert renewed(name, text) == text, f"docs/{name} is not current: {RENEW}"
 
 
+@pytest.mark.slow
 def test_the_description_of_the_http_api_is_current() -> None:
     assert OPENAPI.read_text(encoding="utf-8") == openapi(), f"docs/openapi.json is not current: {RENEW}"
 

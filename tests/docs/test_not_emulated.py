@@ -6,6 +6,7 @@ import pkgutil
 from importlib import import_module
 
 import kio.schema
+import pytest
 from scenes.documentation import ROOT
 
 from koordinator.wire.apis import ApiKey
@@ -25,6 +26,7 @@ def kafka_apis() -> dict[int, str]:
     return names
 
 
+@pytest.mark.slow
 def test_every_api_is_served_or_named() -> None:
     missing = {name for key, name in kafka_apis().items() if key not in set(ApiKey)}
     assert "Vote" in missing

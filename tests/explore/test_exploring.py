@@ -52,6 +52,7 @@ def joining(at_ms: int, instance_id: str, **fields: object) -> Step:
     return Step(at_ms, "c", replace(request, **fields), 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS, ids=lambda setup: setup.name)
 def test_a_seed_writes_the_same_sequence_every_time(setup: object) -> None:
     assert write("7", setup, NEWEST) == write("7", setup, NEWEST)
@@ -76,6 +77,7 @@ def test_sequences_are_long_enough_and_keep_away_from_timers() -> None:
     assert sum(lengths) / len(lengths) >= 15
 
 
+@pytest.mark.slow
 def test_a_hundred_sequences_reach_the_committed_coverage() -> None:
     seen: Counter[tuple[str, int, str]] = Counter()
     for seed in range(1, 101):
@@ -85,18 +87,21 @@ def test_a_hundred_sequences_reach_the_committed_coverage() -> None:
     assert "JoinGroup         79 MEMBER_ID_REQUIRED" in table(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES.values(), ids=lambda release: release.name)
 def test_sequences_can_be_written_for_every_release(release: object) -> None:
     for seed in range(3):
         assert write(str(seed), SMALL, release).steps
 
 
+@pytest.mark.slow
 def test_a_core_agrees_with_itself() -> None:
     found = explored(by_the_core, 20)
     assert (found.judged, found.differences, found.unsteady, found.undecided) == (20, {}, [], [])
     assert found.requests >= 15 * 20
 
 
+@pytest.mark.slow
 def test_a_core_agrees_with_itself_when_everything_is_a_little_late() -> None:
     chance = Random(1)
 
@@ -120,6 +125,7 @@ def nothing(*_: object) -> None:
     """Do nothing: breaks the behaviour that the test needs to see broken."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setup", "broken", "name", "by", "steps_max"),
     [
@@ -143,6 +149,7 @@ def test_a_broken_rule_is_found_and_made_short(
     assert all(each.verdict is Verdict.DIFFERENT for each in found.shortest)
 
 
+@pytest.mark.slow
 def test_a_broker_that_contradicts_itself_is_distinguished_from_a_difference() -> None:
     spoilt: list[str] = []
 
@@ -160,6 +167,7 @@ def test_a_broker_that_contradicts_itself_is_distinguished_from_a_difference() -
     assert (found.judged, len(found.unsteady), found.differences) == (3, 3, {})
 
 
+@pytest.mark.slow
 def test_a_playing_that_was_slow_is_not_judged_but_played_again() -> None:
     asked: Counter[str] = Counter()
 
@@ -217,6 +225,7 @@ class AnyOrder(Core):
             self.group.members.update(members)
 
 
+@pytest.mark.slow
 def test_the_core_agrees_whichever_leader_the_broker_chose() -> None:
     def any_order(sequences: list[Sequence]) -> list[Played]:
         cores = [AnyOrder(sequence.setup, NEWEST) for sequence in sequences]
@@ -271,6 +280,7 @@ def test_unlisted_members_are_called_none() -> None:
     assert sequence.without([1]).steps[1].request.member_id == "nobody"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_difference_is_rendered_as_a_scenario(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sequence = write(str(seed), SETUPS[seed % 3], NEWEST)
@@ -306,6 +316,7 @@ def test_the_report_fails_below_the_committed_figure(program: Any, capsys: pytes
     assert f"{len(seen)} (API, error code, state), at least {FIGURES[90]} wanted" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -> None:
     def spoilt(sequences: list[Sequence]) -> list[Played]:
         with pytest.MonkeyPatch.context() as patch:
@@ -318,6 +329,7 @@ def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -
     assert len(list(program.OUTPUT.iterdir())) == len({each.sequence.name for each in found.shortest}) > 0
 
 
+@pytest.mark.slow
 def test_the_report_fails_if_much_could_not_be_judged(program: Any) -> None:
     found = explored(by_the_core, 3)
     sequence = write("1", PLAIN, NEWEST)

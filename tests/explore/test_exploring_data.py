@@ -17,6 +17,7 @@ from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceR
 RELEASE = RELEASES["4.3"]
 
 
+@pytest.mark.slow
 def test_two_emulators_agree() -> None:
     with emulator(RELEASE, DATA) as ours, emulator(RELEASE, DATA) as theirs:
         found = explore(ours, theirs, [DATA.generate(f"{seed}", RELEASE) for seed in (1, 2, 3)], print)

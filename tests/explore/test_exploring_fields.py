@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import is_dataclass
 from typing import Any
 
+import pytest
 from exploring.fields.requests import REQUESTS
 from exploring.releases import RELEASES
 from exploring.transactions.rounds import explore
@@ -15,9 +16,10 @@ from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequ
 from koordinator.wire.messages.list_groups import ListGroupsRequest
 
 RELEASE = RELEASES["4.3"]
-SEEDS = 60
+SEEDS = 150
 
 
+@pytest.mark.slow
 def test_two_emulators_agree() -> None:
     with emulator(RELEASE, FIELDS) as ours, emulator(RELEASE, FIELDS) as theirs:
         found = explore(ours, theirs, [FIELDS.generate(f"{seed}", RELEASE) for seed in (1, 2, 3)], print)
@@ -47,6 +49,7 @@ def test_a_difference_in_the_records_of_a_group_is_found_and_its_sequence_minimi
     assert difference.kind == "the end: records of g"
 
 
+@pytest.mark.slow
 def test_every_request_has_null_empty_negative_extreme_and_repeated_values() -> None:
     seen: dict[str, set[object]] = {name: set() for name in REQUESTS}
     for release in (RELEASE, RELEASES["2.4"]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from exploring.releases import RELEASES
 from exploring.transactions.rounds import explore
 from exploring.transactions.sides import emulator
@@ -20,6 +21,7 @@ def explored(*seeds: int) -> Findings:
         return explore(ours, theirs, [generate(f"{seed}", RELEASE) for seed in seeds], print)
 
 
+@pytest.mark.slow
 def test_two_emulators_agree() -> None:
     found = explored(*range(1, 7))
     assert (found.compared, found.differences) == (6, [])
@@ -29,6 +31,7 @@ def test_a_sequence_is_its_seeds() -> None:
     assert generate("1", RELEASE) == generate("1", RELEASE) != generate("2", RELEASE)
 
 
+@pytest.mark.slow
 def test_a_difference_of_two_releases_is_found_and_its_sequence_minimised() -> None:
     fenced = (
         Step("init", (("slot", 0), ("who", "nobody"), ("version", 4))),

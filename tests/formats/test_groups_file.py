@@ -266,6 +266,7 @@ OFFSET = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(groups() | OFFSET, min_size=1, max_size=6, unique_by=lambda record: record.key))
 def test_every_record_comes_back_as_it_was(records: list[CoordinatorRecord]) -> None:
     found = there_and_back(records)
@@ -374,6 +375,7 @@ IN_MEMBER = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     line=st.dictionaries(FIELD, JSON, max_size=4),
     member=st.none() | st.dictionaries(IN_MEMBER, JSON, max_size=3),

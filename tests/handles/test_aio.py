@@ -51,6 +51,7 @@ loops = pytest.mark.parametrize("run", [run_asyncio, run_trio], ids=["asyncio", 
 # -- the same surface ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_twins_are_made_from_the_handles_as_they_are_now() -> None:
     made = aio_handles.source()
     assert aio_handles.TARGET.read_text(encoding="utf-8") == made, "renew it: python tools/aio_handles.py"

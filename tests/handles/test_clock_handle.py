@@ -39,6 +39,7 @@ def beats(group: Group, since: int = 0) -> int:
     return sum(line["kind"] == "request" and line["api"] == "Heartbeat" for line in events)
 
 
+@pytest.mark.slow
 def test_a_week_of_fifty_puppets_is_not_a_week_of_their_heartbeats(cluster: Cluster) -> None:
     group = stable(cluster, *(f"p{number}" for number in range(50)))
     before, start = len(group.events()), group.now_ms

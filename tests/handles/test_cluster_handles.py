@@ -132,6 +132,7 @@ def test_non_blocking_calls_work_inside_a_loop(cluster: Cluster) -> None:
     assert trio.run(look) == "Dead"
 
 
+@pytest.mark.slow
 def test_handles_can_be_used_from_many_threads(cluster: Cluster) -> None:
     def work(number: int) -> None:
         for _ in range(50):

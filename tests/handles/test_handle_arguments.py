@@ -114,6 +114,7 @@ def simulated() -> Iterator[dict[type, object]]:
         yield {type(each): each for each in handles}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "method", "parameter"), PARAMETERS)
 def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
     simulated: dict[type, object], kind: type, method: str, parameter: str
@@ -284,6 +285,7 @@ TAKES_MEMBER: dict[str, Callable[[Group, Any], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("method", TAKES_MEMBER)
 def test_a_member_is_named_in_any_way(any_cluster: Cluster, method: str, name: str) -> None:
@@ -306,6 +308,7 @@ def test_a_fenced_or_left_member_is_named_in_any_way(name: str) -> None:
         group.assert_fenced(member, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> None:
     group, node = any_cluster.group("svc"), any_cluster.nodes[2]
     any_cluster.move_coordinator(group, to=node)
@@ -323,6 +326,7 @@ def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> N
     assert "group='svc'" in repr(rule)
 
 
+@pytest.mark.slow
 def test_a_topic_is_named_by_handle_or_name(any_cluster: Cluster) -> None:
     topic, group = any_cluster.topic("orders"), any_cluster.group("svc")
     assert any_cluster.create_topic(any_cluster.topic("bills")) == any_cluster.topic("bills") != topic
@@ -340,6 +344,7 @@ def test_a_topic_is_named_by_handle_or_name(any_cluster: Cluster) -> None:
     group.assert_committed({(topic, 0): 1, (topic, 1): 2}, timeout=60)
 
 
+@pytest.mark.slow
 def test_a_topic_has_its_id_and_the_configs_that_were_set(any_cluster: Cluster) -> None:
     topic = any_cluster.topic("orders")
     assert UUID(topic.id).int

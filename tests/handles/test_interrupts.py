@@ -219,6 +219,7 @@ def test_a_forked_child_that_stops_the_cluster_leaves_it_to_its_parent(tmp_path:
         assert len(cluster.topic("t").records()) == 1
 
 
+@pytest.mark.slow
 def test_a_stopped_cluster_is_gone_for_its_clients_even_while_a_forked_child_has_its_sockets() -> None:
     with Emulator() as cluster:
         host, _, port = cluster.bootstrap_servers.rpartition(":")

@@ -218,6 +218,7 @@ def test_a_paused_broker_accepts_connections_and_answers_after_it_resumes(cluste
     assert node.state == "up"
 
 
+@pytest.mark.slow
 def test_a_paused_broker_loses_no_request(cluster: Cluster) -> None:
     node = cluster.nodes[1]
     node.pause()

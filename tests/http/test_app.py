@@ -24,11 +24,13 @@ def problem(response: httpx.Response, status: int) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.slow
 def test_health_and_readiness(http: httpx.Client) -> None:
     assert http.get("/healthz").json() == {"status": "ok"}
     assert http.get("/readyz").json() == {"status": "ready", "clusters": ["default"]}
 
 
+@pytest.mark.slow
 def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) -> None:
     written = http.post(
         f"{CLUSTER}/topics/orders/records", json={"records": ["a", ["k", "v"], {"value": {"base64": "/w=="}}]}
@@ -38,6 +40,7 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
     assert sorted(values) == ["/w==", "YQ==", "dg=="]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "said"),
     [
@@ -75,23 +78,27 @@ def test_an_impossible_operation_is_a_problem_that_names_it(
     assert http.get(f"{CLUSTER}/topics").json() == before
 
 
+@pytest.mark.slow
 def test_a_response_lists_a_hundred_errors_at_most(http: httpx.Client) -> None:
     refused = problem(http.put(f"{CLUSTER}/topics/new", json={f"unknown{number}": 1 for number in range(300)}), 422)
     assert len(refused["errors"]) == 100
     assert refused["detail"].endswith("; and 200 more")
 
 
+@pytest.mark.slow
 def test_a_problem_names_the_field_and_its_value(http: httpx.Client) -> None:
     errors = problem(http.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
     assert [(error["field"], error["value"]) for error in errors] == [("partitions", "'two'")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
 def test_a_body_that_is_no_object_is_a_problem(http: httpx.Client, body: bytes) -> None:
     assert http.put(f"{CLUSTER}/topics/new", content=body).status_code in {400, 422}
     assert "new" not in http.get(f"{CLUSTER}/topics").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -105,6 +112,7 @@ def test_a_lone_surrogate_is_not_a_character(http: httpx.Client, method: str, pa
     assert "a lone surrogate" in problem(http.request(method, path, content=body), 400)["detail"]
 
 
+@pytest.mark.slow
 def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "BODY_BYTES_MAX", 100)
     for content in (b"x" * 101, iter([b"x" * 60, b"x" * 60])):
@@ -113,17 +121,20 @@ def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: p
     assert http.put(f"{CLUSTER}/topics/new", content=iter([b"{}", b" " * 90])).is_success
 
 
+@pytest.mark.slow
 def test_a_group_may_have_any_name(http: httpx.Client) -> None:
     for name in ("a%2Fb", "wait", "%3F%23%20", "%C3%A4"):
         assert http.get(f"{CLUSTER}/groups/{name}").json()["state"] == "Dead"
 
 
+@pytest.mark.slow
 def test_a_long_poll_ends_at_its_timeout(http: httpx.Client) -> None:
     response = http.get(f"{CLUSTER}/groups/g/wait?state=Stable&timeout=0.2")
     assert response.json() is False
     assert 0.2 <= response.elapsed.total_seconds() < 60
 
 
+@pytest.mark.slow
 def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Client) -> None:
     made = http.post("/v1/clusters", json={"id": "two", "brokers": 2, "topics": {"a": 1}, "seed": 5})
     assert made.status_code == 201
@@ -140,6 +151,7 @@ def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Cl
     assert [each["id"] for each in http.get("/v1/clusters").json()] == ["default"]
 
 
+@pytest.mark.slow
 def test_the_trace_is_streamed_as_server_sent_events(http: httpx.Client) -> None:
     with http.stream("GET", f"{CLUSTER}/trace?since=0", headers={"accept": "text/event-stream"}) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -151,6 +163,7 @@ def test_the_trace_is_streamed_as_server_sent_events(http: httpx.Client) -> None
         assert [next(changes), next(changes)] == ["paused", "resumed"]
 
 
+@pytest.mark.slow
 def test_the_stream_carries_the_state_of_a_watched_group(http: httpx.Client) -> None:
     http.post(f"{CLUSTER}/groups/g/puppets/p").raise_for_status()
     http.post(f"{CLUSTER}/groups/g/puppets/p/join").raise_for_status()
@@ -166,6 +179,7 @@ def test_the_stream_carries_the_state_of_a_watched_group(http: httpx.Client) -> 
     assert [puppet["name"] for puppet in later["puppets"]] == ["p", "q"]
 
 
+@pytest.mark.slow
 def test_the_stream_of_the_live_page_has_all_groups_and_the_lines_of_one(http: httpx.Client) -> None:
     for group in ("g", "h"):
         http.post(f"{CLUSTER}/groups/{group}/puppets/p").raise_for_status()
@@ -179,6 +193,7 @@ def test_the_stream_of_the_live_page_has_all_groups_and_the_lines_of_one(http: h
     assert ["lane", 0, "p", False, False] in change["rows"]
 
 
+@pytest.mark.slow
 def test_every_request_but_probes_needs_the_token() -> None:
     with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
         assert http.get("/healthz").is_success
@@ -188,6 +203,7 @@ def test_every_request_but_probes_needs_the_token() -> None:
         assert http.get("/v1/clusters", headers={"authorization": f"Bearer {TOKEN}"}).is_success
 
 
+@pytest.mark.slow
 def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: range) -> None:
     with Serving(ports=free_ports) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
         assert http.get(CLUSTER).json()["bootstrap_servers"] == f"127.0.0.1:{free_ports[0]}"
@@ -199,6 +215,7 @@ def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: rang
         assert http.post("/v1/clusters", json={}).is_success
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers",
     [
@@ -213,5 +230,6 @@ def test_pages_of_other_sites_control_nothing(http: httpx.Client, headers: dict[
     assert "new" not in http.get(f"{CLUSTER}/topics").text
 
 
+@pytest.mark.slow
 def test_the_page_of_the_server_itself_may(http: httpx.Client) -> None:
     assert http.put(f"{CLUSTER}/topics/new", headers={"origin": str(http.base_url).rstrip("/")}).is_success

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from koordinator.handles.remote import Remote
 
 
+@pytest.mark.slow
 def test_a_rule_reports_its_uses_over_http(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2)
@@ -38,6 +39,7 @@ def test_a_rule_reports_its_uses_over_http(server: Remote) -> None:
     cluster.disturb(None)
 
 
+@pytest.mark.slow
 def test_a_hold_is_waited_for_and_released_over_http(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2)
@@ -56,6 +58,7 @@ def test_a_hold_is_waited_for_and_released_over_http(server: Remote) -> None:
     assert cluster.holds == []
 
 
+@pytest.mark.slow
 def test_members_take_turns_over_http(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2)
@@ -68,6 +71,7 @@ def test_members_take_turns_over_http(server: Remote) -> None:
     group.wait_stable(members=2, timeout=30)
 
 
+@pytest.mark.slow
 def test_an_error_number_is_accepted_in_bodies_and_queries(server: Remote) -> None:
     cluster = server.cluster()
     group = cluster.group("g")

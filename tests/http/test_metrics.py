@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def samples(http: httpx.Client) -> dict[tuple[str, ...], float]:
     }
 
 
+@pytest.mark.slow
 def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
     for name in ("a", "b"):
@@ -47,6 +49,7 @@ def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, serv
     assert samples(http)["kafka_coordinator_group_groupmetadatamanager_numgroupsstable",] == 1
 
 
+@pytest.mark.slow
 def test_metrics_count_consumer_groups_by_their_states(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
     owner, other = (
@@ -64,6 +67,7 @@ def test_metrics_count_consumer_groups_by_their_states(http: httpx.Client, serve
     assert said["kafka_coordinator_group_groupmetadatamanager_numgroupsassigning",] == 0
 
 
+@pytest.mark.slow
 def test_a_stopped_cluster_has_no_metrics(http: httpx.Client, server: Remote) -> None:
     cluster = server.create("two")
     assert 'cluster="two"' in http.get("/metrics").text

@@ -38,10 +38,12 @@ def asked() -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 def test_the_served_document_is_the_committed_one(http: httpx.Client) -> None:
     assert http.get("/openapi.json").json() == DOCUMENT
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[f"{method} {path}" for method, path in OPERATIONS])
 def test_generated_requests_never_cause_an_internal_error(asked: Served, method: str, path: str) -> None:

@@ -26,6 +26,7 @@ def guarded() -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_the_page_and_its_files_need_no_token_and_have_no_data(guarded: httpx.Client) -> None:
     page = guarded.get("/")
     assert page.status_code == 200
@@ -39,6 +40,7 @@ def test_the_page_and_its_files_need_no_token_and_have_no_data(guarded: httpx.Cl
     assert guarded.get(TRACE).status_code == 401
 
 
+@pytest.mark.slow
 def test_the_page_may_load_only_from_its_own_server(http: httpx.Client) -> None:
     page = http.get("/")
     assert "default-src 'none'; script-src 'self';" in page.headers["content-security-policy"]
@@ -47,6 +49,7 @@ def test_the_page_may_load_only_from_its_own_server(http: httpx.Client) -> None:
         assert not re.search(r"https?://(?!www\.w3\.org/)", http.get(f"/static/{name}").text), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["html.py", "..%2fhtml.py", "%2e%2e", "dashboard.html"])
 def test_nothing_else_is_a_file(http: httpx.Client, name: str) -> None:
     refused = http.get(f"/static/{name}")
@@ -54,6 +57,7 @@ def test_nothing_else_is_a_file(http: httpx.Client, name: str) -> None:
     assert refused.headers["content-type"] == "application/problem+json"
 
 
+@pytest.mark.slow
 def test_the_trace_is_to_be_had_for_perfetto(http: httpx.Client) -> None:
     http.post("/v1/clusters/default/groups/g/puppets/p").raise_for_status()
     http.post("/v1/clusters/default/groups/g/puppets/p/join").raise_for_status()
@@ -63,12 +67,14 @@ def test_the_trace_is_to_be_had_for_perfetto(http: httpx.Client) -> None:
     assert given["otherData"]["seed"] == 7
 
 
+@pytest.mark.slow
 def test_the_trace_is_to_be_had_as_a_page(http: httpx.Client) -> None:
     page = http.get(TRACE, params={"format": "html"}).raise_for_status()
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "mount(root, trace)" in page.text
 
 
+@pytest.mark.slow
 def test_the_members_of_a_group_are_to_be_had_as_a_test(http: httpx.Client) -> None:
     http.post("/v1/clusters/default/groups/g/puppets/p").raise_for_status()
     http.post("/v1/clusters/default/groups/g/puppets/p/join").raise_for_status()
@@ -79,6 +85,7 @@ def test_the_members_of_a_group_are_to_be_had_as_a_test(http: httpx.Client) -> N
     assert (refused.status_code, refused.json()["detail"]) == (409, "the trace has no group 'h'")
 
 
+@pytest.mark.slow
 def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> None:
     refused = http.get(TRACE, params={"format": "yaml"})
     assert refused.status_code == 422
@@ -86,5 +93,6 @@ def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> Non
     assert refused.json()["errors"][0]["field"] == "format"
 
 
+@pytest.mark.slow
 def test_json_is_the_default_format(http: httpx.Client) -> None:
     assert http.get(TRACE, params={"format": "json"}).json() == http.get(TRACE).json()

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import trio
 from brokers.http_server import WAIT_S
 
@@ -14,7 +15,6 @@ from koordinator.emulator.server.build import ServedCluster
 
 if TYPE_CHECKING:
     import httpx
-    import pytest
     from brokers.http_server import Served
 
     from koordinator.handles.remote import Remote
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 POLL = "GET /v1/clusters/default/groups/g/wait?state=Stable&timeout=600 HTTP/1.1\r\nHost: {}\r\n\r\n"
 
 
+@pytest.mark.slow
 def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     began, ended, wait = threading.Event(), threading.Event(), ServedCluster.wait
 
@@ -43,6 +44,7 @@ def test_a_long_poll_ends_when_its_client_hangs_up(served: Served, monkeypatch: 
     assert ended.wait(WAIT_S), "the long poll went on without its client"
 
 
+@pytest.mark.slow
 def test_a_crowd_that_waits_hears_of_it_too(http: httpx.Client, server: Remote) -> None:
     path = "/v1/clusters/default/groups/g/wait?state=Stable&members=1&timeout=60"
     with ThreadPoolExecutor(40) as pool:

@@ -33,6 +33,7 @@ def test_every_operation_is_used_by_a_handle() -> None:
     assert {function.__qualname__ for function in OPERATIONS.values()} - used == set()
 
 
+@pytest.mark.slow
 def test_offsets_in_a_body_are_json_arrays(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
     group.puppet("p", topics=["orders"]).join().wait("stable")
@@ -43,6 +44,7 @@ def test_offsets_in_a_body_are_json_arrays(http: httpx.Client, server: Remote) -
     assert refused.json()["detail"] == "offsets.0.1 '0': must be a valid integer"
 
 
+@pytest.mark.slow
 def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:
     cluster = server.cluster()
     cluster.create_topic("t", partitions=2, records=["a", ("k", b"\xff"), {"value": "v", "partition": 1}])
@@ -70,6 +72,7 @@ def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:
     assert second.state == "down"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_real_consumer_of_a_cluster_over_http_is_seen(server: Remote) -> None:
     from kafka import KafkaConsumer  # noqa: PLC0415 - its import warns
@@ -89,6 +92,7 @@ def test_a_real_consumer_of_a_cluster_over_http_is_seen(server: Remote) -> None:
         cluster.stop()
 
 
+@pytest.mark.slow
 def test_refusals_raise_as_in_process(server: Remote) -> None:
     cluster = server.cluster()
     with pytest.raises(ValueError, match="a topic has at least 1 partition, not 0"):
@@ -101,6 +105,7 @@ def test_refusals_raise_as_in_process(server: Remote) -> None:
         server.cluster("two")
 
 
+@pytest.mark.slow
 def test_a_wait_inside_a_running_loop_is_refused(server: Remote) -> None:
     group = server.cluster().group("g")
 
@@ -111,6 +116,7 @@ def test_a_wait_inside_a_running_loop_is_refused(server: Remote) -> None:
         asyncio.run(wait())
 
 
+@pytest.mark.slow
 def test_a_cluster_that_was_deleted_says_so_and_keeps_its_trace(server: Remote) -> None:
     cluster = server.create("short", topics={"t": 1})
     cluster.nodes[1].pause()
@@ -121,12 +127,14 @@ def test_a_cluster_that_was_deleted_says_so_and_keeps_its_trace(server: Remote) 
         cluster.groups()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_named(served: Served) -> None:
     del served
     with Remote("http://127.0.0.1:9") as server, pytest.raises(ConnectionError, match=r"127\.0\.0\.1:9/v1/clusters"):
         server.clusters()
 
 
+@pytest.mark.slow
 def test_a_puppet_is_led_over_http(server: Remote) -> None:
     group = server.cluster().group("svc")
     puppet = group.puppet("peer", topics=["orders"])
@@ -139,6 +147,7 @@ def test_a_puppet_is_led_over_http(server: Remote) -> None:
     assert group.state == "Empty"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [["c"], ["b", "c"]], ids=["one", "two"])
 def test_a_list_in_a_query_has_any_number_of_values(server: Remote, late: list[str]) -> None:
     group = server.create(topics={"orders": 3}).group("svc")

@@ -10,6 +10,7 @@ from koordinator.lab.claims import CLAIMS, CONDITIONS, FAILS, HOLDS, Finding
 COMMITTED = laboratory.read()["claims"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_claim_has_its_verdict(name: str) -> None:
     claim = CLAIMS[name]

@@ -32,6 +32,7 @@ def test_the_list_has_every_scheme_situation_and_figure() -> None:
         assert f"  {name} " in output
 
 
+@pytest.mark.slow
 def test_a_run_prints_a_table_for_each_situation() -> None:
     tables = run("run", *FEW).output.strip().split("\n\n")
     assert [table.split()[0] for table in tables] == ["newcomer", "crash"]
@@ -42,6 +43,7 @@ def test_a_run_prints_a_table_for_each_situation() -> None:
         assert len({len(line) for line in table.splitlines()}) == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_is_a_matrix_of_one_figure() -> None:
     lines = run("compare", *FEW, "--figure", "moved").output.splitlines()
     assert [line.split() for line in lines] == [
@@ -51,6 +53,7 @@ def test_a_comparison_is_a_matrix_of_one_figure() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_json_has_the_load_and_the_figures_of_every_seed(tmp_path: Path) -> None:
     path = tmp_path / "lab.json"
     result = run("run", *FEW, "--seeds", "2", "--members", "5", "--json", str(path))
@@ -78,6 +81,7 @@ def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "pip install 'koordinator[spark]'" in result.output
 
 
+@pytest.mark.slow
 def test_the_page_refers_to_nothing_else_and_links_each_cell_to_its_timeline(tmp_path: Path) -> None:
     path = tmp_path / "lab.html"
     run("run", *FEW, "--html", str(path))

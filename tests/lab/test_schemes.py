@@ -27,6 +27,7 @@ GIVES_UP = {("zookeeper", "runaway"), ("zookeeper", "impatient-joiner")}
 """Cells in which consumers may run out of retries."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("situation", SITUATIONS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_partition_ends_with_an_owner_and_the_figures_are_those_of_the_docs(scheme: str, situation: str) -> None:
@@ -36,6 +37,7 @@ def test_every_partition_ends_with_an_owner_and_the_figures_are_those_of_the_doc
     assert figures.moved >= figures.moved_least or situation == "growth"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_equal_cells_have_equal_records(scheme: str) -> None:
     cell = Cell(scheme, "long-pause", LOAD)

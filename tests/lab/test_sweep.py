@@ -46,6 +46,7 @@ def test_a_key_stands_for_its_cell() -> None:
     assert cell_of(key_of(CELL)) == CELL
 
 
+@pytest.mark.slow
 def test_a_row_has_the_figures_of_the_run_and_a_digest_that_repeats() -> None:
     row = row_of(key_of(CELL))
     assert row["idle_s"] == play(CELL).idle_s

@@ -76,6 +76,7 @@ def events_of(lines: list[str], node: int = 1) -> list[tuple[object, ...]]:
 KNOWN_LINES = {wrapper.format(line) for wrapper in WRAPPERS.values() for line in COORDINATOR}
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     layout=st.sampled_from(sorted(WRAPPERS)),
@@ -175,6 +176,7 @@ def test_an_impossible_time_is_none(time: str | int) -> None:
         assert (row.detail, [*reader.watched()]) == (NO_TIME, [])
 
 
+@pytest.mark.slow
 def test_a_long_line_costs_little() -> None:
     text = "[2026-11-21 20:15:01,123] INFO [GroupCoordinator 1]: Member " + " in group  has failed" * 1_500
     nested = json.dumps({"message": "[" * 100_000})

@@ -32,6 +32,7 @@ def events_of(lines: Lines) -> Lines:
     return [line for line in lines if line["kind"] != "header"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_the_rebalances_of_the_story_are_those_of_verify(scene: str) -> None:
     lines = events_of(SCENES[scene]())
@@ -45,6 +46,7 @@ def vars_of(rebalance: object) -> dict[str, Any]:
     return {name: getattr(rebalance, name) for name in rebalance.__slots__}  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_feed_in_pieces_has_the_same_rows(scene: str) -> None:
     lines = events_of(SCENES[scene]())

@@ -54,6 +54,7 @@ def test_a_failover_keeps_members_in_their_lanes() -> None:
     assert sum(map(len, (lane.owned for lane in group.lanes.values()))) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_trace_that_begins_anywhere_is_drawn(name: str) -> None:
     lines = lines_of(name)[1:]

@@ -37,6 +37,7 @@ def on_threads(events: list[Event]) -> dict[tuple[int, int], list[Event]]:
     return threads
 
 
+@pytest.mark.slow
 def test_every_event_has_the_fields_of_its_phase(events: list[Event]) -> None:
     assert {event["ph"] for event in events} <= {"M", "X", "b", "e", "i", "s", "f", "C"}
     for event in events:
@@ -48,12 +49,14 @@ def test_every_event_has_the_fields_of_its_phase(events: list[Event]) -> None:
     assert all(isinstance(count, int) and count >= 0 for event in of(events, "C") for count in event["args"].values())
 
 
+@pytest.mark.slow
 def test_slices_of_a_thread_do_not_overlap(events: list[Event]) -> None:
     for thread, slices in on_threads(of(events, "X")).items():
         for before, after in pairwise(slices):
             assert before["ts"] + before["dur"] <= after["ts"], thread
 
 
+@pytest.mark.slow
 def test_every_request_slice_ends_once_and_has_a_unique_id(events: list[Event]) -> None:
     begun = {(event["pid"], event["cat"], event["id"]): event for event in of(events, "b")}
     ended = {(event["pid"], event["cat"], event["id"]): event for event in of(events, "e")}
@@ -64,6 +67,7 @@ def test_every_request_slice_ends_once_and_has_a_unique_id(events: list[Event]) 
         assert event["name"] == ended[key]["name"]
 
 
+@pytest.mark.slow
 def test_every_track_has_a_name(events: list[Event]) -> None:
     named = {(event["pid"], event["tid"]) for event in of(events, "M") if event["name"] == "thread_name"}
     processes = {event["pid"] for event in of(events, "M") if event["name"] == "process_name"}
@@ -71,6 +75,7 @@ def test_every_track_has_a_name(events: list[Event]) -> None:
     assert {event["pid"] for event in events} == processes
 
 
+@pytest.mark.slow
 def test_a_flow_leads_from_the_leader_to_every_assignment(lines: list[Event], events: list[Event]) -> None:
     starts = {event["id"]: event for event in of(events, "s")}
     ends = {event["id"]: event for event in of(events, "f")}
@@ -85,12 +90,14 @@ def test_a_flow_leads_from_the_leader_to_every_assignment(lines: list[Event], ev
     assert {line["seq"] for line in assigned} <= {event["args"]["seq"] for event in ends.values()}
 
 
+@pytest.mark.slow
 def test_events_of_a_group_are_in_the_order_of_the_trace(lines: list[Event], events: list[Event]) -> None:
     when = {event["args"]["seq"]: event["ts"] for event in of(events, "b", "e", "i")}
     seqs = [line["seq"] for line in lines if "group_id" in line and line["seq"] in when]
     assert [when[seq] for seq in seqs] == sorted(when[seq] for seq in seqs)
 
 
+@pytest.mark.slow
 def test_timestamps_are_in_group_time(lines: list[Event], events: list[Event]) -> None:
     clock = {line["seq"]: line["group_ts_us"] for line in lines if "group_ts_us" in line}
     for event in of(events, "b", "e"):
@@ -98,6 +105,7 @@ def test_timestamps_are_in_group_time(lines: list[Event], events: list[Event]) -
             assert 0 <= event["ts"] - clock[event["args"]["seq"]] < 1000
 
 
+@pytest.mark.slow
 def test_the_counters_end_with_the_final_values(lines: list[Event], events: list[Event]) -> None:
     bodies = [line["body"] for line in lines if line.get("api") == "SyncGroup" and "body" in line]
     assigned = [partitions for body in bodies for partitions in (body.get("assignment") or {}).values()]

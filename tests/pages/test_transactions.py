@@ -88,6 +88,7 @@ def test_a_feed_in_pieces_has_the_same_bars() -> None:
     assert last == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 30, 3))
 def test_a_trace_that_begins_in_a_transaction_is_drawn(start: int) -> None:
     assert drawn(played(a_commit)[-start:])

@@ -37,6 +37,7 @@ def test_a_deadline_is_met_to_the_millisecond() -> None:
     assert play(scene).ticks == [EPOCH + 5250]
 
 
+@pytest.mark.slow
 def test_the_timekeeper_does_not_wake_itself_and_ticks_only_when_something_is_due() -> None:
     async def scene(stage: Scene) -> None:
         client = stage.connect()

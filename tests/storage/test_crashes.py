@@ -124,6 +124,7 @@ def live(files: CrashingFiles, world: World, requests: list[RequestSpec]) -> boo
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     lives=st.lists(
@@ -149,6 +150,7 @@ def scenario() -> list[RequestSpec]:
     return [*commits, ("produce", "", "u"), ("delete", "", "t"), ("create", "", "t"), ("commit", "g", "t")]
 
 
+@pytest.mark.slow
 def test_acknowledged_writes_survive_a_crash_at_every_step_of_a_scenario() -> None:
     files = CrashingFiles()
     assert live(files, World(), scenario())

@@ -166,6 +166,7 @@ def test_offsets_survive_a_change_of_offsets_topic_num_partitions(tmp_path: Path
     assert durable.built.warnings == ("offsets.topic.num.partitions: 7, as in the data directory",)
 
 
+@pytest.mark.slow
 def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_log, "COMPACTED_BYTES_MIN", 4_000)
     monkeypatch.setattr(core_log, "UNCOMPACTED_BYTES", 500)

@@ -138,6 +138,7 @@ def test_members_stay_while_the_disk_is_full() -> None:
     assert durable.exchange(HeartbeatRequest(**member), 3).error_code == 0, "it goes on without joining again"
 
 
+@pytest.mark.slow
 def test_wherever_the_disk_fails_memory_and_disk_stay_equal_and_it_recovers() -> None:
     def scenario(durable: DurableCluster) -> list[Error]:
         said = [durable.create("t", partitions=2), durable.create("u")]

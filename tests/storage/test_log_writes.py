@@ -248,6 +248,7 @@ def test_with_a_failed_write_the_later_ones_end() -> None:
     assert writer.is_idle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["broker", "core"])
 def test_no_room_below_the_server_opens_files(room: str) -> None:
     calls = [

@@ -102,6 +102,7 @@ WRITING: dict[str, Callable[[Cluster], object]] = {
 MEMBER = {"group_id": "h", "generation": 1, "members": [{"instance_id": "i"}]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", WRITING)
 def test_while_an_operation_waits_for_the_disk_members_and_queries_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str

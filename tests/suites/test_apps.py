@@ -14,6 +14,7 @@ import apps
 pytestmark = pytest.mark.needs("pypi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["faststream", "arroyo"])
 def test_two_instances_of_an_application_share_a_topic_and_commit_everything(name: str) -> None:
     assert "all committed" in apps.played(name)

@@ -180,6 +180,7 @@ def test_a_fetch_returns_the_records_that_fit_and_at_least_one_line(nodes: Nodes
     assert list(lines(nodes, reader, 1, bytes_max=1)) == [1]
 
 
+@pytest.mark.slow
 def test_a_fetch_is_bounded_in_lines(nodes: Nodes) -> None:
     reader, client = nodes.connect(), nodes.connect()
     for _ in range(LINES_PER_FETCH):

@@ -81,6 +81,7 @@ def test_version_5_refuses_another_producer(play: TransactionPlay, offset: int, 
     assert play.end(producer_id + offset, epoch, commit=True, version=5) == (error, -1, -1)
 
 
+@pytest.mark.slow
 def test_version_5_leaves_an_exhausted_epoch_with_a_new_producer_id(play: TransactionPlay) -> None:
     _, producer_id, epoch = play.init()
     while epoch < 32_766:

@@ -82,6 +82,7 @@ def test_requests_of_a_fenced_producer_are_refused(both: TransactionPlay) -> Non
     assert both.init(producer_id, 0)[0] == Error.PRODUCER_FENCED
 
 
+@pytest.mark.slow
 def test_exhausted_epochs_continue_with_a_new_producer_id(both: TransactionPlay) -> None:
     _, producer_id, epoch = both.init()
     while epoch < 32_766:

@@ -335,6 +335,7 @@ class TestInstanceIdsGivenUp:
         assert moved.subscribe("ghost") == (6, {})
         assert moved.beat("ghost", 6, inst="i2") == (6, None)
 
+    @pytest.mark.slow
     @given(steps=st.lists(st.tuples(MEMBERS, EPOCHS, INSTANCES), max_size=12))
     @settings(max_examples=60)
     def test_a_reload_restores_every_table_that_requests_have_made(
