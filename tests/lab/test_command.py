@@ -96,6 +96,7 @@ def test_the_page_refers_to_nothing_else_and_links_each_cell_to_its_timeline(tmp
     assert "$" not in page
 
 
+@pytest.mark.slow
 def test_a_picture_shows_each_owner_of_a_partition(tmp_path: Path) -> None:
     path = tmp_path / "lab.html"
     run("run", "--scheme", "eager", "--situation", "crash", "--html", str(path))

@@ -44,6 +44,7 @@ def test_equal_cells_have_equal_records(scheme: str) -> None:
     assert record_of(cell) == record_of(cell)
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_run() -> None:
     assert record_of(Cell("eager", "newcomer", LOAD)) != record_of(Cell("eager", "newcomer", Load(seed=2)))
 

@@ -47,7 +47,7 @@ def run(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
     pytester.makepyfile(TESTS)
 
     def run_on(quiet: bool) -> pytest.RunResult:  # noqa: FBT001
-        changed = f"LIMIT_S = 0.08\n\n\ndef quiet() -> bool:\n    return {quiet}\n"
+        changed = f"LIMIT_S = 0.04\n\n\ndef quiet() -> bool:\n    return {quiet}\n"
         pytester.makeconftest(f"{Path(slow.__file__).read_text()}\n\n{changed}")
         return pytester.runpytest_subprocess(timeout=120)
 
