@@ -34,7 +34,7 @@ FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -no
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test test-all quick check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test test-all test-slow quick check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,7 +99,9 @@ test: check ## check, and run the tests that are not slow (pytest arguments: ARG
 	@echo "== pytest, without the slow tests"
 	@$(BIN)/pytest -n $(JOBS) -m "not slow" $(ARGS)
 
-test-all: test ## run the slow tests, too (pytest arguments: ARGS)
+test-all: test test-slow ## check, and run all tests (pytest arguments: ARGS)
+
+test-slow: $(VENV)/with-dev ## run the slow tests (pytest arguments: ARGS)
 	@echo "== pytest, the slow tests"
 	@$(BIN)/pytest -n $(JOBS) -m slow $(ARGS)
 

@@ -2,7 +2,8 @@
 
 Processor time is that of this process and of its ended children. A busy machine changes it less than wall time, but it
 does change it: on a busy machine such tests are listed, and none fails. A first run may pay for what others share
-(imports, compiled codecs), so a test is judged by a second one. Fixtures of a module, class or session are not counted.
+(imports, compiled codecs), so a test is judged by a second one. Fixtures of a module, class or session are not counted,
+and no teardown: that of the last test of a module ends the module's servers.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NAME = "processor_s"
 STARTERS = {"no_litter", "pytester", "serve", "wheel"}
 """Fixtures of tests that start processes or real clients: such a test is slow without being marked."""
 
-BEGUN = pytest.StashKey[float]()
+BEGUN, TOOK = pytest.StashKey[float](), pytest.StashKey[float]()
 
 shared_s = 0.0
 """The seconds of all fixtures so far that several tests share."""
@@ -71,10 +72,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Repeat a test that took too long on a quiet machine, and fail it if it does so again."""
     item.stash[BEGUN] = used()
     result = yield
-    if used() - item.stash[BEGUN] > LIMIT_S and not {"slow", "needs"} & item.keywords.keys() and quiet():
+    if item.stash[TOOK] > LIMIT_S and not {"slow", "needs"} & item.keywords.keys() and quiet():
         item.stash[BEGUN] = used()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        seconds = used() - item.stash[BEGUN]
+        seconds = item.stash[TOOK]
         if seconds > SLACK * LIMIT_S and all(report.passed for report in reports):
             said = f"{seconds:.2f} s of the processor: mark it slow, or share its work (more than {LIMIT_S} s is slow)"
             report = pytest.TestReport(item.nodeid, item.location, {}, "failed", said, "call")
@@ -84,9 +85,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Attach the processor time to the last report of a test."""
+    """Attach the processor time of setup and call to the last report of a test."""
     if call.when == "teardown":
-        item.user_properties.append((NAME, round(used() - item.stash[BEGUN], 3)))
+        item.user_properties.append((NAME, round(item.stash[TOOK], 3)))
+    else:
+        item.stash[TOOK] = used() - item.stash[BEGUN]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
