@@ -121,11 +121,10 @@ check: $(VENV)/with-dev ## run ruff, mypy --strict, import-linter, the prose che
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-# Each worker has whole files, and one has all of Docker: the tests of a file share brokers, and those of Docker images.
 ci-extra: docs-site $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines $(VENV)/with-editors $(VENV)/with-release ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
 	@status=0; \
 	$(THE_WHEEL) compose/engine.sh \
-	  $(BIN)/pytest -m needs --ignore=tests/pipeline -n $(JOBS) --dist loadgroup $(ARGS) || status=$$?; \
+	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
 	$(MAKE) --no-print-directory spark-test || status=$$?; \
 	exit $$status
 

@@ -99,16 +99,6 @@ def pytest_configure() -> None:
         raise pytest.UsageError(f"{REQUIRE}: {', '.join(sorted(unknown))} unknown; known: {', '.join(TOOLS)}")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process with `--dist loadgroup`, and those of Docker: each file shares what it
-    starts, and all tests of Docker the images.
-    """
-    for item in items:
-        tools = {tool for marker in item.iter_markers("needs") for tool in marker.args}
-        item.add_marker(pytest.mark.xdist_group("docker" if "docker" in tools else item.path.name))
-
-
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose tools are missing, or fail it if they are required; without `-m needs` leave it to `make
     ci-extra`.
