@@ -34,7 +34,7 @@ FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -no
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test test-all test-slow quick check ci-extra docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test test-all test-slow quick check extras ci-extra tool-test broker-test docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,14 +64,16 @@ $(VENV)/wheel: $(VENV)/made $(SOURCES) $(FOLDERS)
 # For the tests that install it elsewhere; without this variable they build one.
 THE_WHEEL = KOORDINATOR_WHEEL="$$(echo $(VENV)/dist/*.whl)"
 
-# The tree, editable, with one extra of pyproject.toml: `$(VENV)/with-dev`. In setuptools' strict mode it is a folder of
-# links in build/, which editors and type checkers can follow; a new, moved or deleted module changes its folder's time.
+# The tree, editable, with extras of pyproject.toml: `$(VENV)/with-dev`, `$(VENV)/with-spark,engines`. In setuptools'
+# strict mode it is a folder of links in build/, which editors and type checkers can follow; a new, moved or deleted
+# module changes its folder's time.
+, := ,
 $(VENV)/with-%: pyproject.toml setup.py $(FOLDERS) | $(VENV)/made
 	@echo "== installing the working tree into $(VENV), editable, with the dependencies of [$*] (the first time takes minutes)"
 	@rm -rf build/__editable__.*
 	@SECONDS=0; $(PIP) install --editable ".[$*]" --config-settings editable_mode=strict || $(NO_WHEELS); \
 	echo "== installed in $$SECONDS s"
-	@touch $@
+	@touch $@ $(addprefix $(VENV)/with-,$(subst $(,), ,$*))
 
 dev: $(VENV)/with-dev ## install the working tree into .venv, editable, with the dev dependencies
 
@@ -121,20 +123,26 @@ check: $(VENV)/with-dev ## run ruff, mypy --strict, import-linter, the prose che
 	@echo "== prose"
 	@$(BIN)/python tools/prose.py
 
-ci-extra: docs-site $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines $(VENV)/with-editors $(VENV)/with-release ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
-	@status=0; \
-	$(THE_WHEEL) compose/engine.sh \
-	  $(BIN)/pytest -m needs --ignore=tests/pipeline $(ARGS) || status=$$?; \
-	$(MAKE) --no-print-directory spark-test || status=$$?; \
-	exit $$status
+# Tests that wait for different things, beside each other: containers and browsers, brokers, Spark.
+EXTRA := tool-test broker-test spark-test
+
+extras: $(VENV)/with-dev,spark,engines,editors,release docs-site ## install what the tests of `make ci-extra` import, and build the site
+
+ci-extra: extras ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(words $(EXTRA)) --output-sync=target $(EXTRA)
+
+tool-test: $(VENV)/wheel $(VENV)/with-dev ## run the tests that need tools, but neither brokers nor Spark (ARGS)
+	@$(THE_WHEEL) compose/engine.sh $(BIN)/pytest -m needs --ignore=tests/pipeline --ignore=tests/kafka --ignore=tests/explore $(ARGS)
+
+broker-test: $(VENV)/with-dev ## run the tests that need brokers of Apache Kafka (ARGS)
+	@$(BIN)/pytest -m needs tests/kafka tests/explore $(ARGS)
 
 release-check: $(VENV)/with-dev $(VENV)/with-release ## build the release into build/release, with its SBOM; test it in empty environments of every Python
 	@KOORDINATOR_REQUIRE=release $(BIN)/pytest -m needs tests/packaging/test_release.py $(ARGS)
 
-# Separate from the other tests: these run in parallel, with one Spark for each process.
+# JOBS processes, with one Spark each.
 spark-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines ## run the tests that need Spark (ARGS)
-	@$(THE_WHEEL) $(BIN)/pytest -m needs tests/pipeline \
-	  -n $(JOBS) --dist loadfile $(ARGS)
+	@$(THE_WHEEL) $(BIN)/pytest -m needs tests/pipeline -n $(JOBS) --dist loadfile $(ARGS)
 
 spark-cluster-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
 	@KOORDINATOR_REQUIRE=spark $(THE_WHEEL) \
