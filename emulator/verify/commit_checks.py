@@ -92,10 +92,10 @@ def _revokes(exchanges: list[Exchange]) -> list[tuple[Exchange, Exchange | None]
 
 
 def _fetches(trace: GroupTrace) -> dict[str, list[int]]:
-    """Return the Fetch responses that carried records to each client id; the trace omits empty ones."""
+    """Return the Fetch responses that carried records to each client id."""
     fetches: dict[str, list[int]] = defaultdict(list)
     for line in trace.lines:
-        if line["kind"] == "response" and line.get("api") == "Fetch" and not line.get("error"):
+        if line["kind"] == "response" and line.get("api") == "Fetch" and (line.get("body") or {}).get("fetched"):
             fetches[line.get("client_id") or ""].append(int(line["seq"]))
     return fetches
 

@@ -27,6 +27,9 @@ LOOP_REQUESTS, LOOP_MS = 15, 1000
 
 LOOKUP, NOT_COORDINATOR = "FindCoordinator", "NOT_COORDINATOR"
 
+ELSEWHERE = (LOOKUP, "AddOffsetsToTxn")
+"""The APIs that name a group, but ask any broker, or the coordinator of a transactional id."""
+
 
 def coordinator_is_looked_up(trace: GroupTrace) -> Observations:
     """Find clients that retry after NOT_COORDINATOR without a FindCoordinator, or in a loop (C02).
@@ -71,13 +74,13 @@ def is_loop(recent: deque[Exchange], exchange: Exchange) -> bool:
 
 
 def _is_refused(exchange: Exchange) -> bool:
-    return exchange.error == NOT_COORDINATOR and exchange.api != LOOKUP
+    return exchange.error == NOT_COORDINATOR and exchange.api not in ELSEWHERE
 
 
 def _is_retry(first: Exchange, later: Exchange) -> bool:
     """Return whether a later request of the same client goes to the same node, after the time for a lookup."""
     return (
-        later.api != LOOKUP
+        later.api not in ELSEWHERE
         and later.request.get("node") == first.request.get("node")
         and first.response is not None
         and at_least_ms(first.response, later.request) > LOOKUP_MS

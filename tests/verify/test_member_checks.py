@@ -123,6 +123,18 @@ def test_c02_a_lookup_by_another_client_does_not_count(tale: Tale) -> None:
     assert judge(tale, "C02").status == "fail"
 
 
+def test_c02_is_not_about_the_coordinator_of_a_transactional_id(tale: Tale) -> None:
+    # its FindCoordinator names no group
+    for _ in range(2):
+        tale.call("AddOffsetsToTxn", "a", "NOT_COORDINATOR")
+        tale.passes(1001)
+    assert judge(tale, "C02").status == "not_applicable"
+    tale.beat("a", error="NOT_COORDINATOR")
+    tale.passes(1001)
+    tale.call("AddOffsetsToTxn", "a")
+    assert judge(tale, "C02").status == "inconclusive"
+
+
 def test_c02_an_endless_ping_pong(tale: Tale) -> None:
     # librdkafka #3396
     for _ in range(15):

@@ -219,6 +219,13 @@ def test_c10_fetches_after_a_rebalance_notice_are_not_consumed(tale: Tale) -> No
     assert judge(tale, "C10", auto_commit=True).status == "not_applicable"
 
 
+def test_c10_a_fetch_that_was_refused_in_its_partition_has_no_records(tale: Tale) -> None:
+    tale.forms({"a": [0]})
+    tale.fetches("a", records=False)
+    tale.call("LeaveGroup", "a", member_id="a")
+    assert judge(tale, "C10", auto_commit=True).status == "not_applicable"
+
+
 def test_c10_fetches_of_clients_sharing_a_name_are_not_attributed(tale: Tale) -> None:
     tale.forms({"a": [0], "b": [1]})
     tale.fetches("a")

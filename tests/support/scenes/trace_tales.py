@@ -163,10 +163,10 @@ class Tale:
             "conn", of_group=False, change="closed", conn_id=self._connections[client], client_id=client, reason=reason
         )
 
-    def fetches(self, client: str) -> int:
-        """Add a fetch with records."""
+    def fetches(self, client: str, *, records: bool = True) -> int:
+        """Add a fetch with a record, or one that was refused in its partition."""
         asked = self.asks("Fetch", client, of_group=False)
-        self.answers(asked)
+        self.answers(asked, body={"fetched": [["t", 0, 0, 1]]} if records else None)
         return int(asked["seq"])
 
     def joins(self, client: str, *, instance: str | None = None, owned: Any = None, **columns: Any) -> Line:

@@ -1,0 +1,295 @@
+"""Hand-written trace lines whose messages go over the wire in a version, and from there into the lines again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from clients.strict_connection import within
+
+from koordinator.emulator.broker.api_table import ADAPTERS, kafka
+from koordinator.emulator.broker.error_responses import error_response
+from koordinator.emulator.core.effects import Call
+from koordinator.emulator.trace.messages import (
+    MULTI_GROUP_REQUESTS,
+    body_of,
+    error_of,
+    group_of_request,
+    join_columns,
+    sender_columns,
+)
+from koordinator.wire.apis import APIS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from koordinator.wire.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    write_assignment,
+    write_subscription,
+)
+from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
+from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from koordinator.wire.messages.heartbeat import HeartbeatResponse
+from koordinator.wire.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from koordinator.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from koordinator.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from koordinator.wire.schema import fields_of
+from scenes.trace_tales import INTERVAL_MS, REBALANCE_MS, SESSION_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from koordinator.emulator.verify.group_trace import Line
+
+GROUP, TOPIC, TOPIC_ID = "g", "t", UUID(int=7)
+"""The group and the topic of the lines."""
+
+API_KEYS = {api.name: key for key, api in APIS.items()}
+
+GROUP_APIS = sorted(
+    api.name for api in APIS.values() if "group_id" in fields_of(api.request) or api.request in MULTI_GROUP_REQUESTS
+)
+"""The APIs whose requests name a group."""
+
+TOPIC_IDS_SINCE = 10
+"""The version of OffsetCommit from which topics have ids only."""
+
+
+def over_the_wire(lines: Iterable[Line], api: str, version: int) -> None:
+    """Replace the columns of an API's lines by those that the trace takes from the messages of a version."""
+    cls, key = APIS[API_KEYS[api]], API_KEYS[api]
+    requests: dict[int, Any] = {}
+    for line in lines:
+        if line.get("api") != api or line["kind"] not in ("request", "response"):
+            continue
+        number, line["api_version"] = line["correlation_id"], version
+        if line["kind"] == "request":
+            request = within(request_of(line, version), version)
+            sent = requests[number] = decode(cls.request, version, encode(request, version), exact=True)
+            columns: Line = {
+                **sender_columns(sent),
+                "group_id": group_of_request(sent),
+                "body": body_of(sent, 1, lambda _: TOPIC),
+            }
+        else:
+            call = Call(1, number, key, version, "c", "/127.0.0.1")
+            answer = response_of(line, requests[number], call)
+            error = Error(error_of(answer))
+            rendered = ADAPTERS[key].render_response(answer, version, kafka)
+            received = decode(cls.response, version, encode(rendered, version), exact=True)
+            columns = {
+                **join_columns(received),
+                "error": None if error is Error.NONE else error.name,
+                "body": body_of(received, 1, lambda _: TOPIC) or (line.get("body") if api == "Fetch" else None),
+            }
+        line.update(columns)
+        for name in [name for name, value in line.items() if value is None]:
+            del line[name]
+
+
+def request_of(line: Line, version: int) -> Any:
+    """Return the request of a line."""
+    body, member_id = line.get("body") or {}, line.get("member_id", "")
+    instance, generation = line.get("instance_id"), line.get("generation", -1)
+    identity = {"group_id": GROUP, "member_id": member_id, "group_instance_id": instance}
+    match line["api"]:
+        case "JoinGroup":
+            subscription = ConsumerProtocolSubscription(
+                topics=tuple(body.get("topics", ())), owned_partitions=_partitions(body.get("owned"))
+            )
+            return JoinGroupRequest(
+                **identity,
+                session_timeout_ms=body.get("session_timeout_ms", SESSION_MS),
+                rebalance_timeout_ms=body.get("rebalance_timeout_ms", REBALANCE_MS) if version else -1,
+                protocol_type="consumer",
+                protocols=tuple(
+                    JoinGroupRequestProtocol(name=name, metadata=write_subscription(subscription))
+                    for name in body.get("protocols", ("range",))
+                ),
+            )
+        case "SyncGroup":
+            given = (body.get("assignments") or {}).items()
+            rows = tuple(
+                SyncGroupRequestAssignment(member_id=each, assignment=_assignment(held)) for each, held in given
+            )
+            return SyncGroupRequest(**identity, generation_id=generation, assignments=rows)
+        case "LeaveGroup":
+            member = MemberIdentity(member_id=member_id, group_instance_id=instance)
+            return LeaveGroupRequest(group_id=GROUP, member_id=member_id, members=(member,))
+        case "FindCoordinator":
+            return FindCoordinatorRequest(key=GROUP, coordinator_keys=(GROUP,))
+        case "OffsetCommit":
+            named: dict[str, Any] = {"topic_id": TOPIC_ID} if version >= TOPIC_IDS_SINCE else {"name": TOPIC}
+            commits = tuple(
+                OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
+                for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
+            )
+            topics = (OffsetCommitRequestTopic(**named, partitions=commits),)
+            return OffsetCommitRequest(**identity, generation_id_or_member_epoch=generation, topics=topics)
+        case "TxnOffsetCommit":
+            pending = tuple(
+                TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
+                for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
+            )
+            return TxnOffsetCommitRequest(
+                **identity,
+                transactional_id=body.get("transactional_id", "x"),
+                producer_id=body.get("producer_id", 1),
+                producer_epoch=body.get("producer_epoch", 0),
+                generation_id=generation,
+                topics=(TxnOffsetCommitRequestTopic(name=body.get("offsets", [[TOPIC]])[0][0], partitions=pending),),
+            )
+        case "OffsetFetch":
+            group = OffsetFetchRequestGroup(
+                group_id=GROUP,
+                topics=(OffsetFetchRequestTopics(name=TOPIC, topic_id=TOPIC_ID, partition_indexes=(0,)),),
+            )
+            asked = (OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,)),)
+            return OffsetFetchRequest(group_id=GROUP, topics=asked, groups=(group,))
+        case "ConsumerGroupHeartbeat":
+            names, owned = body.get("topics"), body.get("owned")
+            return ConsumerGroupHeartbeatRequest(
+                group_id=GROUP,
+                member_id=member_id,
+                instance_id=instance,
+                member_epoch=generation,
+                rebalance_timeout_ms=body.get("rebalance_timeout_ms", -1),
+                subscribed_topic_names=None if names is None else tuple(names),
+                topic_partitions=None if owned is None else _by_id(owned),
+            )
+        case "WriteTxnMarkers":
+            return WriteTxnMarkersRequest(
+                markers=tuple(
+                    WritableTxnMarker(
+                        producer_id=producer_id,
+                        producer_epoch=epoch,
+                        transaction_result=is_commit,
+                        topics=(WritableTxnMarkerTopic(name=topic, partition_indexes=(partition,)),),
+                    )
+                    for topic, partition, producer_id, epoch, is_commit in body["markers"]
+                )
+            )
+        case "Fetch":
+            return FetchRequest()
+    cls = APIS[API_KEYS[line["api"]]].request
+    values = {**identity, "generation_id": generation}
+    return cls(**{name: value for name, value in values.items() if name in fields_of(cls)})
+
+
+def response_of(line: Line, request: Any, call: Call) -> Any:
+    """Return the response of a line."""
+    body, error = line.get("body") or {}, Error[line.get("error") or "NONE"]
+    api = line["api"]
+    if api == "JoinGroup":
+        return JoinGroupResponse(
+            error_code=error,
+            generation_id=line.get("generation", -1),
+            protocol_name=body.get("protocol", ""),
+            leader=body.get("leader", ""),
+            member_id=line.get("member_id", ""),
+            members=tuple(JoinGroupResponseMember(member_id=each) for each in body.get("members") or ()),
+        )
+    if error is not Error.NONE:
+        return error_response(call, request, error, None)
+    match api:
+        case "SyncGroup":
+            return SyncGroupResponse(assignment=_assignment(body.get("assignment")))
+        case "Heartbeat":
+            return HeartbeatResponse()
+        case "LeaveGroup":
+            return LeaveGroupResponse()
+        case "FindCoordinator":
+            return FindCoordinatorResponse(coordinators=(Coordinator(key=GROUP, node_id=1),))
+        case "OffsetCommit":
+            return OffsetCommitResponse(
+                topics=tuple(
+                    OffsetCommitResponseTopic(
+                        name=topic.name,
+                        topic_id=topic.topic_id,
+                        partitions=tuple(
+                            OffsetCommitResponsePartition(partition_index=row.partition_index)
+                            for row in topic.partitions
+                        ),
+                    )
+                    for topic in request.topics
+                )
+            )
+        case "TxnOffsetCommit":
+            return TxnOffsetCommitResponse(
+                topics=tuple(
+                    TxnOffsetCommitResponseTopic(
+                        name=topic.name,
+                        partitions=tuple(
+                            TxnOffsetCommitResponsePartition(partition_index=row.partition_index)
+                            for row in topic.partitions
+                        ),
+                    )
+                    for topic in request.topics
+                )
+            )
+        case "ConsumerGroupHeartbeat":
+            given = body.get("assignment")
+            return ConsumerGroupHeartbeatResponse(
+                member_id=request.member_id,
+                member_epoch=line.get("generation", 0),
+                heartbeat_interval_ms=body.get("heartbeat_interval_ms", INTERVAL_MS),
+                assignment=None if given is None else Assignment(topic_partitions=_by_id(given)),
+            )
+        case "OffsetFetch":
+            return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id=GROUP),))
+        case "Fetch":
+            return FetchResponse()
+    return APIS[API_KEYS[api]].response()
+
+
+def _partitions(topics: dict[str, list[int]] | None) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic=topic, partitions=tuple(held)) for topic, held in (topics or {}).items())
+
+
+def _assignment(topics: dict[str, list[int]] | None) -> bytes:
+    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=_partitions(topics)))
+
+
+def _by_id(topics: dict[str, list[int]]) -> tuple[TopicPartitions, ...]:
+    return tuple(TopicPartitions(topic_id=TOPIC_ID, partitions=tuple(numbers)) for numbers in topics.values())
