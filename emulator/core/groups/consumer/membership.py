@@ -61,8 +61,8 @@ def group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRe
 
 
 def forget_new_group(store: GroupStore, group: ConsumerGroup) -> None:
-    """Undo the creation of a group whose first join is refused."""
-    if group.replaced is not None:
+    """Undo the creation of a group whose first join is refused; a conversion that is being written stays."""
+    if group.birth and group.replaced is not None:
         store.replace_group(group, group.replaced)
     else:
         store.discard_if_unused(group)

@@ -52,6 +52,7 @@ def assign_equal_subscriptions(group: GroupSpec, *, extra_stays: bool) -> dict[s
         if missing:
             unfilled.append((draft, missing))
     for draft, missing in unfilled:
-        for _ in range(missing):
+        # too few are free after the target of a member was replaced by that of the static member it took over
+        for _ in range(min(missing, len(free))):
             draft.add(*free.popleft(), BUCKETS_MIN)
     return {member_id: draft.result() for member_id, draft in drafts.items()}

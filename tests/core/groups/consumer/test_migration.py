@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scenes.migrations import ALL, OTHER_HALF, SCENES, MigrationPlay, assigned, owning
+from scenes.migrations import ALL, HALF, OTHER_HALF, SCENES, MigrationPlay, assigned, owning
 
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.wire.errors import Error
@@ -140,6 +140,17 @@ class TestUpgrade:
         assert play.listed() == ("classic", "Stable")
         assert play.heartbeat(1, m) is Error.NONE
 
+    def test_a_refused_join_undoes_no_conversion_that_is_being_written(self, play: MigrationPlay) -> None:
+        play.classic()
+        play.writes = None
+        joined = play.start_heart("A", 0, topics=["t"], owned={}, timeout=30_000)
+        refused = play.start_heart("A", 9, owned={})
+        assert refused.error is Error.FENCED_MEMBER_EPOCH
+        play.complete_writes()
+        play.writes = Error.NONE
+        assert joined.response.member_epoch == 2
+        assert play.listed() == ("consumer", "Reconciling")
+
     def test_offsets_and_commits_in_flight_survive(self, play: MigrationPlay) -> None:
         m = play.classic()
         assert play.commit_errors(1, m) == [Error.NONE]
@@ -155,6 +166,14 @@ class TestUpgrade:
 
 
 class TestClassicMembers:
+    def test_a_member_with_a_target_may_take_the_place_of_a_static_one(self, play: MigrationPlay) -> None:
+        assert play.subscribe("A") == (2, {"t": ALL})
+        play.join("", "i-n", version=7, protocols=owning())
+        assert play.beat("A", 2) == (2, {"t": HALF})
+        assert play.subscribe("A", ["t", "u"], inst="i-n", assignor="uniform") == (4, {"u": [0, 1]})
+        former = "the partitions of its former target count as assigned"
+        assert play.targets() == {"A": {"t": OTHER_HALF, "u": [0, 1]}}, former
+
     def test_g122_each_is_told_its_own_first_protocol(self, play: MigrationPlay) -> None:
         play.classic_in_consumer_group()
         n = play.join("", "i-n", version=7, protocols=owning(name="roundrobin"))
