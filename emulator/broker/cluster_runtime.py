@@ -169,10 +169,10 @@ class ClusterRuntime(NodeRuntimes):
         deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers)
         return min((due for due in deadlines if due is not None), default=None)
 
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """Tell tickers that a group's clock was moved or changed its mode."""
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
+        """Tell tickers that a group's clock was moved, or changed its mode, or that another took its place."""
         for ticker in self.tickers:
-            ticker.clock_changed(now, group_id)
+            ticker.clock_changed(now, group_id, shift_ms)
 
     # -- puppets ---------------------------------------------------------------------------------------------
 

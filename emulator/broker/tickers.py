@@ -22,8 +22,11 @@ class Ticker(Protocol):
     def group_deadline(self, group_id: str) -> int | None:
         """Return the next deadline that depends on a group's clock, in group time."""
 
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """Adjust deadlines after a group's clock was moved or changed its mode."""
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
+        """Adjust deadlines after a group's clock was moved or changed its mode, or another clock took its place.
+
+        `shift_ms`: that clock shows so much more, and what waits goes on waiting as long as it had to.
+        """
 
 
 class HeartbeatSender(Protocol):

@@ -133,7 +133,7 @@ class UnreachedListeners:
     def group_deadline(self, group_id: str) -> int | None:
         """Return None: nothing depends on group time."""
 
-    def clock_changed(self, now: int, group_id: str) -> None:
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
         """Do nothing: nothing depends on group time."""
 
     def _all(self) -> Iterator[tuple[Client, CoordinatorLookup]]:

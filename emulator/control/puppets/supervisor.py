@@ -103,10 +103,11 @@ class PuppetSupervisor:
         timers = self._group_timers.get(group_id)
         return None if timers is None else timers.deadline()
 
-    def clock_changed(self, now: int, group_id: str) -> None:
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
         """Reschedule a group's timers after a change of its clock."""
         timers = self._group_timers.get(group_id)
         if timers is not None:
+            timers = self._group_timers[group_id] = timers.copy_shifted(shift_ms, type(timers)) if shift_ms else timers
             self._schedule(now, group_id, timers, self._clock_of(group_id, now))
 
     # -- heartbeats ------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, An
     topics, clocks = _parse(document, runtime.cluster, now)
     check_resettable(runtime, "restored")
     outputs = discard(runtime, now, groups=True, topics=True)
-    runtime.cluster.group_clocks.update(clocks)
+    _replace_clocks(runtime, now, clocks)
     for topic in topics:
         if topic.name in INTERNAL_TOPICS:
             internal = runtime.cluster.internal_topic(topic.name, topic.topic_id)
@@ -143,9 +143,20 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
             )
         outputs += _empty(runtime, now, TRANSACTIONS_TOPIC)
     if groups:
-        cluster.reset_groups()
+        _replace_clocks(runtime, now, {})
         outputs += _empty(runtime, now, OFFSETS_TOPIC)
     return outputs
+
+
+def _replace_clocks(runtime: ClusterRuntime, now: int, clocks: Mapping[str, GroupClock]) -> None:
+    """Give groups these clocks, and the others new ones; what waits in group time waits as long as before."""
+    cluster = runtime.cluster
+    before = {group_id: clock.read(now) for group_id, clock in cluster.group_clocks.items()}
+    cluster.reset_groups()
+    cluster.group_clocks.update(clocks)
+    for group_id in {**before, **clocks}:
+        after = clocks[group_id].read(now) if group_id in clocks else now
+        runtime.clock_changed(now, group_id, after - before.get(group_id, now))
 
 
 def _empty(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:

@@ -84,7 +84,7 @@ class AutoClock:
         """Return None: jumps have no deadline."""
         return None
 
-    def clock_changed(self, now: int, group_id: str) -> None:
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
         """Do nothing: jumps have no deadline."""
 
     def _candidates(self) -> list[str]:

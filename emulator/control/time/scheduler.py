@@ -60,8 +60,12 @@ class Scheduler:
         """Return the next deadline of a group's actions, in the group's time."""
         return min((each.due for each in self._entries if each.group_id == group_id), default=None)
 
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """Do nothing: deadlines are computed from the clocks on demand."""
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
+        """Shift a group's deadlines; otherwise they are computed from the clocks on demand."""
+        self._now = now
+        for action in self._entries:
+            if action.group_id == group_id:
+                action.due += shift_ms
 
     def _due(self, action: ScheduledAction) -> int | None:
         clock = None if action.group_id is None else self._runtime.cluster.group_clocks.get(action.group_id)

@@ -93,7 +93,7 @@ class ProducerSupervisor:
     def group_deadline(self, group_id: str) -> None:
         """Return None: no deadline depends on a group's clock."""
 
-    def clock_changed(self, now: int, group_id: str) -> None:
+    def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
         """Do nothing: no deadline depends on a group's clock."""
 
     # -- network ---------------------------------------------------------------------------------------------

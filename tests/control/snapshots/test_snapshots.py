@@ -133,6 +133,26 @@ def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
     assert port.perform("clocks.advance", {"group": "g", "by": "5m"}) == []
 
 
+def test_what_waits_in_group_time_waits_no_longer_after_a_reset() -> None:
+    simulation = Simulation(clock="real")
+    with simulation as cluster:
+        cluster.create_topic("orders", 2)
+        group = cluster.group("svc")
+        group.puppet("a", ("range",), topics=["orders"]).join()
+        group.puppet("b", ("range",), topics=["orders"], behaviour="straggler").join()
+        group.wait_stable(members=2)
+        group.advance("10m")
+        group.rebalance()
+        simulation.pass_time(1)
+        rule = cluster.rule("JoinGroup", faults.delay(5_000, clock="group"), optional=True)
+        group.puppet("c", ("range",), topics=["orders"]).join()
+        assert rule.hits == 1
+        cluster.reset("groups")
+        cluster.reset("trace")
+        simulation.pass_time(20)
+        assert {event["client_id"] for event in cluster.trace() if event.get("api") == "JoinGroup"} == {"a", "b", "c"}
+
+
 def test_a_group_that_returns_has_the_mode_that_its_clock_was_given() -> None:
     simulation = Simulation(clock="manual")
     with simulation as cluster:

@@ -497,6 +497,9 @@ class ClusterRing(Ring):
                     self.ask_later(peer, request, 1)
                     self.settle()
                     self.drop(peer)
+            if not any(each is group for each in self._led_groups()):
+                # it has become a classic group
+                continue
             if not any(member.classic is None and not member.has_left() for member in group.members.values()):
                 continue
             assigned = {
@@ -505,7 +508,7 @@ class ClusterRing(Ring):
                 for topic, partitions in target.items()
                 for partition in partitions
             }
-            for name in {name for member in group.members.values() for name in group.topics_of(member)}:
+            for name in sorted({name for member in group.members.values() for name in group.topics_of(member)}):
                 topic = self.cluster.topics.get(name)
                 for partition in range(0 if topic is None else len(topic.logs)):
                     assert (topic.topic_id, partition) in assigned, f"{name}-{partition} of {group} is not assigned"
