@@ -140,9 +140,12 @@ broker-test: $(VENV)/with-dev ## run the tests that need brokers of Apache Kafka
 release-check: $(VENV)/with-dev $(VENV)/with-release ## build the release into build/release, with its SBOM; test it in empty environments of every Python
 	@KOORDINATOR_REQUIRE=release $(BIN)/pytest -m needs tests/packaging/test_release.py $(ARGS)
 
+# The selection of the tests that need Spark. Those marked slow start many jobs, or a cluster, and take minutes each.
+SPARK ?= needs
+
 # JOBS processes, with one Spark each.
-spark-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines ## run the tests that need Spark (ARGS)
-	@$(THE_WHEEL) $(BIN)/pytest -m needs tests/pipeline -n $(JOBS) --dist loadfile $(ARGS)
+spark-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines ## run the tests that need Spark (ARGS, SPARK="needs and not slow")
+	@$(THE_WHEEL) $(BIN)/pytest -m "$(SPARK)" tests/pipeline -n $(JOBS) --dist loadfile $(ARGS)
 
 spark-cluster-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
 	@KOORDINATOR_REQUIRE=spark $(THE_WHEEL) \

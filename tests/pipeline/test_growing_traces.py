@@ -62,6 +62,7 @@ def of_groups(n: int) -> list[list[str]]:
     return parts
 
 
+@pytest.mark.slow
 def test_traces_in_several_loads_give_the_tables_of_one_load(
     spark: SparkSession, tmp_path: Path, events_folded: list[int]
 ) -> None:

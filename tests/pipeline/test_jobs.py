@@ -166,6 +166,7 @@ def move_in(folder: Path, name: str) -> None:
     put(folder.parent, name, STORIES[name].lines).rename(folder / f"{name}.jsonl")
 
 
+@pytest.mark.slow
 def test_watch_loads_new_files_until_interrupted_and_continues_after_a_restart(
     run_store: Path, tmp_path: Path, start_process: Callable[[list[str]], WatchProcess]
 ) -> None:
@@ -197,6 +198,7 @@ cp -R {disk}/store {kept}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs("mounts")
 @pytest.mark.parametrize("size", ["160k"])
 def test_a_full_disk_gives_one_line_and_the_next_load_succeeds(run_store: Path, tmp_path: Path, size: str) -> None:

@@ -74,6 +74,7 @@ def whole(folder: Path, spark: SparkSession) -> dict[str, list[Any]]:
     return tables(folder / "of whole")
 
 
+@pytest.mark.slow
 def test_late_lines_give_the_same_tables_as_one_load(second: Path, whole: dict[str, list[Any]]) -> None:
     assert tables(second) == whole
     assert len(whole["silver/event"]) == len(A) + len(B) - 2
