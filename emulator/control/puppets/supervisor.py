@@ -71,6 +71,8 @@ class PuppetSupervisor:
         for puppet in self.puppets.values():
             if puppet.state is not PuppetState.OUT:
                 puppet.stop(now)
+            # a flapping one that is away would return
+            self.cancel_all(puppet)
         self.puppets.clear()
 
     # -- ticker ----------------------------------------------------------------------------------------------

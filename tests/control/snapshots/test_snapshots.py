@@ -133,6 +133,21 @@ def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
     assert port.perform("clocks.advance", {"group": "g", "by": "5m"}) == []
 
 
+def test_a_flapping_puppet_that_is_away_does_not_return_after_a_reset() -> None:
+    simulation = Simulation(clock="real")
+    with simulation as cluster:
+        cluster.create_topic("orders", 2)
+        group = cluster.group("svc")
+        group.puppet("a", ("range",), topics=["orders"], behaviour="flapping").join()
+        group.wait_stable(members=1)
+        simulation.pass_time(12)
+        assert group.puppets["a"].state == "out"
+        cluster.reset("puppets")
+        cluster.reset("trace")
+        simulation.pass_time(60)
+        assert [event for event in cluster.trace() if event.get("api") == "JoinGroup"] == []
+
+
 def test_what_waits_in_group_time_waits_no_longer_after_a_reset() -> None:
     simulation = Simulation(clock="real")
     with simulation as cluster:
