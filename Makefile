@@ -204,7 +204,7 @@ explore: $(VENV)/with-dev ## compare random request sequences with real Kafka br
 	for each in $(OF); do $(BIN)/python tests/explore/run.py --seeds $(SEEDS) --first $(SEED) --of $$each || status=$$?; done; \
 	exit $$status
 
-broken-rules: $(VENV)/with-dev ## break each hard rule of transactions and consumer groups, and see its tests fail
+broken-rules: $(VENV)/with-dev ## break each hard rule of tests/support/broken, and see its tests fail
 	@$(BIN)/python tests/broken_rules/run.py
 
 ENGINE := compose/engine.sh bash -c 'timeout 20 docker info >/dev/null 2>&1 || { \

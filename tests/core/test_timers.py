@@ -34,6 +34,7 @@ def test_at_equal_deadlines_the_one_set_first_fires_first() -> None:
     for key in ("c", "a", "b"):
         timers.set(key, 10)
     timers.set("c", 10)
+    assert list(timers.pending()) == [(10, "a"), (10, "b"), (10, "c")]
     assert drained(timers, 10) == [(10, "a"), (10, "b"), (10, "c")]
 
 

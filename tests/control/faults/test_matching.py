@@ -82,6 +82,8 @@ class TestMatches:
             {"generation": 1},
             {"state": "Stable"},
             {"version": ">=2"},
+            {"version": "2-3"},
+            {"version": "3-4"},
             {"broker": 1},
         ]
         no = [
@@ -92,6 +94,8 @@ class TestMatches:
             {"generation": 2},
             {"state": "Empty"},
             {"version": "<=2"},
+            {"version": "1-2"},
+            {"version": "4-5"},
         ]
         # one rule at a time: only the oldest of a slot acts
         for conditions in yes:

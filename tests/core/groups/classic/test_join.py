@@ -174,6 +174,12 @@ def test_a_member_id_is_the_client_id_and_a_uuid(play: Play) -> None:
     assert (name, len(uuid)) == ("billing", 36)
 
 
+def test_the_leader_of_a_stable_group_starts_a_rebalance_when_it_rejoins(play: Play) -> None:
+    a, b = play.stable_pair()
+    assert play.join(a).parked
+    assert play.heartbeat(2, b) is Error.REBALANCE_IN_PROGRESS
+
+
 def test_a_follower_that_rejoins_unchanged_is_answered_at_once_without_a_rebalance(play: Play) -> None:
     a, b = play.stable_pair()
     again = play.join(b).response

@@ -25,9 +25,10 @@ def test_a_new_static_member_joins_without_an_id_first(play: Play) -> None:
     ]
 
 
-def test_a_returning_leader_gets_a_new_id_and_before_v9_the_old_leader_id(play: Play) -> None:
+@pytest.mark.parametrize("version", [5, 8])
+def test_a_returning_leader_gets_a_new_id_and_before_v9_the_old_leader_id(play: Play, version: int) -> None:
     p = play.static_member()
-    back = play.join("", "i1").response
+    back = play.join("", "i1", version=version).response
     assert back.member_id != p
     assert (back.error_code, back.generation_id, back.leader, back.members) == (0, 1, p, ())
     assert play.sync(1, back.member_id, instance_id="i1").response.assignment == b"p1"

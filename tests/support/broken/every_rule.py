@@ -1,0 +1,23 @@
+"""The rules of all parts."""
+
+from __future__ import annotations
+
+from broken.classic_groups import CLASSIC_GROUP_RULES
+from broken.clocks import CLOCK_RULES
+from broken.consumer_groups import CONSUMER_GROUP_RULES
+from broken.faults import FAULT_RULES
+from broken.fences import FENCE_RULES
+from broken.offsets import OFFSET_RULES
+from broken.rules import RULES
+from broken.verdicts import VERDICT_RULES
+
+EVERY_RULE = (
+    *RULES,
+    *CONSUMER_GROUP_RULES,
+    *CLASSIC_GROUP_RULES,
+    *FENCE_RULES,
+    *OFFSET_RULES,
+    *CLOCK_RULES,
+    *FAULT_RULES,
+    *VERDICT_RULES,
+)
