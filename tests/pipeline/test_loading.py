@@ -148,6 +148,9 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
     assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4")]
 
 
+JOB_S = 600
+"""The limit of a job in a process of its own, also on a busy machine."""
+
 KILLED = """
 import os, signal, sys
 from koordinator.pipeline import cli, store
@@ -169,7 +172,7 @@ def test_a_killed_load_changes_nothing_and_the_next_one_starts_again(
     command = [sys.executable, "-c", KILLED, "gold/state_time", *job]
     environ = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run(
-        command, check=False, env=environ, start_new_session=True, capture_output=True, text=True, timeout=240
+        command, check=False, env=environ, start_new_session=True, capture_output=True, text=True, timeout=JOB_S
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert tables(store) == tables(first)

@@ -187,6 +187,7 @@ def test_a_log_with_foreign_json_is_no_trace(spark: SparkSession, tmp_path: Path
     assert [(row.source, row.event, row.ignored) for row in loaded.counts] == [("server_log", 4, 3)]
 
 
+@pytest.mark.slow
 def test_a_growing_log_gives_the_same_events_as_a_complete_one(spark: SparkSession, tmp_path: Path) -> None:
     log, content = tmp_path / "growing" / "server.log", (ONE + TWO).encode()
     cuts = [len(ONE) - 30, len(ONE) + len(TWO) // 2, len(content)]  # in the middle of lines

@@ -149,8 +149,8 @@ def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: Spark
 def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str) -> None:
     lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     expected = {
-        (generation, who, topic, number)
-        for generation, held in assignments(GroupTrace(lines, "orders-svc")).items()
+        (exchange.generation, who, topic, number)
+        for exchange, held in assignments(GroupTrace(lines, "orders-svc"))
         for who, topics in held.items()
         for topic, numbers in topics.items()
         for number in numbers
