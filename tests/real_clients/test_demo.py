@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,8 +63,6 @@ def test_the_server_and_the_members_end_with_the_demo(number: signal.Signals, co
         env={**os.environ, "KEEP": str(tmp_path)},
         stdout=subprocess.PIPE,
         text=True,
-        # a test run in the background inherits an ignored SIGINT
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads yet
     ) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
