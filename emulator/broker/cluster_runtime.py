@@ -145,7 +145,8 @@ class ClusterRuntime(NodeRuntimes):
         for broker in self._running:
             if (deadline := broker.deadline()) is not None and deadline <= until:
                 outputs += broker.tick(until)
-        for ticker in self.tickers:
+        # an actor may end with its last action
+        for ticker in list(self.tickers):
             if (deadline := ticker.deadline()) is not None and deadline <= due:
                 outputs += ticker.tick(due)
         return outputs + self.links.exchange(due, self) if self.links.has_work else outputs
@@ -164,9 +165,9 @@ class ClusterRuntime(NodeRuntimes):
                 deadline = due
         return deadline
 
-    def group_deadline(self, group_id: str) -> int | None:
-        """Return the next deadline of a ticker in group time."""
-        deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers)
+    def group_deadline(self, group_id: str, without: object = None) -> int | None:
+        """Return the next deadline of a ticker in group time; of the others than `without`, if given."""
+        deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers if ticker is not without)
         return min((due for due in deadlines if due is not None), default=None)
 
     def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:

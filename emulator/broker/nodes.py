@@ -113,8 +113,8 @@ class NodeRuntimes:
         """The bugs that ended requests."""
         self._operation_writes: list[OperationWrite] = []
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
-        self.tickers: list[Ticker] = []
-        """Actors with deadlines. At equal times the nodes go first, then these in order."""
+        self.tickers: dict[Ticker, None] = {}
+        """Actors with deadlines, each once. At equal times the nodes go first, then these in order."""
         self.heartbeat_sender: HeartbeatSender | None = None
         """The puppets, if there are any."""
         self.inbox: Inbox = deque()

@@ -38,6 +38,9 @@ class HeartbeatSender(Protocol):
     def skip_heartbeats(self, group_id: str, member_ids: Collection[str], until: int) -> None:
         """Skip the heartbeats of these members that are due before `until`."""
 
+    def skip_waiting(self, group_id: str, until: int) -> None:
+        """Skip the heartbeats of puppets that wait for a response, those due before `until` and their next action."""
+
     def postpone(self, group_id: str, until: int) -> None:
         """Postpone everything that is due in a group before `until` to that time."""
 

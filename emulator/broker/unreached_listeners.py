@@ -51,7 +51,7 @@ class WatchedCluster(Protocol):
     """The part of the cluster runtime that the detection needs."""
 
     cluster: ClusterState
-    tickers: list[Ticker]
+    tickers: dict[Ticker, None]
 
     @property
     def states(self) -> dict[int, str]:
@@ -100,8 +100,7 @@ class UnreachedListeners:
         client = call.client_host, call.client_id
         if coordinator is None or len(self.lookups) >= CLIENTS_MAX:
             return
-        if not self.lookups:
-            self._runtime.tickers.append(self)
+        self._runtime.tickers[self] = None
         groups = self.lookups.setdefault(client, {})
         if len(groups) < CLIENTS_MAX:
             groups.setdefault(coordinator.key, CoordinatorLookup(now, call, coordinator))
@@ -147,7 +146,7 @@ class UnreachedListeners:
 
     def _stop_if_idle(self) -> None:
         if not self.lookups:
-            self._runtime.tickers.remove(self)
+            self._runtime.tickers.pop(self, None)
 
     def _report(self, client: Client, lookup: CoordinatorLookup) -> None:
         coordinator, listener = lookup.coordinator, lookup.call.listener

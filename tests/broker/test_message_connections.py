@@ -135,7 +135,7 @@ def test_tickers_act_in_order_with_the_timers_of_groups_which_go_first_at_equal_
     nodes.stable(node, "one")
     expiry = nodes.now + SESSION_MS
     clock = Clock(nodes, expiry - 1, expiry, expiry + 1)
-    nodes.runtime.tickers.append(clock)
+    nodes.runtime.tickers[clock] = None
     nodes.wait(2 * SESSION_MS)
     assert clock.seen == [(expiry - 1, "Stable"), (expiry, "Empty"), (expiry + 1, "Empty")]
 
@@ -144,7 +144,7 @@ def test_overdue_timers_fire_before_a_later_request() -> None:
     nodes = Nodes(1)
     nodes.stable(1, "one")
     clock = Clock(nodes, nodes.now + 5)
-    nodes.runtime.tickers.append(clock)
+    nodes.runtime.tickers[clock] = None
     peer = nodes.connect()
     nodes.now += 10
     nodes.send(peer, nodes.request(peer, beat("nobody"), 3))

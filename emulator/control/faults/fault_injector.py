@@ -89,10 +89,10 @@ class FaultInjector:
         jitters = self.jitter_seed is not None
         is_active = any((self.rule_stats, self.hold_points, jitters, self._decisions, self._scheduler))
         runtime.interceptor = self if is_active else None
-        if is_active and self._scheduler not in runtime.tickers:
-            runtime.tickers.append(self._scheduler)
-        elif not is_active and self._scheduler in runtime.tickers:
-            runtime.tickers.remove(self._scheduler)
+        if is_active:
+            runtime.tickers[self._scheduler] = None
+        else:
+            runtime.tickers.pop(self._scheduler, None)
 
     # -- interceptor -----------------------------------------------------------------------------------------
 

@@ -144,6 +144,12 @@ class ClassicPuppet(PuppetClient):
         return is_stable and is_sending and not self._has_stale_assignment
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the puppet waits for its connection. A connected one gives up after a session without responses."""
+        is_rejoining = self.state is PuppetState.STABLE and self._has_stale_assignment
+        return not (self._connection.is_connected or is_rejoining)
+
+    @property
     def _has_stale_assignment(self) -> bool:
         """Whether the puppet leads and topics or connectors changed since its assignment."""
         return self.leader_id == self.member_id and self.role.is_assignment_stale()

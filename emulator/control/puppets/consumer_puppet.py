@@ -98,6 +98,11 @@ class ConsumerPuppet(PuppetClient):
         has_news = self._acknowledges or self._repeats_all or self._subscribed() != self._sent_topics
         return self.state is PuppetState.STABLE and self._connection.is_idle and is_sending and not has_news
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the puppet waits for its connection or for a response."""
+        return not self._connection.is_idle
+
     def sync(self, now: int) -> None:
         """Take the assignment and acknowledge it."""
         self._refuse_unless("sync", PuppetState.RECONCILING)

@@ -138,9 +138,8 @@ class Puppets:
             else:
                 new_role = self._consumer(offered, topics, claimed, metadata or {})
             puppet = ClassicPuppet(self._supervisor, options, new_role)
-        if not self._supervisor.puppets:
-            self._runtime.tickers.append(self._supervisor)
-            self._runtime.heartbeat_sender = self._supervisor
+        self._runtime.tickers[self._supervisor] = None
+        self._runtime.heartbeat_sender = self._supervisor
         self._supervisor.puppets[group, name] = puppet
         self._supervisor.note(now, puppet, "created")
         return _info(puppet)

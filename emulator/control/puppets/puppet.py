@@ -113,6 +113,11 @@ class PuppetClient(ABC):
         """Whether the puppet is a stable member with nothing to do but heartbeats."""
 
     @property
+    @abstractmethod
+    def is_waiting(self) -> bool:
+        """Whether the puppet waits for a response or a connection, so that its next heartbeat is skipped."""
+
+    @property
     def is_leader(self) -> bool:
         """Whether the puppet leads the current generation."""
         return False

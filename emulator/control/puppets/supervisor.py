@@ -136,12 +136,19 @@ class PuppetSupervisor:
         """Skip the heartbeats of members that are due before `until`, in group time."""
         timers = self._group_timers.get(group_id)
         for (group, _), puppet in self.puppets.items():
-            if timers is None or group != group_id or puppet.member_id not in member_ids:
-                continue
-            key = puppet.timers[PuppetTimer.HEARTBEAT]
-            due, interval_ms = timers.get(key), puppet.interval_ms
-            if due is not None and due < until:
-                timers.set(key, due + -((due - until) // interval_ms) * interval_ms)
+            if timers is not None and group == group_id and puppet.member_id in member_ids:
+                _skip_heartbeats(timers, puppet, until)
+
+    def skip_waiting(self, group_id: str, until: int) -> None:
+        """Skip the heartbeats of waiting puppets that are due before `until`, and before any other timer."""
+        timers = self._group_timers.get(group_id)
+        waiting = [puppet for (group, _), puppet in self.puppets.items() if group == group_id and puppet.is_waiting]
+        if timers is None or not waiting:
+            return
+        skipped = {puppet.timers[PuppetTimer.HEARTBEAT] for puppet in waiting}
+        until = next((min(due, until) for due, key in timers.pending() if key not in skipped), until)
+        for puppet in waiting:
+            _skip_heartbeats(timers, puppet, until)
 
     def postpone(self, group_id: str, until: int) -> None:
         """Postpone a group's timers that are due before `until` to that group time."""
@@ -308,6 +315,14 @@ class PuppetSupervisor:
             ),
             node_id,
         )
+
+
+def _skip_heartbeats(timers: Timers[Key], puppet: PuppetClient, until: int) -> None:
+    """Skip the heartbeats of a puppet that are due before `until`; the others keep their times."""
+    key = puppet.timers[PuppetTimer.HEARTBEAT]
+    due, interval_ms = timers.get(key), puppet.interval_ms
+    if due is not None and due < until:
+        timers.set(key, due + -((due - until) // interval_ms) * interval_ms)
 
 
 def _is_heartbeat(key: Key) -> bool:

@@ -142,13 +142,16 @@ class ClockAdvance:
         self.now, self._coordinator = now, coordinator_of(self._runtime, self._group_id)
 
     def _next_deadline(self, to: int) -> int | None:
-        if self._coordinator is None and self._runtime.heartbeat_sender is not None:
-            # puppets would retry all the time, and nothing would answer: they retry once, at the end
-            self._runtime.heartbeat_sender.postpone(self._group_id, to)
-        group = self._group
+        runtime, group, puppets = self._runtime, self._group, self._runtime.heartbeat_sender
         own = None if group is None else group.timers.deadline()
-        others = self._runtime.group_deadline(self._group_id)
-        return min((each for each in (own, others) if each is not None), default=None)
+        if puppets is not None:
+            if self._coordinator is None:
+                # puppets would retry all the time, and nothing would answer: they retry once, at the end
+                puppets.postpone(self._group_id, to)
+            others = to + 1, own, runtime.group_deadline(self._group_id, without=puppets)
+            puppets.skip_waiting(self._group_id, min(each for each in others if each is not None))
+        deadlines = own, runtime.group_deadline(self._group_id)
+        return min((each for each in deadlines if each is not None), default=None)
 
     def _step(self, at: int) -> Steps[bool]:
         """Move the clock to `at` and perform everything due; return whether the trace has new events."""

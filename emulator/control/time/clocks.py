@@ -66,7 +66,7 @@ class Clocks:
         self._deliver = deliver
         self._auto = AutoClock(runtime)
         if runtime.cluster.settings.group_clock == "auto":
-            runtime.tickers.append(self._auto)
+            runtime.tickers[self._auto] = None
 
     def read(self, now: int, *, group: str) -> ClockReading:
         """Return a group's clock."""
@@ -87,8 +87,7 @@ class Clocks:
         self._runtime.clock_changed(now, group)
         if new_mode == "auto":
             self._runtime.cluster.auto_clock_groups[group] = None
-            if self._auto not in self._runtime.tickers:
-                self._runtime.tickers.append(self._auto)
+            self._runtime.tickers[self._auto] = None
 
     def timers(self, now: int, *, group: str) -> list[Timer]:
         """Return the running timers of a group, next deadline first; an empty list if it does not exist."""

@@ -45,8 +45,7 @@ class ProducerSupervisor:
 
     def add(self, producer: ScriptedProducer) -> None:
         """Add a producer, whose responses are delivered from now on."""
-        if not self.producers:
-            self._runtime.tickers.append(self)
+        self._runtime.tickers[self] = None
         self.producers[producer.name] = producer
 
     def stop_all(self, now: int) -> None:
@@ -54,8 +53,7 @@ class ProducerSupervisor:
         for number in self._connections:
             self._runtime.disconnected(now, number)
         self._connections.clear()
-        if self.producers:
-            self._runtime.tickers.remove(self)
+        self._runtime.tickers.pop(self, None)
         self.producers.clear()
 
     def start(

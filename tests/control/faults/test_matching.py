@@ -159,7 +159,7 @@ class TestMatches:
         assert nodes.runtime.interceptor is not None
         nodes.faults.remove_rule(nodes.now, rule=rule)
         assert nodes.runtime.interceptor is None
-        assert nodes.runtime.tickers == []
+        assert not nodes.runtime.tickers
         assert [event["change"] for event in nodes.kinds("rule")] == ["added", "removed"]
 
 

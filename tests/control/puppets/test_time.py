@@ -111,3 +111,12 @@ def test_a_handle_advances_an_hour_at_once() -> None:
         assert fired.member_id == silent.member_id
         assert [member.client_id for member in group.members] == ["healthy"]
         assert group.wait_stable(members=1).state == "Stable"
+
+
+def test_puppets_are_ticked_once_after_any_number_of_resets() -> None:
+    scene = PuppetScene()
+    for _ in range(3):
+        scene.puppet("one")
+        scene.puppets._supervisor.stop_all(scene.now)
+    scene.puppet("two")
+    assert list(scene.runtime.tickers) == [scene.puppets._supervisor]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator import faults
+from koordinator import Simulation, faults
 
 if TYPE_CHECKING:
     from koordinator import Cluster, Group
@@ -82,3 +82,15 @@ def test_other_clients_are_served_during_a_long_advance(koordinator: Cluster) ->
     advance.join(LIMIT_S)
     # one turn of 10 ms between two of them, and 1,008 checks of offsets
     assert answers > 2
+
+
+def test_a_puppet_that_waits_for_a_response_costs_no_heartbeats() -> None:
+    with Simulation(topics={"t": 1}) as cluster:
+        group = cluster.group("g")
+        group.puppet("a", topics=["t"], group_protocol="consumer").join()
+        group.wait_stable(members=1)
+        cluster.hold("ConsumerGroupHeartbeat", group="g")
+        group.advance("5s", keep_alive="none")
+        began = time.process_time()
+        group.advance("30d", keep_alive="none")
+        assert time.process_time() - began < 4

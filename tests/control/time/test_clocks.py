@@ -184,7 +184,7 @@ def test_an_endless_instant_is_aborted(here: GroupBroker) -> None:
             assert (now, group_id, shift_ms) == (here.now, GROUP, 0)
 
     here.form("a")
-    here.runtime.tickers.append(Endless())
+    here.runtime.tickers[Endless()] = None
     with pytest.raises(TimerLoop, match=r"group 'g': actions at .* ms repeat without end"):
         here.run(here.clocks.advance(here.now, group=GROUP, by=1))
 
@@ -208,7 +208,7 @@ def test_a_timer_that_fires_again_and_again_at_one_instant_is_given_up(here: Gro
             assert (now, group_id, shift_ms) == (here.now, GROUP, 0)
 
     here.form("a")
-    here.runtime.tickers.append(Rearming())
+    here.runtime.tickers[Rearming()] = None
     with pytest.raises(TimerLoop, match=r"SessionExpiry.* has fired 100 times at"):
         here.run(here.clocks.advance(here.now, group=GROUP, by=0))
 
