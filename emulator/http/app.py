@@ -22,7 +22,7 @@ from ..pages.dashboard import FILES, FOLDER, dashboard_html
 from ..pages.html import static
 from ..server.cluster_registry import NoSuchCluster, PortsTaken
 from .event_stream import MEDIA_TYPE as STREAM
-from .event_stream import stream_of
+from .event_stream import EventStreams
 from .exports import JSON, checked_format, export_of
 from .guards import Guards
 from .metrics import Metrics
@@ -80,8 +80,9 @@ class Timeout(Arguments):
 class OperationEndpoint:
     """The endpoint of one operation: arguments from path, query and body; a JSON response, or 204 for None."""
 
-    def __init__(self, registry: ClusterRegistry, route: Route) -> None:
+    def __init__(self, registry: ClusterRegistry, route: Route, streams: EventStreams) -> None:
         self._registry = registry
+        self._streams = streams
         self._route = route
         self._path_model, self._model = arguments_of(route)
         properties = request_schema(self._model).get("properties", {})
@@ -101,7 +102,7 @@ class OperationEndpoint:
         if export != JSON:
             return await export_of(registered, export, arguments)
         if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
-            return stream_of(registered, **arguments, watch=watch)
+            return self._streams.stream_of(request, registered, **arguments, watch=watch)
         try:
             if timeout_s is None:
                 return _json_response(await registered.cluster.call(route.operation, arguments))
@@ -199,7 +200,7 @@ def create_app(
     registry: ClusterRegistry, defaults: Options, token: str | None = None, *, is_local: bool = True
 ) -> Starlette:
     """Return the application. New clusters start from `defaults`; `is_local`: it listens on loopback only."""
-    clusters, process = ClusterEndpoints(registry, defaults), ProcessEndpoints(registry)
+    clusters, process, streams = ClusterEndpoints(registry, defaults), ProcessEndpoints(registry), EventStreams()
     routes = [
         StarletteRoute("/", _dashboard),
         StarletteRoute(f"{FOLDER}/{{name:segment}}", _static_file),
@@ -215,7 +216,7 @@ def create_app(
         *(
             StarletteRoute(
                 f"{BELOW}{route.path}".replace("}", ":segment}"),
-                OperationEndpoint(registry, route).serve,
+                OperationEndpoint(registry, route, streams).serve,
                 methods=[route.method],
             )
             for route in ROUTES
@@ -266,8 +267,11 @@ async def _while_connected(request: Request) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
 
         async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
+            try:
+                while (await request.receive())["type"] != "http.disconnect":
+                    pass
+            except Problem as problem:
+                raised.append(problem)
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(watch)

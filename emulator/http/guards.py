@@ -1,13 +1,17 @@
-"""Checks of every request before its endpoint: token, host, origin, and the size of its body."""
+"""Checks of every request before its endpoint: token, host, origin, and the size and pace of its body."""
 
 from __future__ import annotations
 
 import hmac
+import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import trio
+
 from ..pages.dashboard import FOLDER
+from .connection import connection_of
 from .problems import Problem
 
 if TYPE_CHECKING:
@@ -15,6 +19,15 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 """The limit of a request body; a snapshot includes records."""
+
+BODIES_BYTES_MAX = 2 * BODY_BYTES_MAX
+"""The limit of all bodies together, from their arrival to the end of their responses."""
+
+BODY_BYTES_FREE = 64 * 1024
+"""The first bytes of a body do not count there: large bodies must not keep small ones out."""
+
+BODY_S = 60.0
+"""The limit for the arrival of a body, in seconds."""
 
 LENGTH_DIGITS_MAX = 20
 """More digits are not a length."""
@@ -41,19 +54,31 @@ class Guards:
         self._app = app
         self._token = token
         self._hosts = LOCAL if is_local and token is None else None
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or respond with a problem."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        try:
-            self._check(scope)
-            raw: bytes = scope.get("raw_path") or scope["path"].encode()
-            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
-            await self._app(scope, _bounded(receive), send)
-        except Problem as problem:
-            await problem.response()(scope, receive, send)
+        with connection_of(scope).request():
+            body = Body(receive, self._bodies)
+
+            async def respond(message: Message) -> None:
+                if not body.has_response:
+                    body.has_response = True
+                    await body.discard()
+                await send(message)
+
+            try:
+                self._check(scope)
+                raw: bytes = scope.get("raw_path") or scope["path"].encode()
+                scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+                await self._app(scope, body.receive, respond)
+            except Problem as problem:
+                await problem.response()(scope, receive, respond)
+            finally:
+                body.release()
 
     def _check(self, scope: Scope) -> None:
         headers = {name.lower(): value for name, value in scope["headers"]}
@@ -84,18 +109,64 @@ def _place_of(address: str) -> tuple[str | None, str | None]:
     return parts.hostname, parts.netloc
 
 
-def _bounded(receive: Receive) -> Receive:
-    size = 0
+class Bodies:
+    """The bytes of all bodies that the server has."""
 
-    async def receive_bounded() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > BODY_BYTES_MAX:
+    def __init__(self) -> None:
+        self.size = 0
+
+
+class Body:
+    """The body of one request: `receive` is that of the request, with the limits of its size and its time."""
+
+    def __init__(self, receive: Receive, bodies: Bodies) -> None:
+        self._receive = receive
+        self._bodies = bodies
+        self._size = self._counted = 0
+        self._deadline = trio.current_time() + BODY_S
+        self._is_complete = self._is_receiving = False
+        self.has_response = False
+        """Whether the response has begun: then a body that breaks a limit ends the connection."""
+
+    async def receive(self) -> Message:
+        """Return the next message of the request. Raises Problem if its body is too large, or too late."""
+        self._is_receiving = True
+        try:
+            return await self._receive_bounded()
+        except Problem:
+            if not self.has_response:
+                raise
+            return {"type": "http.disconnect"}
+        finally:
+            self._is_receiving = False
+
+    async def _receive_bounded(self) -> Message:
+        with trio.move_on_at(math.inf if self._is_complete else self._deadline) as limit:
+            message = await self._receive()
+        if limit.cancelled_caught:
+            raise Problem(HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_S:g} s")
+        self._is_complete = not message.get("more_body", False)
+        self._size += len(message.get("body", b""))
+        if self._size > BODY_BYTES_MAX:
             raise _too_large()
+        counted = max(self._size - BODY_BYTES_FREE, 0)
+        if self._bodies.size + counted - self._counted > BODIES_BYTES_MAX:
+            detail = f"the bodies of all requests together are larger than {BODIES_BYTES_MAX} bytes; repeat it later"
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": "1"})
+        self._bodies.size += counted - self._counted
+        self._counted = counted
         return message
 
-    return receive_bounded
+    async def discard(self) -> None:
+        """Read the rest of the body, unless the application does: Hypercorn reads no next request before that."""
+        with trio.move_on_at(self._deadline):
+            while not (self._is_complete or self._is_receiving):
+                self._is_complete = not (await self._receive()).get("more_body", False)
+
+    def release(self) -> None:
+        """Count the body no longer."""
+        self._bodies.size -= self._counted
+        self._counted = 0
 
 
 def _too_large() -> Problem:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import trio
 from hypercorn.config import Config
-from hypercorn.trio import serve
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
+from hypercorn.utils import wrap_app
 
+from ..server.listening_sockets import RESERVED_FILES_MAX, accept_forever, address_of
 from .app import create_app
+from .connection import CONNECTION, HEAD_S, ClientConnection
 
 if TYPE_CHECKING:
-    import trio
+    import socket
 
     from ..config.options import Options
     from ..server.cluster_registry import ClusterRegistry
+
+RESERVED_FILES = RESERVED_FILES_MAX // 2
+"""The files that connections leave to the process: half of the reserve, so that clients of brokers leave some."""
 
 
 async def serve_control(
@@ -26,9 +36,38 @@ async def serve_control(
 ) -> None:
     """Serve at listeners until cancelled; `is_local`: only this machine can reach them."""
     config = Config()
-    # bound by the caller: Hypercorn's own errors do not name the address
-    config.bind = [f"fd://{listener.socket.detach()}" for listener in listeners]
     config.accesslog = config.errorlog = None
-    config.graceful_timeout = 0.0
     config.include_server_header = False
-    await serve(cast("Any", create_app(registry, defaults, token, is_local=is_local)), config)
+    config.keep_alive_timeout = HEAD_S
+    app = wrap_app(
+        cast("Any", create_app(registry, defaults, token, is_local=is_local)), config.wsgi_max_body_size, "asgi"
+    )
+    context = WorkerContext(None)
+    open_connections: set[ClientConnection] = set()
+
+    async def serve(connection: ClientConnection) -> None:
+        open_connections.add(connection)
+        try:
+            await TCPServer(app, config, context, ConnectionState({CONNECTION: connection}), cast("Any", connection))
+        except Exception as error:  # noqa: BLE001 - a bug ends one connection
+            registry.log(f"control port: a connection has failed: {type(error).__name__}: {error}")
+        finally:
+            open_connections.remove(connection)
+
+    async with trio.open_nursery() as nursery:
+
+        def accept(client: socket.socket, _: tuple[Any, ...]) -> None:
+            nursery.start_soon(serve, ClientConnection(client))
+
+        for listener in listeners:
+            where = f"control port {address_of([listener])}"
+            nursery.start_soon(
+                partial(accept_forever, reserved_files=RESERVED_FILES), listener.socket, where, registry.log, accept
+            )
+        try:
+            await trio.sleep_forever()
+        finally:
+            for listener in listeners:
+                listener.socket.close()
+            for connection in open_connections:
+                connection.abort()

@@ -60,7 +60,7 @@ class ClusterRegistry:
 
     def __init__(self, nursery: trio.Nursery, log: Callable[[str], None], ports: range | None = None) -> None:
         self._nursery = nursery
-        self._log = log
+        self.log = log
         self._ports = ports
         self._clusters: dict[str, RegisteredCluster] = {}
         self._numbers = count(1)
@@ -88,7 +88,7 @@ class ClusterRegistry:
             options = replace(options, port=self._free_port(self._ports, len(options.node_ids)))
         if cluster_id in self._clusters:
             raise ValueError(f"there is a cluster {cluster_id!r} already")
-        return await self.add(build(options, self._log), cluster_id or self._free_id())
+        return await self.add(build(options, self.log), cluster_id or self._free_id())
 
     async def add(self, cluster: ServedCluster, cluster_id: str) -> RegisteredCluster:
         """Serve a cluster, and close it at its end. Raises OSError if a listener fails."""

@@ -6,7 +6,7 @@ import errno
 import ipaddress
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 
 
 RESERVED_FILES_MAX = 16
-"""The most files that connections leave to the rest of the process: modules that are imported late, logs, HTTP."""
+"""The most files that connections of brokers leave to the rest of the process: late imports, logs, HTTP."""
+
+ACCEPTED_TOGETHER = 64
+"""Connections accepted before clients are served."""
+
+ACCEPT_PAUSE_S = 0.1
+"""The pause after a failed accept: usually the process has no more files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,13 +103,46 @@ def listen_again(reserved: socket.socket) -> trio.SocketListener:
     return trio.SocketListener(trio.socket.from_stdlib_socket(reserved))
 
 
-def refuse_without_reserve(client: socket.socket) -> None:
+async def accept_forever(
+    listening: trio.socket.SocketType,
+    where: str,
+    log: Callable[[str], None],
+    serve: Callable[[socket.socket, tuple[Any, ...]], None],
+    reserved_files: int = RESERVED_FILES_MAX,
+) -> None:
+    """Pass each accepted connection and its address to `serve`, until cancelled; out of files, try again later.
+
+    Connections are refused that leave the process fewer than `reserved_files` files, or an eighth of a small limit.
+    `log` gets one line with the cause until a connection is accepted again; `where` names the listener in it.
+    """
+    with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
+        accepting.settimeout(0)
+        is_refusing = False
+        while True:
+            await trio.lowlevel.wait_readable(accepting)
+            for _ in range(ACCEPTED_TOGETHER):
+                try:
+                    client, address = accepting.accept()
+                    _refuse_without_reserve(client, reserved_files)
+                except BlockingIOError:
+                    break
+                except OSError as error:
+                    if not is_refusing:
+                        log(f"{where}: connections are refused: {error.strerror or error}")
+                    is_refusing = True
+                    await trio.sleep(ACCEPT_PAUSE_S)
+                    break
+                is_refusing = False
+                serve(client, address)
+
+
+def _refuse_without_reserve(client: socket.socket, reserved_files: int) -> None:
     """Close an accepted connection and raise OSError if it leaves the process too few files."""
     if resource is None:
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     # the system assigns the lowest free number
-    if limit - client.fileno() <= min(RESERVED_FILES_MAX, limit // 8):
+    if limit - client.fileno() <= min(reserved_files, limit // 8):
         client.close()
         reason = f"the process may have {limit} open files, and has nearly as many; raise `ulimit -n`"
         raise OSError(errno.EMFILE, reason)

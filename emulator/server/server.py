@@ -23,7 +23,7 @@ import trio
 from ..broker.connections import Send
 from ..core.effects import WriteLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
-from .listening_sockets import ListeningSocket, java_host, refuse_without_reserve
+from .listening_sockets import ListeningSocket, accept_forever, java_host
 from .streams import SocketConnection
 from .turns import READABLE, WRITABLE, Turns
 
@@ -48,12 +48,6 @@ LAG_INTERVAL_S = 0.25
 
 LAG_MIN_MS = 500
 """The shortest lag that is traced; shorter ones do not affect a heartbeat."""
-
-ACCEPTED_TOGETHER = 64
-"""Connections accepted before clients are served."""
-
-ACCEPT_PAUSE_S = 0.1
-"""The pause after a failed accept: usually the process has no more files."""
 
 STOPPED = "the emulator stopped"
 """The reason for connections that end with the emulator."""
@@ -198,42 +192,24 @@ class Server:
             await event.wait()
 
     async def _accept(self, listener: trio.SocketListener, of: ListeningSocket) -> None:
-        """Accept connections until the listener is closed; they need no tasks. Out of files, try again later."""
+        """Accept connections until the listener is closed; they need no tasks."""
         listening = listener.socket
         _, scope, closed = self._open[listener]
         with scope:
             async with listener:
                 try:
-                    await self._accept_until_closed(listening, of)
+                    await accept_forever(
+                        listening,
+                        f"listener {of.listener} of node {of.node_id}",
+                        self._log,
+                        lambda client, address: self.accept(client, java_host(address[0]), of.node_id, of.listener),
+                    )
                 finally:
                     # also for a forked child, which has the socket, too
                     with suppress(OSError):
                         listening.shutdown(socket.SHUT_RDWR)
         del self._open[listener]
         closed.set()
-
-    async def _accept_until_closed(self, listening: trio.socket.SocketType, of: ListeningSocket) -> None:
-        with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
-            accepting.settimeout(0)
-            is_refusing = False
-            while True:
-                await trio.lowlevel.wait_readable(accepting)
-                for _ in range(ACCEPTED_TOGETHER):
-                    try:
-                        client, address = accepting.accept()
-                        refuse_without_reserve(client)
-                    except BlockingIOError:
-                        break
-                    except OSError as error:
-                        if not is_refusing:
-                            # once, until a connection is accepted again
-                            where = f"listener {of.listener} of node {of.node_id}"
-                            self._log(f"{where}: connections are refused: {error.strerror or error}")
-                        is_refusing = True
-                        await trio.sleep(ACCEPT_PAUSE_S)
-                        break
-                    is_refusing = False
-                    self.accept(client, java_host(address[0]), of.node_id, of.listener)
 
     def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:
         """Serve a connection until either side ends it; a network failure ends only this connection."""

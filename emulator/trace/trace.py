@@ -40,7 +40,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from hashlib import sha256
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from . import lines as trace_lines
@@ -140,19 +139,21 @@ class Trace:
             newest.append(event)
         return newest[::-1]
 
-    def events(self, since: int = 0, group: str | None = None) -> list[dict[str, object]]:
+    def events(self, since: int = 0, group: str | None = None, until: int | None = None) -> list[dict[str, object]]:
         """Return the lines after sequence number `since`, oldest first; those of one group, if `group` is given.
 
-        What a test did to a topic or to the cluster concerns every group.
+        What a test did to a topic or to the cluster concerns every group. `until` is the last sequence number, by
+        default that of the newest event.
 
         If the ring dropped events in that range, a `dropped` line comes first.
         """
         lines: list[dict[str, object]] = []
-        lost = self._seq - len(self._ring)
+        ring, lost = self._ring, self._seq - len(self._ring)
         if lost > max(since, self._cleared):
             lines.append(self._dropped(lost))
-        newer = list(takewhile(lambda entry: entry[0] > since, reversed(self._ring)))
-        for seq, wall_us, event, node_id, _ in reversed(newer):
+        last = self._seq if until is None else min(until, self._seq)
+        for at in range(max(since - lost, 0), last - lost):
+            seq, wall_us, event, node_id, _ = ring[at]
             if group is None or group_of(event) == group or concerns_all_groups(event):
                 lines.append(trace_lines.line(seq, wall_us, event, node_id, self._topic_name))
         return lines
