@@ -41,7 +41,7 @@ CONNECTION = "koordinator.connection"
 ABORTED = "the connection was aborted"
 
 
-class ClientConnection:
+class HttpConnection:
     """A stream of bytes, as Hypercorn's TCPServer uses one of Trio."""
 
     def __init__(self, client: socket.socket) -> None:
@@ -116,9 +116,9 @@ class ClientConnection:
         self.socket.close()
 
 
-def connection_of(scope: Scope) -> ClientConnection:
+def connection_of(scope: Scope) -> HttpConnection:
     """Return the connection of a request."""
-    return cast("ClientConnection", scope["state"][CONNECTION])
+    return cast("HttpConnection", scope["state"][CONNECTION])
 
 
 def _late_head() -> bytes:

@@ -14,7 +14,7 @@ from hypercorn.utils import wrap_app
 
 from ..server.listening_sockets import RESERVED_FILES_MAX, accept_forever, address_of
 from .app import create_app
-from .connection import CONNECTION, HEAD_S, ClientConnection
+from .connection import CONNECTION, HEAD_S, HttpConnection
 
 if TYPE_CHECKING:
     import socket
@@ -43,9 +43,9 @@ async def serve_control(
         cast("Any", create_app(registry, defaults, token, is_local=is_local)), config.wsgi_max_body_size, "asgi"
     )
     context = WorkerContext(None)
-    open_connections: set[ClientConnection] = set()
+    open_connections: set[HttpConnection] = set()
 
-    async def serve(connection: ClientConnection) -> None:
+    async def serve(connection: HttpConnection) -> None:
         open_connections.add(connection)
         try:
             await TCPServer(app, config, context, ConnectionState({CONNECTION: connection}), cast("Any", connection))
@@ -57,7 +57,7 @@ async def serve_control(
     async with trio.open_nursery() as nursery:
 
         def accept(client: socket.socket, _: tuple[Any, ...]) -> None:
-            nursery.start_soon(serve, ClientConnection(client))
+            nursery.start_soon(serve, HttpConnection(client))
 
         for listener in listeners:
             where = f"control port {address_of([listener])}"
