@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.apis import ApiKey
-from koordinator.wire.messages.offset_commit import OffsetCommitRequest
 from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
-from .effects import Call
+from .groups import offsets
 from .groups.causes import Cause, Reason
 from .groups.classic import rebalance
 from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
@@ -21,8 +19,6 @@ from .groups.consumer import membership
 from .groups.consumer.changes import write
 from .groups.consumer.group import ConsumerGroup
 from .groups.consumer.records import group_record
-from .groups.pending_writes import OffsetsCommitted
-from .groups.records import offset_record
 from .timers import PendingMemberExpiry
 
 if TYPE_CHECKING:
@@ -83,7 +79,7 @@ def require_unparked(group: BaseGroup, member: BaseMember) -> None:
         )
 
 
-def set_offsets(store: GroupStore, group: BaseGroup, offsets: Mapping[tuple[str, int], int]) -> None:
+def set_offsets(store: GroupStore, group: BaseGroup, positions: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
     topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
     every = [
@@ -97,15 +93,10 @@ def set_offsets(store: GroupStore, group: BaseGroup, offsets: Mapping[tuple[str,
                 topic_id=topics[topic].topic_id if with_ids else ZERO_UUID,
             ),
         )
-        for (topic, partition), offset in offsets.items()
+        for (topic, partition), offset in positions.items()
     ]
-    call = Call(NO_CONNECTION, 0, ApiKey.OFFSET_COMMIT, 1, "", "")
     for first in range(0, len(every), OFFSETS_PER_BATCH):
-        committed = dict(every[first : first + OFFSETS_PER_BATCH])
-        group.begin_commit(committed)
-        records = [offset_record(group, *partition, position) for partition, position in committed.items()]
-        write = OffsetsCommitted(group, call, OffsetCommitRequest(), committed, {}, store.next_token)
-        store.append(group.id, records, write)
+        offsets.write(store, group, every[first : first + OFFSETS_PER_BATCH], [])
 
 
 def freeze(store: GroupStore, group: BaseGroup) -> None:

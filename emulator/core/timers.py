@@ -172,7 +172,7 @@ class Timers(Generic[K]):
 
     def __init__(self) -> None:
         self._timers: dict[K, _Timer[K]] = {}
-        # entries refer to their `_Due` directly: a dict lookup hashes the key in Python, which is slow
+        # entries refer to their `_Timer` directly: a dict lookup hashes the key in Python, which is slow
         self._heap: list[tuple[int, int, _Timer[K]]] = []
         self._order = 0
         # caches `deadline()`, which is called several times per request
@@ -192,7 +192,7 @@ class Timers(Generic[K]):
         else:
             timer.deadline, timer.order, timer.entry = deadline, order, order
         if self._next is None or deadline < self._next:
-            # `_next` may be LOOK, which is less than any deadline
+            # `_next` may be UNKNOWN, which is less than any deadline
             self._next = deadline
         heap = self._heap
         heapq.heappush(heap, (deadline, order, timer))
@@ -206,6 +206,20 @@ class Timers(Generic[K]):
             timer.entry = NO_ENTRY
             if timer.deadline == self._next:
                 self._next = UNKNOWN
+
+    def place(self, key: K) -> tuple[int, int] | None:
+        """Return the deadline of `key` and its order among equal ones, or None."""
+        timer = self._timers.get(key)
+        return None if timer is None else (timer.deadline, timer.order)
+
+    def put_back(self, key: K, place: tuple[int, int] | None) -> None:
+        """Set `key` as it was when it had this `place`; cancel it for None."""
+        self._timers.pop(key, None)
+        if place is not None:
+            deadline, order = place
+            self._timers[key] = _Timer(key, deadline, order, order)
+        self._rebuild_heap()
+        self._next = UNKNOWN
 
     def deadline(self) -> int | None:
         """Return the earliest deadline, or None."""

@@ -32,6 +32,7 @@ from koordinator.wire.messages.consumer_group_records import (
 )
 
 from ..core.clock import GroupClock
+from ..core.groups.commit import Journal
 from ..core.groups.consumer import records as write
 from ..core.groups.consumer.group import ConsumerGroup
 from ..core.groups.consumer.member import ConsumerMember, MemberState, sorted_names
@@ -83,7 +84,7 @@ def replayed(records: Iterable[CoordinatorRecord]) -> dict[str, ConsumerGroup]:
         if isinstance(record.key, ConsumerGroupMetadataKey) and record.value is None:
             groups.pop(group_id, None)
         elif record.value is not None or group_id in groups:
-            groups.setdefault(group_id, empty_group(group_id)).replay(record)
+            groups.setdefault(group_id, empty_group(group_id)).replay(record, Journal())
     return groups
 
 

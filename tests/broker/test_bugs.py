@@ -13,7 +13,7 @@ from builders.valid_frames import served
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.emulator.broker.failures import BrokerBug
-from koordinator.emulator.core.groups import coordinator
+from koordinator.emulator.core.groups import commit, coordinator
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -98,8 +98,7 @@ def test_a_bug_in_a_timer_ends_that_timer(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_bug_in_a_completed_write_ends_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = Nodes(1)
     (member,) = nodes.stable(1, "i1")
-    completions = dict.fromkeys(coordinator.COMPLETIONS, fail)
-    monkeypatch.setattr(coordinator, "COMPLETIONS", completions)
+    monkeypatch.setattr(commit, "complete", fail)
     assert nodes.commit(1, 5, member) is Error.UNKNOWN_SERVER_ERROR
     monkeypatch.undo()
     assert nodes.heartbeat(1, member) is Error.NONE

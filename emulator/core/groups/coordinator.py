@@ -35,27 +35,14 @@ from ..timers import (
     RebalanceTimeout,
     SessionExpiry,
 )
-from . import group_admin, loading, offset_expiry, offsets, transactional_offsets
+from . import commit, group_admin, loading, offset_expiry, offsets, transactional_offsets
 from .classic import join, membership, rebalance, sync
 from .classic.group import ClassicGroup
-from .consumer import changes, describe, migration
+from .consumer import describe
 from .consumer import heartbeat as consumer_heartbeat
 from .consumer import membership as consumer_membership
 from .consumer.group import ConsumerGroup
 from .group_store import GroupStore
-from .pending_writes import (
-    AssignmentStored,
-    ConsumerGroupChanged,
-    GroupCreated,
-    GroupDeleted,
-    GroupDowngraded,
-    GroupEmptied,
-    OffsetsCommitted,
-    OffsetsDeleted,
-    StaticMemberReplaced,
-    TransactionalOffsetsWritten,
-    calls_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -87,20 +74,6 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     ConsumerGroupDescribeRequest: describe.describe_groups,
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
-
-COMPLETIONS: Mapping[type, Callable[..., None]] = {
-    GroupCreated: join.group_created,
-    AssignmentStored: sync.assignment_stored,
-    StaticMemberReplaced: join.static_member_replaced,
-    OffsetsCommitted: offsets.offsets_committed,
-    TransactionalOffsetsWritten: transactional_offsets.offsets_written,
-    OffsetsDeleted: offset_expiry.offsets_deleted,
-    GroupDeleted: group_admin.group_deleted,
-    GroupEmptied: membership.group_emptied,
-    ConsumerGroupChanged: changes.changed,
-    GroupDowngraded: migration.downgraded,
-}
-"""The completion of each class of writes; called with the store, the write and its error."""
 
 
 class Coordinator:
@@ -154,12 +127,10 @@ class Coordinator:
             # `unload` has failed this write already
             return
         store.touch(now, write.group)
-        if error is Error.NONE:
-            write.group.stored = True
         try:
-            COMPLETIONS[type(write)](store, write, error)
+            commit.complete(store, write, error)
         except Exception as bug:  # noqa: BLE001 - a bug ends the requests that wait for this write
-            store.emit(Failed(bug, calls_of(write)))
+            store.emit(Failed(bug, tuple(call for call, _ in write.answers)))
 
     def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
         """Take the response to a request of `SendRequest`; None if the broker could not be reached."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ..timers import StoppedTimers, Timers
+from .offset_table import OffsetTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
@@ -17,24 +17,13 @@ if TYPE_CHECKING:
     from ..clock import GroupClock
     from ..effects import Call
     from ..timers import SessionExpiry, TimerKey
+    from .offset_table import PendingCommit
 
     Handler = Callable[..., None]
     """A request handler, called with the store, the node's time, the call and the request."""
 
 CONSUMER = "consumer"
 """The protocol type of consumers; the coordinator never reads the metadata of other types (Kafka Connect, …)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PendingCommit:
-    """An offset of an open transaction; `position` orders it among the records of the group's partition.
-
-    A `refused` one is in no record; see `Dialect.refused_offsets_stay_pending`.
-    """
-
-    value: OffsetCommitValue
-    position: int
-    refused: bool = False
 
 
 class BaseMember(Protocol):
@@ -78,14 +67,10 @@ class BaseGroup(ABC):
         "held_requests",
         "id",
         "now",
-        "offset_positions",
-        "offsets",
         "partition",
-        "pending_offsets",
-        "refused_commits",
         "stored",
+        "table",
         "timers",
-        "unwritten_commits",
     )
 
     kind: ClassVar[str]
@@ -110,23 +95,24 @@ class BaseGroup(ABC):
         self.clock = clock
         self.now = clock.read(now)
         self.timers: Timers[TimerKey] = Timers()
-        self.offsets: dict[tuple[str, int], OffsetCommitValue] = {}
-        """The committed offsets; their timestamps are in ms of the group's clock."""
-        self.pending_offsets: dict[int, dict[tuple[str, int], PendingCommit]] = {}
-        """The offsets of open transactions, by producer id (KIP-98)."""
-        self.offset_positions: dict[tuple[str, int], int] = {}
-        """The order of the committed offsets' records in the log, kept while a transaction may decide another one."""
+        self.table = OffsetTable()
         self.earliest_offset_expiry = 0
         """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
         here."""
-        self.unwritten_commits: dict[tuple[str, int], int] = {}
-        """The number of commits in flight per partition; a `Counter` is slower, because it is written in Python."""
-        self.refused_commits: frozenset[tuple[str, int]] = frozenset()
-        """The partitions that stay pending after a refused commit; see `Dialect.refused_offsets_stay_pending`."""
         self.held_requests: list[tuple[Handler, Call, Message]] = []
         """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
         self.frozen_at = 0
         self.stored = False
+
+    @property
+    def offsets(self) -> dict[tuple[str, int], OffsetCommitValue]:
+        """The committed offsets; their timestamps are in ms of the group's clock."""
+        return self.table.committed
+
+    @property
+    def pending_offsets(self) -> dict[int, dict[tuple[str, int], PendingCommit]]:
+        """The offsets of open transactions, by producer id (KIP-98)."""
+        return self.table.pending
 
     @property
     @abstractmethod
@@ -146,7 +132,7 @@ class BaseGroup(ABC):
     @property
     @abstractmethod
     def is_unused(self) -> bool:
-        """Whether the group is Empty, without pending ids, offsets and commits in flight or in a transaction."""
+        """Whether the group is Empty, without pending ids and offsets; commits may be in flight."""
 
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
@@ -161,45 +147,3 @@ class BaseGroup(ABC):
     def is_frozen(self) -> bool:
         """Whether the group is frozen in its state; see `GroupStore.freeze`."""
         return isinstance(self.timers, StoppedTimers)
-
-    def begin_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Count a commit in flight for each of these partitions."""
-        unwritten = self.unwritten_commits
-        for partition in partitions:
-            unwritten[partition] = unwritten.get(partition, 0) + 1
-        self.refused_commits = self.refused_commits.difference(partitions)
-
-    def end_commit(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """End the commit in flight of each of these partitions."""
-        unwritten = self.unwritten_commits
-        for partition in partitions:
-            others = unwritten.pop(partition) - 1
-            if others:
-                unwritten[partition] = others
-
-    def unstable_partitions(self) -> frozenset[tuple[str, int]]:
-        """Return the partitions with a commit in flight or in an open transaction."""
-        return frozenset(self.unwritten_commits).union(self.refused_commits, *self.pending_offsets.values())
-
-    def pending_partitions(self) -> list[tuple[str, int]]:
-        """Return the partitions with an offset in an open transaction, in order."""
-        return sorted(set().union(*self.pending_offsets.values()))
-
-    def discard_pending_offsets(self, partitions: Iterable[tuple[str, int]], *, keeps_producers: bool) -> None:
-        """Discard the pending offsets of these partitions: a later marker brings nothing back.
-
-        A kept producer counts as pending until its marker, also without offsets.
-        """
-        self.refused_commits = self.refused_commits.difference(partitions)
-        for producer_id in list(self.pending_offsets):
-            self.discard_offsets_of(producer_id, partitions)
-            if keeps_producers:
-                self.pending_offsets.setdefault(producer_id, {})
-
-    def discard_offsets_of(self, producer_id: int, partitions: Iterable[tuple[str, int]]) -> None:
-        """Discard the pending offsets of one producer."""
-        pending = self.pending_offsets.get(producer_id, {})
-        for partition in partitions:
-            pending.pop(partition, None)
-        if not pending:
-            self.pending_offsets.pop(producer_id, None)

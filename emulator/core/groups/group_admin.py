@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -15,9 +16,10 @@ from koordinator.wire.messages.describe_groups import (
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 from .classic.group import ClassicGroup, ClassicGroupState
-from .pending_writes import GroupDeleted, PendingDeletion
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..effects import Call
     from .group_store import GroupStore
 
@@ -109,9 +111,9 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
 
 def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroupsRequest) -> None:
     """Delete empty groups and their offsets (KIP-229); one result per group id."""
-    deletion = PendingDeletion(call, dict.fromkeys(request.groups_names, Error.NONE))
+    results = dict.fromkeys(request.groups_names, Error.NONE)
     empty_groups = []
-    for group_id in deletion.results:
+    for group_id in results:
         group = store.find(now, group_id)
         error = store.status(group_id)
         if error is Error.NONE:
@@ -121,27 +123,21 @@ def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroups
                 error = Error.NON_EMPTY_GROUP
             else:
                 empty_groups.append(group)
-        deletion.results[group_id] = error
-    must_wait = bool(empty_groups) and store.dialect.waits_for_log
-    deletion.waiting = len(empty_groups)
+        results[group_id] = error
+    must_wait, waiting = store.dialect.waits_for_log, {group.id for group in empty_groups}
+
+    def deleted(error: Error, *, group_id: str) -> DeleteGroupsResponse | None:
+        """Return the response with the last of the writes."""
+        results[group_id] = store.dialect.group_write_error(error)
+        waiting.discard(group_id)
+        return None if waiting else _deletion_response(results)
+
     for group in empty_groups:
-        store.delete_empty_group(group, deletion if must_wait else None)
-    if not must_wait:
-        _reply_to_deletion(store, deletion)
+        store.delete_empty_group(group, [(call, partial(deleted, group_id=group.id))] if must_wait else ())
+    if not (must_wait and empty_groups):
+        store.reply(call, _deletion_response(results))
 
 
-def group_deleted(store: GroupStore, write: GroupDeleted, error: Error) -> None:
-    """Complete a deletion; on a write error restore the group, unless a new one has its id by now."""
-    group, deletion = write.group, write.deletion
-    if error is not Error.NONE and store.dialect.waits_for_log and group.id not in store.groups:
-        store.undo_delete(group)
-    if deletion is not None:
-        deletion.results[group.id] = store.dialect.group_write_error(error)
-        deletion.waiting -= 1
-        if not deletion.waiting:
-            _reply_to_deletion(store, deletion)
-
-
-def _reply_to_deletion(store: GroupStore, deletion: PendingDeletion) -> None:
-    rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in deletion.results.items())
-    store.reply(deletion.call, DeleteGroupsResponse(results=rows))
+def _deletion_response(results: Mapping[str, Error]) -> DeleteGroupsResponse:
+    rows = tuple(DeletableGroupResult(group_id=name, error_code=error) for name, error in results.items())
+    return DeleteGroupsResponse(results=rows)

@@ -7,10 +7,12 @@ Effects leave the core, and groups change state, only through the methods below.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import OffsetCommitKey
 from koordinator.wire.primitives import InvalidLength
 
 from ..data.features import GROUP_VERSION
@@ -20,18 +22,11 @@ from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import next_state
+from .commit import GroupWrite, Journal
 from .consumer.group import ConsumerGroup
 from .consumer.member import member_id_of
 from .consumer.records import group_tombstones
 from .group import CONSUMER
-from .pending_writes import (
-    AssignmentStored,
-    GroupDeleted,
-    OffsetsCommitted,
-    OffsetsDeleted,
-    StaticMemberReplaced,
-    TransactionalOffsetsWritten,
-)
 from .records import group_tombstone, offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -44,9 +39,9 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
+    from .commit import Answer
     from .group import BaseGroup, BaseMember, Handler
-    from .pending_writes import OffsetsToVerify, PendingDeletion, Write
-    from .records import CoordinatorRecord
+    from .transactional_offsets import OffsetsToVerify
 
 
 NONE = Error.NONE
@@ -72,7 +67,7 @@ class GroupStore:
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
-        self.writes: dict[int, Write] = {}
+        self.writes: dict[int, GroupWrite] = {}
         self.requests: dict[int, OffsetsToVerify] = {}
         self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)
         self.started_at = 0
@@ -180,25 +175,17 @@ class GroupStore:
         new.clock, new.now = old.clock, old.now
         self.groups[new.id] = new
         self.schedule_expiry_check(new)
-        self.writes = {
-            token: write
-            for token, write in self.writes.items()
-            if write.group is not old or not isinstance(write, AssignmentStored | StaticMemberReplaced)
-        }
         self._touched[new] = self._touched[old]
         new.held_requests, old.held_requests = new.held_requests + old.held_requests, []
         if not new.is_frozen:
             self.serve_held_requests(new)
 
     def _hand_over_offsets(self, old: BaseGroup, new: BaseGroup) -> None:
-        new.offsets, new.unwritten_commits = old.offsets, old.unwritten_commits
-        new.refused_commits = old.refused_commits
-        new.pending_offsets, new.offset_positions = old.pending_offsets, old.offset_positions
+        """Give a group the offsets of another, and its writes in flight without their completions."""
+        new.table = old.table
         for write in self.writes.values():
-            if write.group is old and isinstance(
-                write, OffsetsCommitted | OffsetsDeleted | TransactionalOffsetsWritten
-            ):
-                write.group = new
+            if write.group is old:
+                write.group, write.completed = new, None
 
     def node_time(self, group: BaseGroup) -> int:
         """Return the node's time of the current input, which concerns this group."""
@@ -232,9 +219,10 @@ class GroupStore:
             self.cluster.group_clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
-    def delete_empty_group(self, group: BaseGroup, deletion: PendingDeletion | None = None) -> None:
-        """Remove an Empty group and write tombstones for it and its offsets; `deletion` waits for the write."""
-        pending = group.pending_partitions() if deletion and self.dialect.tombstones_end_pending_offsets else ()
+    def delete_empty_group(self, group: BaseGroup, answers: Iterable[Answer] = ()) -> None:
+        """Remove an Empty group and write tombstones for it and its offsets; the answers wait for the write."""
+        ends_pending = bool(answers) and self.dialect.tombstones_end_pending_offsets
+        pending = (*group.table.pending_partitions(), *sorted(self.in_flight(group))) if ends_pending else ()
         records = [offset_tombstone(group, *at) for at in dict.fromkeys((*group.offsets, *pending))]
         if isinstance(group, ConsumerGroup):
             records += group_tombstones(group.id, group.patterns)
@@ -244,7 +232,10 @@ class GroupStore:
             records.append(group_tombstone(group))
         self.remove_group(group)
         if records:
-            self.append(group.id, records, GroupDeleted(group, deletion))
+            journal = Journal()
+            if self.dialect.waits_for_log:
+                journal.note(partial(self._undo_delete, group))
+            self.append(GroupWrite(group, records, list(answers), journal))
 
     def forget(self, group: ConsumerGroup) -> None:
         """Remove an Empty consumer group without a record, as Kafka does for a JoinGroup that it then refuses.
@@ -270,8 +261,13 @@ class GroupStore:
             states = (group.state_name, ClassicGroupState.DEAD.value)
             self.emit(StateChanged(group.id, group.now, *states, group.generation, why.cause.value, why.text))
 
-    def undo_delete(self, group: BaseGroup) -> None:
-        """Restore an Empty group whose tombstones could not be written."""
+    def _undo_delete(self, group: BaseGroup) -> None:
+        """Restore an Empty group whose tombstones could not be written, unless a new one with its id has records."""
+        newer = self.groups.get(group.id)
+        if newer is not None:
+            if newer.stored:
+                return
+            group.held_requests, newer.held_requests = newer.held_requests, []
         if isinstance(group, ClassicGroup):
             reason = f"The removal of group {group.id} could not be written"
             self.transition(group, Reason(Cause.STORE_ERROR, reason))
@@ -281,8 +277,23 @@ class GroupStore:
 
     def discard_if_unused(self, group: BaseGroup) -> None:
         """Remove a group that was created for a commit which has failed, unless it is in use by now."""
-        if not self.is_visible(group) and group.is_unused and self.groups.get(group.id) is group:
+        is_unused = group.is_unused and not self.in_flight(group)
+        if is_unused and not self.is_visible(group) and self.groups.get(group.id) is group:
             self.remove_group(group)
+
+    def in_flight(self, group: BaseGroup) -> frozenset[tuple[str, int]]:
+        """Return the partitions with a commit that is not durable yet."""
+        return frozenset(
+            (record.key.topic, record.key.partition)
+            for write in self.writes.values()
+            if write.group is group
+            for record in write.records
+            if isinstance(record.key, OffsetCommitKey) and record.value is not None
+        )
+
+    def unstable_partitions(self, group: BaseGroup) -> frozenset[tuple[str, int]]:
+        """Return the partitions with a commit in flight or in an open transaction."""
+        return self.in_flight(group).union(group.table.refused, *group.table.pending.values())
 
     def is_visible(self, group: BaseGroup) -> bool:
         """Return whether read-only requests see the group."""
@@ -332,31 +343,17 @@ class GroupStore:
         """The token of the next write; tokens ascend like the records in the log."""
         return self._token + 1
 
-    def append(
-        self,
-        group_id: str,
-        records: Iterable[CoordinatorRecord],
-        write: Write,
-        producer: tuple[int, int] | None = None,
-    ) -> None:
-        """Append records of the group; `write` is completed by the input `appended`.
-
-        Records of a transaction have the id and epoch of its `producer`.
-        """
-        self._token += 1
+    def append(self, write: GroupWrite) -> None:
+        """Append the records of a write; the input `appended` completes it (`commit`)."""
+        self._token = write.position = self._token + 1
         self.writes[self._token] = write
-        self._out.append(Append(self._token, self.partition_of(group_id), tuple(records), producer))
+        self._out.append(Append(self._token, write.group.partition, tuple(write.records), write.producer))
 
     def send(self, node_id: int, version: int, request: Message, waiting: OffsetsToVerify) -> None:
         """Send a request to another broker, or this one; the input `answered` has the response."""
         token = next(self.cluster.request_tokens)
         self.requests[token] = waiting
         self._out.append(SendRequest(node_id, token, version, request))
-
-    @property
-    def newest_write(self) -> Write | None:
-        """The latest write in flight, or None."""
-        return next(reversed(self.writes.values()), None)
 
     def transition(self, group: ClassicGroup, why: Reason) -> None:
         """Change the state of a group; `TRANSITIONS` decides the next state from the cause.

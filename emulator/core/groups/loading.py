@@ -17,7 +17,6 @@ from koordinator.wire.messages.offsets_topic import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
-    OffsetCommitValue,
 )
 from koordinator.wire.primitives import InvalidLength
 
@@ -27,7 +26,7 @@ from .causes import Cause, Reason
 from .classic import rebalance
 from .classic.group import ClassicGroup, ClassicMember
 from .consumer import membership
-from .group import PendingCommit
+from .offset_table import OffsetTable
 from .records import TransactionEnd
 
 if TYPE_CHECKING:
@@ -39,10 +38,6 @@ if TYPE_CHECKING:
     from .group_store import GroupStore
     from .records import CoordinatorRecord
 
-    TopicPartition = tuple[str, int]
-    Offsets = dict[TopicPartition, PendingCommit]
-    """Offsets with the positions of their records."""
-
 
 def load(store: GroupStore, now: int, partition: int, records: Iterable[CoordinatorRecord | TransactionEnd]) -> None:
     """Load the groups of a partition; of records with one key the last one counts.
@@ -50,51 +45,44 @@ def load(store: GroupStore, now: int, partition: int, records: Iterable[Coordina
     Every member gets a full session timeout. A group larger than `group.max.size` rebalances at once, and only that
     many members can rejoin (KIP-389).
     """
-    replay = _Replay(tombstones_end_pending=store.dialect.tombstones_end_pending_offsets)
+    replay = _Replay(ends_pending=store.dialect.tombstones_end_pending_offsets)
     # positions below those of the records to come
     for position, record in enumerate(records, -LONG_MAX):
         replay.take(position, record)
     store.loading.discard(partition)
-    undecided = {group_id for offsets in replay.pending.values() for group_id, _ in offsets}
     named = replay.named if store.dialect.loads_groups_without_offsets else {}
-    known = [*replay.groups, *replay.consumer_groups, *replay.offsets, *sorted(undecided), *named]
-    for group_id in dict.fromkeys(known):
-        offsets = replay.offsets.get(group_id, {})
+    with_offsets = [group_id for group_id, table in replay.tables.items() if table.committed]
+    undecided = sorted(group_id for group_id, table in replay.tables.items() if table.pending)
+    for group_id in dict.fromkeys([*replay.groups, *replay.consumer_groups, *with_offsets, *undecided, *named]):
         group: BaseGroup
         if group_id in replay.consumer_groups:
             group = consumer_group = store.create_consumer_group(now, group_id)
             membership.load(store, consumer_group, replay.consumer_groups[group_id])
-        elif group_id in replay.groups or offsets or group_id in undecided or group_id in named:
+        else:
             group = classic_group = store.create(now, group_id)
             group.stored = True
             if group_id in replay.groups:
                 _restore(store, classic_group, replay.groups[group_id])
-        else:
-            continue
-        group.offsets = {at: each.value for at, each in offsets.items()}
-        group.offset_positions = {at: each.position for at, each in offsets.items()}
-        group.pending_offsets = replay.pending_of(group_id)
+        group.table = replay.tables[group_id]
 
 
 class _Replay:
-    """The content of a partition: groups, committed offsets by group, pending offsets by producer id."""
+    """The content of a partition: groups, and their offsets."""
 
-    def __init__(self, *, tombstones_end_pending: bool) -> None:
-        self._tombstones_end_pending = tombstones_end_pending
+    def __init__(self, *, ends_pending: bool) -> None:
+        self._ends_pending = ends_pending
         self.groups: dict[str, GroupMetadataValue] = {}
         self.named: dict[str, None] = {}
         """The groups of which an offset has been read, whatever became of it, unless they were deleted since."""
         self.consumer_groups: defaultdict[str, list[CoordinatorRecord]] = defaultdict(list)
-        self.offsets: defaultdict[str, Offsets] = defaultdict(dict)
-        self.pending: defaultdict[int, dict[tuple[str, TopicPartition], PendingCommit]] = defaultdict(dict)
+        self.tables: defaultdict[str, OffsetTable] = defaultdict(OffsetTable)
+        self._producers: defaultdict[int, dict[str, None]] = defaultdict(dict)
 
     def take(self, position: int, record: CoordinatorRecord | TransactionEnd) -> None:
         """Apply the next record."""
         if isinstance(record, TransactionEnd):
-            for (group_id, at), pending in self.pending.pop(record.producer_id, {}).items():
-                committed = self.offsets[group_id].get(at)
-                if record.is_commit and (committed is None or committed.position < pending.position):
-                    self.offsets[group_id][at] = pending
+            for group_id in self._producers.pop(record.producer_id, {}):
+                self.tables[group_id].end(record.producer_id, is_commit=record.is_commit)
             return
         key, value = record.key, record.value
         if isinstance(key, GroupMetadataKey):
@@ -103,34 +91,16 @@ class _Replay:
             if isinstance(value, GroupMetadataValue):
                 self.groups[key.group] = value
         elif isinstance(key, OffsetCommitKey):
-            self._take_offset(position, record, key)
+            self.tables[key.group].replay(record, position, record.producer_id, ends_pending=self._ends_pending)
+            if value is not None:
+                self.named[key.group] = None
+            if record.producer_id is not None:
+                self._producers[record.producer_id][key.group] = None
         elif isinstance(key, ConsumerGroupMetadataKey) and value is None:
             self.consumer_groups.pop(key.group, None)
             self.named.pop(key.group, None)
         elif value is not None or key.group in self.consumer_groups:
             self.consumer_groups[key.group].append(record)
-
-    def _take_offset(self, position: int, record: CoordinatorRecord, key: OffsetCommitKey) -> None:
-        at = (key.topic, key.partition)
-        if not isinstance(record.value, OffsetCommitValue):
-            self.offsets[key.group].pop(at, None)
-            for pending_offsets in self.pending.values() if self._tombstones_end_pending else ():
-                pending_offsets.pop((key.group, at), None)
-            return
-        self.named[key.group] = None
-        if record.producer_id is not None:
-            self.pending[record.producer_id][key.group, at] = PendingCommit(record.value, position)
-        else:
-            self.offsets[key.group].pop(at, None)
-            self.offsets[key.group][at] = PendingCommit(record.value, position)
-
-    def pending_of(self, group_id: str) -> dict[int, Offsets]:
-        """Return the pending offsets of a group by producer id."""
-        of_group = {
-            producer_id: {at: each for (owner, at), each in offsets.items() if owner == group_id}
-            for producer_id, offsets in self.pending.items()
-        }
-        return {producer_id: offsets for producer_id, offsets in of_group.items() if offsets}
 
 
 def unload(store: GroupStore, now: int, partition: int) -> None:

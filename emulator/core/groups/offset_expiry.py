@@ -15,9 +15,9 @@ from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .classic.group import ClassicGroup, ClassicGroupState
+from .commit import GroupWrite, or_error, replay_offsets
 from .group import CONSUMER
 from .offsets import UNSET, merge_rows
-from .pending_writes import OffsetsDeleted
 from .records import offset_tombstone
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..effects import Call
+    from .commit import Answer
     from .group import BaseGroup
     from .group_store import GroupStore
 
@@ -50,11 +51,11 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     response = _delete_response(store, request, errors)
     deletable = [tp for tp in (places if store.dialect.repeats_partitions else errors) if errors[tp] is Error.NONE]
     deleted = _stored(store, group, deletable)
-    group.discard_pending_offsets(deletable, keeps_producers=store.dialect.deletion_keeps_producers)
     if deleted and store.dialect.waits_for_log:
-        return _delete_offsets(store, group, deleted, "offset_delete", call, response)
+        return _delete_offsets(store, group, deleted, "offset_delete", or_error(store, call, response))
     store.reply(call, response)
     if deletable:
+        _discard_pending(store, group, deletable)
         _delete_offsets(store, group, deleted, "offset_delete")
     return None
 
@@ -96,16 +97,23 @@ def topics_deleted(store: GroupStore, now: int, names: Iterable[str]) -> None:
     for group_id in list(store.groups):
         group = store.find(now, group_id)
         if group is not None:
-            unstable = [tp for tp in group.unstable_partitions() if tp[0] in topics]
+            unstable = [tp for tp in store.unstable_partitions(group) if tp[0] in topics]
             pending = sorted(tp for tp in unstable if tp not in group.offsets)
             deleted = _stored(store, group, [*(tp for tp in group.offsets if tp[0] in topics), *pending])
-            group.discard_pending_offsets(unstable, keeps_producers=store.dialect.deletion_keeps_producers)
+            _discard_pending(store, group, unstable)
             _delete_offsets(store, group, deleted, "topic_deleted")
+
+
+def _discard_pending(store: GroupStore, group: BaseGroup, partitions: Iterable[TopicPartition]) -> None:
+    """Discard offsets of open transactions at once, where no tombstone does it."""
+    if not store.dialect.tombstones_end_pending_offsets:
+        group.table.discard(partitions, keeps_producers=store.dialect.deletion_keeps_producers)
 
 
 def _stored(store: GroupStore, group: BaseGroup, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Return the partitions whose offsets get a tombstone: committed ones, and pending ones as the release has it."""
-    pending = group.pending_partitions() if store.dialect.tombstones_end_pending_offsets else ()
+    ends_pending = store.dialect.tombstones_end_pending_offsets
+    pending = {*group.table.pending_partitions(), *store.in_flight(group)} if ends_pending else ()
     return [tp for tp in partitions if tp in group.offsets or tp in pending]
 
 
@@ -114,24 +122,25 @@ def _delete_offsets(
     group: BaseGroup,
     deleted: Collection[TopicPartition],
     cause: str,
-    call: Call | None = None,
-    response: offset_delete.OffsetDeleteResponse | None = None,
+    answers: Iterable[Answer] = (),
 ) -> None:
-    """Remove offsets, if any, and write their tombstones."""
-    if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(group, deleted):
+    """Remove offsets, if any, and write their tombstones; they count at once, or when they are durable."""
+    if store.dialect.offset_delete_removes_empty_groups and _would_be_empty(store, group, deleted):
         return _delete_group(store, group, deleted, cause)
     if not deleted:
         return None
-    offsets = {tp: group.offsets.pop(tp) for tp in deleted if tp in group.offsets}
+    offsets = tuple(tp for tp in dict.fromkeys(deleted) if tp in group.offsets)
     if offsets:
-        store.emit(OffsetsExpired(group.id, group.now, tuple(offsets), cause))
-    records = [offset_tombstone(group, topic, partition) for topic, partition in deleted]
-    return store.append(group.id, records, OffsetsDeleted(group, offsets, call, response))
+        store.emit(OffsetsExpired(group.id, group.now, offsets, cause))
+    write = GroupWrite(group, [offset_tombstone(group, *at) for at in deleted], list(answers))
+    if not store.dialect.waits_for_log:
+        replay_offsets(store, write)
+    return store.append(write)
 
 
-def _would_be_empty(group: BaseGroup, deleted: Collection[TopicPartition]) -> bool:
+def _would_be_empty(store: GroupStore, group: BaseGroup, deleted: Collection[TopicPartition]) -> bool:
     """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
-    undecided = group.unwritten_commits or group.refused_commits or group.pending_offsets
+    undecided = store.in_flight(group) or group.table.refused or group.pending_offsets
     return group.is_empty and not (len(deleted) < len(group.offsets) or undecided)
 
 
@@ -139,17 +148,6 @@ def _delete_group(store: GroupStore, group: BaseGroup, deleted: Collection[Topic
     if deleted:
         store.emit(OffsetsExpired(group.id, group.now, tuple(deleted), cause))
     store.delete_empty_group(group)
-
-
-def offsets_deleted(store: GroupStore, write: OffsetsDeleted, error: Error) -> None:
-    """Answer the OffsetDelete; on a write error restore the offsets."""
-    if error is Error.NONE:
-        store.reply(write.call, write.response)
-    elif store.dialect.waits_for_log:
-        write.group.offsets = {**write.offsets, **write.group.offsets}
-        write.group.earliest_offset_expiry = 0
-        error_code = store.dialect.group_write_error(error)
-        store.reply(write.call, offset_delete.OffsetDeleteResponse(error_code=error_code))
 
 
 def expire(store: GroupStore, group: BaseGroup) -> None:
@@ -161,14 +159,14 @@ def expire(store: GroupStore, group: BaseGroup) -> None:
         for tp, committed in group.offsets.items()
         if (deadline := _expires_at(store, group, tp[0], committed)) is not None
     }
-    unstable = group.unstable_partitions()
+    unstable = store.unstable_partitions(group)
     deleted = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable]
     group.earliest_offset_expiry = min(expiry.values(), default=LONG_MAX)
-    if deleted or _would_be_empty(group, deleted):
+    if deleted or _would_be_empty(store, group, deleted):
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
-    if _would_be_empty(group, deleted):
+    if _would_be_empty(store, group, deleted):
         return _delete_group(store, group, deleted, "retention")
-    is_empty = group.is_empty and not (group.offsets or group.unwritten_commits)
+    is_empty = group.is_empty and not (group.offsets or store.in_flight(group))
     if is_empty and store.is_visible(group) and store.dialect.expires_groups_under_pending_offsets:
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
         group.stored = False

@@ -16,9 +16,9 @@ from koordinator.wire.primitives import ZERO_UUID
 from ...config.settings import LONG_MAX
 from .classic.group import ClassicGroup, ClassicGroupState
 from .classic.membership import validate_member
+from .commit import GroupWrite
 from .consumer import offsets as consumer_offsets
 from .consumer.group import ConsumerGroup
-from .pending_writes import OffsetsCommitted
 from .records import offset_record
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from ..effects import Call
+    from .commit import Answer, Completion
     from .group import BaseGroup
     from .group_store import GroupStore
-    from .records import CoordinatorRecord
 
     RequestedTopic = tuple[str | None, UUID, Sequence[int]]
     """A topic by name (None: unknown id) and id, and the requested partitions."""
@@ -94,36 +94,30 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 topic_id=topic_id,
             )
             written.append(((name, partition.partition_index), value))
-    offsets = dict(written)
-    if not offsets:
+    if not written:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if store.dialect.refused_offsets_stay_pending:
-        group.refused_commits |= set(too_large)
-    group.begin_commit(offsets)
-    records = offset_records(store, group, written)
-    return store.append(group.id, records, OffsetsCommitted(group, call, request, offsets, refused, store.next_token))
+        group.table.refused |= set(too_large)
+
+    def answer(error: Error) -> offset_commit.OffsetCommitResponse:
+        return _commit_response(store, request, refused, store.dialect.offset_write_error(error))
+
+    return write(store, group, written, [(call, answer)])
 
 
-def offset_records(
-    store: GroupStore, group: BaseGroup, written: Iterable[tuple[tuple[str, int], OffsetCommitValue]]
-) -> list[CoordinatorRecord]:
-    """Return the records of committed offsets, of which the last one for a partition counts."""
+def write(
+    store: GroupStore,
+    group: BaseGroup,
+    written: Sequence[tuple[tuple[str, int], OffsetCommitValue]],
+    answers: list[Answer],
+    producer: tuple[int, int] | None = None,
+    completed: Completion | None = None,
+) -> None:
+    """Write committed offsets, of which the last one for a partition counts; they take effect once they are durable."""
+    group.table.refused = group.table.refused.difference(at for at, _ in written)
     rows = written if store.dialect.repeats_partitions else dict(written).items()
-    return [offset_record(group, topic, partition, each) for (topic, partition), each in rows]
-
-
-def offsets_committed(store: GroupStore, write: OffsetsCommitted, error: Error) -> None:
-    """Apply offsets that are in the log, or refuse all of them."""
-    group = write.group
-    group.end_commit(write.offsets)
-    if error is Error.NONE:
-        group.offsets.update(write.offsets)
-        group.offset_positions.update(dict.fromkeys(write.offsets, write.position))
-        group.earliest_offset_expiry = 0
-    else:
-        store.discard_if_unused(group)
-    error_code = store.dialect.offset_write_error(error)
-    store.reply(write.call, _commit_response(store, write.request, write.refused, error_code))
+    records = [offset_record(group, topic, partition, each) for (topic, partition), each in rows]
+    store.append(GroupWrite(group, records, answers, completed=completed, producer=producer))
 
 
 def _committing_group(
@@ -268,7 +262,7 @@ def fetch(store: GroupStore, now: int, call: Call, request: offset_fetch.OffsetF
     if request.require_stable and store.dialect.waits_for_log:
         group_ids = {query.group_id for query in request.groups}
         tokens = [token for token, write in store.writes.items() if write.group.id in group_ids]
-        if any(store.groups[group_id].unwritten_commits for group_id in group_ids & store.groups.keys()):
+        if any(store.in_flight(store.writes[token].group) for token in tokens):
             return store.waiting_fetches[tokens[-1]].append((call, request))
     rows = tuple(_fetch_group(store, now, call, query, stable=request.require_stable) for query in request.groups)
     return store.reply(call, offset_fetch.OffsetFetchResponse(groups=rows))
@@ -286,7 +280,7 @@ def _fetch_group(
         if error is not Error.NONE:
             return _refuse_group(call, query, error)
     offsets = group.offsets if group is not None and store.is_visible(group) else {}
-    unstable = group.unstable_partitions() if group is not None and stable else frozenset()
+    unstable = store.unstable_partitions(group) if group is not None and stable else frozenset()
     if query.topics is None:
         names: dict[str, list[int]] = {}
         for name, partition in offsets:

@@ -7,7 +7,8 @@ Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataMana
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import takewhile
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -29,13 +30,11 @@ from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
 from .classic.group import ClassicGroup, ClassicGroupState
-from .classic.hash_order import scala_partition_order
 from .classic.membership import validate_member
 from .consumer.group import ConsumerGroup
 from .consumer.offsets import refuse_transactional_commit
-from .group import PendingCommit
-from .offsets import offset_records, utf16_length
-from .pending_writes import OffsetsToVerify, TransactionalOffsetsWritten
+from .offset_table import PendingCommit
+from .offsets import utf16_length, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +43,9 @@ if TYPE_CHECKING:
     from ..effects import Call
     from .group import BaseGroup
     from .group_store import GroupStore
-    from .pending_writes import Refused
+
+    Refused = dict[tuple[str, int], Error]
+    """The errors of partitions that are refused while others are not."""
 
 LOADING_SINCE = 2
 """The first version whose clients know COORDINATOR_LOAD_IN_PROGRESS here (KAFKA-7296)."""
@@ -54,6 +55,15 @@ ABORTABLE_SINCE = 4
 
 ADDS_SINCE = 5
 """The first version that adds the group's partition to the transaction instead of verifying it (KIP-890)."""
+
+
+@dataclass(slots=True)
+class OffsetsToVerify:
+    """A TxnOffsetCommit that waits for the transaction coordinator."""
+
+    call: Call
+    request: TxnOffsetCommitRequest
+    refused: Refused
 
 
 def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequest) -> None:
@@ -156,64 +166,44 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
                 too_large[at] = value
             else:
                 written.append((at, value))
-    offsets = dict(written)
     refused |= dict.fromkeys(too_large, Error.OFFSET_METADATA_TOO_LARGE)
-    if not offsets:
+    if not written:
         return _reply(store, call, request, refused, Error.NONE)
     if store.dialect.refused_offsets_stay_pending:
         pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
         group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
+    completed = partial(_end_pending, producer_id=request.producer_id, partitions=[at for at, _ in written])
     log = _log(store, request)
     if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
-        _forget(store, group, request.producer_id, offsets)
+        completed(store, group, Error.INVALID_PRODUCER_EPOCH)
+        store.discard_if_unused(group)
         return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
-    group.begin_commit(offsets)
-    records = offset_records(store, group, written)
-    producer = (request.producer_id, request.producer_epoch)
-    write = TransactionalOffsetsWritten(group, call, request, offsets, refused, store.next_token)
-    return store.append(group.id, records, write, producer)
+
+    def answer(error: Error) -> TxnOffsetCommitResponse:
+        return _response(store, request, refused, store.dialect.offset_write_error(error))
+
+    return write(store, group, written, [(call, answer)], (request.producer_id, request.producer_epoch), completed)
 
 
-def offsets_written(store: GroupStore, write: TransactionalOffsetsWritten, error: Error) -> None:
-    """Hold offsets that are in the log until the transaction's marker, or refuse all of them."""
-    group = write.group
-    group.end_commit(write.offsets)
-    if error is Error.NONE:
-        pending = group.pending_offsets.setdefault(write.request.producer_id, {})
-        pending.update({at: PendingCommit(value, write.position) for at, value in write.offsets.items()})
-    else:
-        _forget(store, group, write.request.producer_id, write.offsets)
-    _reply(store, write.call, write.request, write.refused, store.dialect.offset_write_error(error))
-
-
-def _forget(store: GroupStore, group: BaseGroup, producer_id: int, failed: Iterable[tuple[str, int]]) -> None:
-    """Forget a commit that the log refused."""
-    if store.dialect.failed_offsets_end_pending:
-        group.discard_offsets_of(producer_id, failed)
-    store.discard_if_unused(group)
+def _end_pending(
+    store: GroupStore, group: BaseGroup, error: Error, *, producer_id: int, partitions: Iterable[tuple[str, int]]
+) -> None:
+    """Discard the earlier offsets of a producer whose commit the log refuses, as the release has it."""
+    if error is not Error.NONE and store.dialect.failed_offsets_end_pending:
+        group.table.discard_of(producer_id, partitions)
 
 
 def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: int, *, is_commit: bool) -> None:
-    """Commit or drop the pending offsets of a producer, when its marker is in the groups' partition.
-
-    A commit made after a pending one wins, whichever marker comes first: the order of the records decides.
-    """
+    """Commit or drop the pending offsets of a producer, when its marker is in the groups' partition."""
     every = (*store.groups.values(), *store.forgotten.values())
     for group in [each for each in every if each.partition == partition]:
         if producer_id not in group.pending_offsets:
             continue
         store.touch(now, group)
-        decided = group.pending_offsets.pop(producer_id)
-        if is_commit and any(each.refused for each in decided.values()):
-            in_order = ((at, decided[at]) for at in scala_partition_order(decided))
-            decided = dict(takewhile(lambda each: not each[1].refused, in_order))
+        decided = group.table.end(producer_id, is_commit=is_commit)
         rows = tuple((*at, pending.value.offset) for at, pending in decided.items())
         store.emit(PendingOffsetsDecided(group.id, group.now, producer_id, rows, is_commit))
-        for at, pending in decided.items():
-            if is_commit and pending.position > group.offset_positions.get(at, pending.position - 1):
-                group.offsets[at] = pending.value
-                group.offset_positions[at] = pending.position
-                group.earliest_offset_expiry = 0
+        group.earliest_offset_expiry = 0
 
 
 def _refuse_member(store: GroupStore, group: BaseGroup | None, request: TxnOffsetCommitRequest) -> Error:
@@ -245,11 +235,17 @@ def _partitions(request: TxnOffsetCommitRequest) -> list[tuple[str, int]]:
 
 
 def _reply(store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refused: Refused, others: Error) -> None:
-    """Answer with `others` for every partition that is not in `refused`; unknown partitions come first."""
+    store.reply(call, _response(store, request, refused, others))
+
+
+def _response(
+    store: GroupStore, request: TxnOffsetCommitRequest, refused: Refused, others: Error
+) -> TxnOffsetCommitResponse:
+    """Return `others` for every partition that is not in `refused`; unknown partitions come first."""
     rows: defaultdict[str, list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
     places = sorted(_partitions(request), key=lambda at: at not in refused)
     for topic, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):
         error = refused.get((topic, partition), others)
         rows[topic].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
     topics = tuple(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(each)) for name, each in rows.items())
-    store.reply(call, TxnOffsetCommitResponse(topics=topics))
+    return TxnOffsetCommitResponse(topics=topics)

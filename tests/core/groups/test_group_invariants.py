@@ -254,7 +254,7 @@ class Clients(RuleBasedStateMachine):
             if call is not None
         ]
         assert len(parked) == len(set(parked))
-        waiting = [call for write in self.play.coordinator.store.writes.values() for call in _calls(write)]
+        waiting = [call for write in self.play.coordinator.store.writes.values() for call, _ in write.answers]
         superseded = {fact.call for fact in self.play.facts_of(Superseded)}
         unanswered = {sent.call for sent in self.play._exchanges.values() if sent.parked}
         held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held_requests]
@@ -275,11 +275,6 @@ class Clients(RuleBasedStateMachine):
         assert deadlines == {
             name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())
         }
-
-
-def _calls(write: object) -> list[object]:
-    calls = [getattr(write, "call", None), getattr(getattr(write, "deletion", None), "call", None)]
-    return [call for call in calls if call is not None]
 
 
 def members_are_alive(group: ClassicGroup) -> None:

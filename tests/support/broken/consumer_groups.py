@@ -68,8 +68,8 @@ CONSUMER_GROUP_RULES = (
         TIES,
         "an upgrade puts the members into a new table",
         f"{CODE}/changes.py",
-        "if born:",
-        "if False:",
+        "group.put_in_order(record.key.member_id for record in born if isinstance(record.key, _MEMBERS))",
+        "pass",
         (UPGRADED,),
     ),
     BrokenRule(
@@ -116,8 +116,8 @@ CONSUMER_GROUP_RULES = (
         CLASSIC,
         "the conversion is in one batch with the join that causes it",
         f"{CODE}/migration.py",
-        "group.replaced, group.birth = classic, (group_tombstone(classic), *records)",
-        "group.replaced, group.birth = classic, ()",
+        "group.origin = classic, (group_tombstone(classic), *records)",
+        "group.origin = classic, ()",
         (f"{CORE}/test_migration.py::TestUpgrade::test_g131_the_conversion_is_written_with_the_join",),
     ),
     BrokenRule(

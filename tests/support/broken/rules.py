@@ -92,9 +92,9 @@ RULES = (
     BrokenRule(
         WINDOW,
         "offsets are unstable until their marker is written",
-        f"{GROUPS}/group.py",
-        "union(self.refused_commits, *self.pending_offsets.values())",
-        "union(self.refused_commits)",
+        f"{GROUPS}/group_store.py",
+        "union(group.table.refused, *group.table.pending.values())",
+        "union(group.table.refused)",
         (
             f"{OFFSETS}::test_a_pending_offset_is_invisible_until_its_transaction_commits",
             f"{SCENARIOS}01_transactions.py::test_t099_a_pending_offset_is_unstable_until_the_end",
@@ -306,10 +306,11 @@ RULES = (
     BrokenRule(
         PENDING,
         "of two commits the later record wins, whatever the order of the markers",
-        f"{GROUPS}/transactional_offsets.py",
-        "            if is_commit and pending.position > group.offset_positions.get(at, pending.position - 1):\n",
+        f"{GROUPS}/offset_table.py",
+        "            if pending.position > self.positions.get(at, pending.position - 1):\n",
         "            if is_commit:\n",
         (
+            f"{OFFSETS}::test_loading_decides_by_the_order_of_the_records_too",
             f"{OFFSETS}::test_of_two_producers_the_later_record_wins_whichever_marker_comes_first",
             f"{OFFSETS}::test_an_ordinary_commit_made_after_a_pending_one_wins",
             f"{SCENARIOS}03_offsets.py::test_t100_an_ordinary_commit_made_after_a_pending_one_wins",
@@ -318,18 +319,10 @@ RULES = (
     ),
     BrokenRule(
         PENDING,
-        "so it does when the group is loaded",
-        f"{GROUPS}/loading.py",
-        "if record.is_commit and (committed is None or committed.position < pending.position):",
-        "if record.is_commit:",
-        (f"{OFFSETS}::test_loading_decides_by_the_order_of_the_records_too",),
-    ),
-    BrokenRule(
-        PENDING,
         "an offset without a marker is pending after a load",
         f"{GROUPS}/loading.py",
-        "        group.pending_offsets = replay.pending_of(group_id)\n",
-        "",
+        "        group.table = replay.tables[group_id]\n",
+        "        group.table.committed = replay.tables[group_id].committed\n",
         (
             f"{OFFSETS}::test_a_loaded_offset_without_a_marker_is_pending",
             f"{SCENARIOS}04_times.py::test_t117_a_restart_keeps_transactions_offsets_and_records",
@@ -338,8 +331,8 @@ RULES = (
     BrokenRule(
         PENDING,
         "OffsetDelete and DeleteGroups remove pending offsets, and the marker brings nothing back",
-        f"{GROUPS}/group.py",
-        "            self.discard_offsets_of(producer_id, partitions)\n",
+        f"{GROUPS}/offset_table.py",
+        "            self.discard_of(producer_id, partitions)\n",
         "            pass\n",
         (
             f"{OFFSETS}::test_deletion_removes_pending_offsets_and_the_marker_brings_nothing_back",

@@ -43,7 +43,6 @@ def check_classic_group(group: ClassicGroup) -> None:
     assert group._protocol_counts == Counter(name for member in members for name, _ in member.protocols), group
     assert group.static_members == {each.instance_id: each.id for each in members if each.instance_id is not None}
     assert not group.pending_members.keys() & group.members.keys(), group
-    assert all(count > 0 for count in group.unwritten_commits.values()), group
 
 
 def check_consumer_group(group: ConsumerGroup) -> None:

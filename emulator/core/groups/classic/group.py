@@ -228,9 +228,9 @@ class ClassicGroup(BaseGroup):
 
     @property
     def is_unused(self) -> bool:
-        """Whether the group is Empty, without pending ids, offsets and commits in flight or in a transaction."""
-        commits = self.offsets or self.unwritten_commits or self.refused_commits or self.pending_offsets
-        nothing = not (self.pending_members or commits)
+        """Whether the group is Empty, without pending ids and offsets; commits may be in flight."""
+        table = self.table
+        nothing = not (self.pending_members or table.committed or table.refused or table.pending)
         return self.state is ClassicGroupState.EMPTY and nothing
 
     @property

@@ -7,6 +7,7 @@ KIP-814 (static members).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from koordinator.wire.errors import Error
@@ -14,9 +15,9 @@ from koordinator.wire.errors import Error
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
+from ..commit import GroupWrite
 from ..consumer import classic_members, migration
 from ..consumer.group import ConsumerGroup
-from ..pending_writes import GroupCreated, StaticMemberReplaced
 from ..records import group_record, new_group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
     from ...effects import Call
+    from ..group import BaseGroup
     from ..group_store import GroupStore
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
@@ -67,20 +69,20 @@ def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupReques
             return None
         join_existing_group(store, group, call, request)
     if store.dialect.writes_new_groups:
-        store.append(group.id, [new_group_record(group)], GroupCreated(group))
+        store.append(GroupWrite(group, [new_group_record(group)], completed=group_created))
     return None
 
 
-def group_created(store: GroupStore, write: GroupCreated, error: Error) -> None:
+def group_created(store: GroupStore, group: BaseGroup, error: Error) -> None:
     """Complete the first write of a group; on an error remove the group and fail its parked requests."""
-    group = write.group
-    if error is Error.NONE or store.groups.get(group.id) is not group:
+    if error is Error.NONE or not isinstance(group, ClassicGroup):
         return
     error_code = store.dialect.group_write_error(error)
     for member in group.members.values():
         store.reply(group.take_join(member), join_error(error_code, ""))
         rebalance.reply_to_sync(store, group, member, rebalance.sync_error(error_code))
-    store.remove_group(group)
+    if store.groups.get(group.id) is group:
+        store.remove_group(group)
 
 
 def _refusal(store: GroupStore, request: JoinGroupRequest) -> JoinGroupResponse | None:
@@ -277,8 +279,9 @@ def replace_static_member(
         case ClassicGroupState.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
             # no rebalance, but the new id has to survive a change of coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
-            write = StaticMemberReplaced(group, call, member, old.id, old_leader_id, *old_offer)
-            return store.append(group.id, [group_record(group, assignments)], write)
+            before = (old.id, old_leader_id, old_offer)
+            completed = partial(static_member_replaced, call=call, member=member, before=before)
+            return store.append(GroupWrite(group, [group_record(group, assignments)], completed=completed))
         case ClassicGroupState.STABLE:
             cause = Cause.PROTOCOL_CHANGE
             reason = (
@@ -298,25 +301,37 @@ def replace_static_member(
     return rebalance.prepare_or_complete(store, group, Reason(cause, reason, member.id, request.reason))
 
 
-def static_member_replaced(store: GroupStore, write: StaticMemberReplaced, error: Error) -> None:
-    """Answer a replaced static member without a rebalance; on a write error restore the old member."""
-    group, member = write.group, write.member
+def static_member_replaced(
+    store: GroupStore,
+    group: BaseGroup,
+    error: Error,
+    *,
+    call: Call,
+    member: ClassicMember,
+    before: tuple[str, str, tuple[Protocols, int, int]],
+) -> None:
+    """Answer a replaced static member without a rebalance; on a write error restore the old member.
+
+    `before` are the ids of member and leader, and the member's protocols, session and rebalance timeout in ms.
+    """
+    assert isinstance(group, ClassicGroup)
+    old_id, old_leader_id, offer = before
     if error is not Error.NONE:
-        call = group.take_join(member)
+        parked = group.take_join(member)
         if member.id in group.members:
             rebalance.reply_to_sync(store, group, member, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
-            group.update(member, write.old_protocols, write.old_session_timeout_ms, write.old_rebalance_timeout_ms)
-            store.restart_session(group, group.replace_static(member, write.old_id))
+            group.update(member, *offer)
+            store.restart_session(group, group.replace_static(member, old_id))
         refused = replace(
             rebalance.join_response(group, member, ()),
             error_code=store.dialect.group_write_error(error),
-            leader=write.old_leader_id,
+            leader=old_leader_id,
             member_id="",
         )
-        return store.reply(call, refused)
+        return store.reply(parked, refused)
     if member.parked_join is None:
         return None
-    return reply_without_rebalance(store, group, member, write.call, write.old_leader_id)
+    return reply_without_rebalance(store, group, member, call, old_leader_id)
 
 
 def reply_without_rebalance(

@@ -12,10 +12,10 @@ from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 from ..causes import Cause, Reason
+from ..commit import answer_after_writes
 from ..consumer import classic_members
 from ..consumer import membership as consumer_membership
 from ..consumer.group import ConsumerGroup
-from ..pending_writes import GroupEmptied
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState
 
@@ -111,18 +111,10 @@ def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequ
                 _after_leave(store, group, [identity], may_rebalance=not was_pending)
     if left and dialect.leave_is_evaluated_once:
         _after_leave(store, group, left, may_rebalance=True)
-    response, write = LeaveGroupResponse(members=tuple(results)), store.newest_write
-    if dialect.waits_for_log and isinstance(write, GroupEmptied) and write.group is group:
-        write.responses.append((call, response))
-        return None
+    response = LeaveGroupResponse(members=tuple(results))
+    if left and group.is_empty and dialect.waits_for_log:
+        return answer_after_writes(store, group, call, response)
     return store.reply(call, response)
-
-
-def group_emptied(store: GroupStore, write: GroupEmptied, error: Error) -> None:
-    """Answer the LeaveGroup requests that emptied the group; a write error changes only their responses."""
-    for call, response in write.responses:
-        failure = LeaveGroupResponse(error_code=store.dialect.group_write_error(error))
-        store.reply(call, response if error is Error.NONE else failure)
 
 
 def _after_leave(store: GroupStore, group: ClassicGroup, left: list[MemberIdentity], *, may_rebalance: bool) -> None:

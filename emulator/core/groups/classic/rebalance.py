@@ -17,7 +17,7 @@ from koordinator.wire.primitives import InvalidLength
 
 from ...timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
 from ..causes import Cause, Reason
-from ..pending_writes import GroupEmptied
+from ..commit import GroupWrite
 from ..records import group_record
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 
@@ -119,7 +119,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     if not group.members:
         why = Reason(Cause.EMPTIED, f"Group {group.id} with generation {group.generation} is now empty.")
         store.transition(group, why)
-        store.append(group.id, [group_record(group, {})], GroupEmptied(group))
+        store.append(GroupWrite(group, [group_record(group, {})]))
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
     store.transition(group, Reason(Cause.JOINED, f"{stabilized} ({reason})"))

@@ -5,15 +5,16 @@ Kafka: `GroupMetadataManager.classicGroupSync`; KIP-559 checks of protocol type 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 from ..causes import Cause, Reason
+from ..commit import GroupWrite
 from ..consumer import classic_members
 from ..consumer.group import ConsumerGroup
-from ..pending_writes import AssignmentStored
 from ..records import group_record
 from . import rebalance
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
@@ -21,7 +22,10 @@ from .membership import validate_member
 from .rebalance import sync_error
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...effects import Call
+    from ..group import BaseGroup
     from ..group_store import GroupStore
 
 
@@ -91,29 +95,39 @@ PROTOCOL_REQUIRED_SINCE = 5
 def store_assignment(store: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> None:
     """Write the leader's assignment before any member receives it; members it omits get empty bytes."""
     assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
-    write = AssignmentStored(group, group.generation, request.member_id, assignments)
-    store.append(group.id, [group_record(group, assignments)], write)
+    completed = partial(
+        assignment_stored, generation=group.generation, leader_id=request.member_id, assignments=assignments
+    )
+    store.append(GroupWrite(group, [group_record(group, assignments)], completed=completed))
 
 
-def assignment_stored(store: GroupStore, write: AssignmentStored, error: Error) -> None:
+def assignment_stored(
+    store: GroupStore,
+    group: BaseGroup,
+    error: Error,
+    *,
+    generation: int,
+    leader_id: str,
+    assignments: Mapping[str, bytes],
+) -> None:
     """Answer every parked SyncGroup, unless the group has moved on while the write was in flight."""
-    group = write.group
-    if group.state is not ClassicGroupState.COMPLETING_REBALANCE or group.generation != write.generation:
+    assert isinstance(group, ClassicGroup)
+    if group.state is not ClassicGroupState.COMPLETING_REBALANCE or group.generation != generation:
         return
     if error is not Error.NONE:
         error_code = store.dialect.group_write_error(error)
         rebalance.fail_parked_syncs(store, group, error_code)
-        reason = f"Error {error_code.name} when storing group assignment during SyncGroup (member: {write.leader_id})."
-        rebalance.prepare_or_complete(store, group, Reason(Cause.STORE_ERROR, reason, write.leader_id))
+        reason = f"Error {error_code.name} when storing group assignment during SyncGroup (member: {leader_id})."
+        rebalance.prepare_or_complete(store, group, Reason(Cause.STORE_ERROR, reason, leader_id))
         return
     statics = sum(member.is_static for member in group.members.values())
     reason = (
-        f"Assignment received from leader {write.leader_id} for group {group.id} for generation {group.generation}. "
+        f"Assignment received from leader {leader_id} for group {group.id} for generation {group.generation}. "
         f"The group has {len(group.members)} members, {statics} of which are static."
     )
-    store.transition(group, Reason(Cause.ASSIGNED, reason, write.leader_id))
+    store.transition(group, Reason(Cause.ASSIGNED, reason, leader_id))
     for member in group.members.values():
-        member.assignment = write.assignments.get(member.id, b"")
+        member.assignment = assignments.get(member.id, b"")
         rebalance.reply_to_sync(store, group, member, sync_response(group, member))
 
 

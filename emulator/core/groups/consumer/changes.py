@@ -5,15 +5,17 @@ Kafka: `CoordinatorRuntime` replays the records of a request when it appends the
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as wire
 
 from ...data.group_configs import SESSION_TIMEOUT, group_value
 from ...effects import MemberReconciled, StateChanged, TargetComputed
+from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
-from ..pending_writes import ConsumerGroupChanged
+from ..commit import GroupWrite, Journal, answer_after_writes, or_error
+from ..records import CoordinatorRecord
 from .group import ConsumerGroupState
 from .target import preferred_assignor
 
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from koordinator.wire.apis import Message
+
     from ...effects import Call
+    from ...timers import TimerKey
     from ..group_store import GroupStore
-    from ..pending_writes import Response
-    from ..records import CoordinatorRecord
     from .group import ConsumerGroup
     from .member import ConsumerMember
 
@@ -41,56 +44,53 @@ def write(
     records: Sequence[CoordinatorRecord],
     why: Reason,
     call: Call | None = None,
-    response: Response | None = None,
+    response: Message | None = None,
 ) -> None:
-    """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group."""
-    if records:
-        undo = group.copy_state()
-        born, group.birth = group.birth, ()
-        if born:
-            # Kafka replays the conversion to another group than that of the request
-            group.put_in_order(record.key.member_id for record in born if isinstance(record.key, _MEMBERS))
-        apply(store, group, records, why)
-        store.append(group.id, [*born, *records], ConsumerGroupChanged(group, [(call, response)], undo))
-        store.freeze_if_requested(group)
-        return
-    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
-    if isinstance(newest, ConsumerGroupChanged):
-        newest.responses.append((call, response))
-    else:
-        store.reply(call, response)
+    """Apply records and write them as one batch; the response waits for it, and for earlier ones of the group.
+
+    The caller changes the timers of members afterwards, so that a failed write gives them back.
+    """
+    if not records:
+        return answer_after_writes(store, group, call, response)
+    journal, born = Journal(), tuple[CoordinatorRecord, ...]()
+    if group.origin is not None:
+        (replaced, born), group.origin = group.origin, None
+        journal.note(partial(store.replace_group, group, replaced))
+        # Kafka replays the conversion to another group than that of the request
+        group.put_in_order(record.key.member_id for record in born if isinstance(record.key, _MEMBERS))
+    journal.note(partial(_note_return, store, group))
+    changed_ids = dict.fromkeys(record.key.member_id for record in records if isinstance(record.key, _MEMBERS))
+    for key in [key for member_id in changed_ids for key in member_timers(member_id)]:
+        journal.note(partial(_put_back, group, key, group.timers.place(key)))
+    apply(store, group, records, why, journal)
+    store.append(GroupWrite(group, [*born, *records], or_error(store, call, response), journal))
+    return store.freeze_if_requested(group)
 
 
-def changed(store: GroupStore, write: ConsumerGroupChanged, error: Error) -> None:
-    """Send the responses that waited for a write; undo the changes of a failed one."""
-    group = write.group
-    if error is Error.NONE:
-        group.replaced = None
-    else:
-        before = group.state
-        group.restore_state(write.undo)
-        for later in store.writes.values():
-            # they fail as well, and were applied to what is taken back
-            if isinstance(later, ConsumerGroupChanged) and later.group is group:
-                later.undo = group.copy_state()
-        if store.groups.get(group.id) is group:
-            _note_state(store, group, before, Reason(Cause.STORE_ERROR, "The records could not be written"))
-        if group.replaced is not None:
-            store.replace_group(group, group.replaced)
-        else:
-            store.discard_if_unused(group)
-        code = store.dialect.group_write_error(error)
-        write.responses = [(call, response and type(response)(error_code=code)) for call, response in write.responses]
-    for call, response in write.responses:
-        store.reply(call, response)
+def member_timers(member_id: str) -> list[TimerKey]:
+    """Return the keys of all timers of a member."""
+    return [kind(member_id) for kind in (SessionExpiry, RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout)]
 
 
-def apply(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord], why: Reason) -> None:
+def _put_back(group: ConsumerGroup, key: TimerKey, place: tuple[int, int] | None) -> None:
+    """Give a member a timer back; the session of one that has been heard from meanwhile goes on."""
+    if place is None or not isinstance(key, SessionExpiry) or key not in group.timers:
+        group.timers.put_back(key, place)
+
+
+def _note_return(store: GroupStore, group: ConsumerGroup) -> None:
+    """Emit the state to which a failed write has taken the group back."""
+    if store.groups.get(group.id) is group:
+        _note_state(store, group, Reason(Cause.STORE_ERROR, "The records could not be written"))
+
+
+def apply(
+    store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord], why: Reason, journal: Journal
+) -> None:
     """Replay records, and emit what they change."""
-    state = group.state
     for record in records:
         member = group.members.get(getattr(record.key, "member_id", ""))
-        group.replay(record)
+        group.replay(record, journal)
         match record.key, record.value:
             case wire.ConsumerGroupMemberMetadataKey(), None if member is not None:
                 is_replaced = why.cause not in _REMOVALS
@@ -105,8 +105,8 @@ def apply(store: GroupStore, group: ConsumerGroup, records: Iterable[Coordinator
             case _:
                 pass
         if isinstance(record.key, _EPOCHS):
-            state = _note_state(store, group, state, why)
-    _note_state(store, group, state, why)
+            _note_state(store, group, why)
+    _note_state(store, group, why)
 
 
 _REMOVALS = (
@@ -138,17 +138,18 @@ def names_of(store: GroupStore, partitions: Mapping[UUID, Iterable[int]]) -> dic
 def note_loaded(store: GroupStore, group: ConsumerGroup) -> None:
     """Emit the state and the members of a group that was loaded."""
     loaded = Reason(Cause.LOADED, f"Loaded consumer group {group.id} with {len(group.members)} members.")
-    _note_state(store, group, ConsumerGroupState.EMPTY, loaded)
+    _note_state(store, group, loaded)
     for member in group.members.values():
         store.member_changed(group, member, "loaded", loaded)
         _note_step(store, group, member)
     store.freeze_if_requested(group)
 
 
-def _note_state(store: GroupStore, group: ConsumerGroup, before: ConsumerGroupState, why: Reason) -> ConsumerGroupState:
-    after = group.state
+def _note_state(store: GroupStore, group: ConsumerGroup, why: Reason) -> None:
+    before, after = group.noted_state, group.state
     if after is before:
-        return after
+        return
+    group.noted_state = after
     cause, text = why.cause, why.text
     match before, after:
         case ConsumerGroupState.ASSIGNING, ConsumerGroupState.RECONCILING:
@@ -167,7 +168,6 @@ def _note_state(store: GroupStore, group: ConsumerGroup, before: ConsumerGroupSt
             *(why.member_id, why.client_reason),
         )
     )
-    return after
 
 
 def _note_target(store: GroupStore, group: ConsumerGroup) -> None:

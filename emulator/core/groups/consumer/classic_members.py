@@ -25,7 +25,7 @@ from . import membership, migration
 from .changes import restart_session, write
 from .member import ConsumerMember, MemberState, sorted_names
 from .patterns import schedule_resolution
-from .progress import Update, advance
+from .progress import Update, advance, set_revocation_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,6 +86,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     if downgrades and owner is not None:
         return migration.downgrade(store, group, [owner.id], joined.why, (call, response), joined)
     write(store, group, joined.records, joined.why, call, response)
+    set_revocation_timeout(group, update, joined.member)
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
     restart_session(store, group, member_id, call)

@@ -5,10 +5,10 @@ Kafka: `ModernGroup`, `ConsumerGroup`, and the `replay` methods of `GroupMetadat
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import consumer_group_records as wire
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...clock import GroupClock
     from ...effects import Call
+    from ..commit import Journal
     from ..records import CoordinatorRecord
     from .assignment import Target
 
@@ -33,24 +34,6 @@ class ConsumerGroupState(Enum):
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"
-
-
-class SavedState(NamedTuple):
-    """The part of a group that records change; see `ConsumerGroup`."""
-
-    epoch: int
-    metadata_hash: int
-    topics: tuple[wire.TopicMetadata, ...]
-    target_epoch: int
-    target_time: int
-    targets: dict[str, Target]
-    members: dict[str, ConsumerMember]
-    static_members: dict[str, str]
-    former_static_members: dict[str, str]
-    held: set[tuple[UUID, int]]
-    patterns: dict[str, wire.ConsumerGroupRegularExpressionValue]
-    subscribers: Counter[str]
-    order: TimelineTable
 
 
 class ConsumerGroup(BaseGroup):
@@ -82,12 +65,13 @@ class ConsumerGroup(BaseGroup):
         """The partitions that some member has, assigned or pending revocation."""
         self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
         """The topics of each resolved regular expression."""
-        self.subscribers: Counter[str] = Counter()
+        self.subscribers: dict[str, int] = {}
         """The number of members with each regular expression that has any."""
-        self.replaced: BaseGroup | None = None
-        """The classic group in whose place this one is, until that is written."""
-        self.birth: tuple[CoordinatorRecord, ...] = ()
-        """The records of the conversion, which are written before those of the first request."""
+        self.origin: tuple[BaseGroup, tuple[CoordinatorRecord, ...]] | None = None
+        """The classic group in whose place this one is, and the records of the conversion, until the first request
+        writes them before its own."""
+        self.noted_state = ConsumerGroupState.EMPTY
+        """The state in the trace."""
         self._order = TimelineTable()
 
     def __repr__(self) -> str:
@@ -130,8 +114,8 @@ class ConsumerGroup(BaseGroup):
 
     @property
     def is_unused(self) -> bool:
-        """Whether the group has no members, no offsets and no commits in flight or in a transaction."""
-        return not (self.members or self.offsets or self.unwritten_commits or self.pending_offsets)
+        """Whether the group has no members and no offsets; commits may be in flight."""
+        return not (self.members or self.offsets or self.pending_offsets)
 
     def ordered_members(self) -> list[ConsumerMember]:
         """Return the members in the order of Kafka's table."""
@@ -169,104 +153,95 @@ class ConsumerGroup(BaseGroup):
 
     def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
         """Note the latest request of a member, and the node time and length of the session that begins with it."""
-        member = self.members[member_id]
-        self.members[member_id] = replace(
-            member, last_call=call or member.last_call, session_began_ms=began_ms, session_timeout_ms=timeout_ms
-        )
+        heard = self.members[member_id].heard
+        heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, began_ms, timeout_ms
 
-    def copy_state(self) -> SavedState:
-        """Return a copy of the part that records change."""
-        return SavedState(
-            *(self.epoch, self.metadata_hash, self.topics, self.target_epoch, self.target_time),
-            *(dict(self.targets), dict(self.members), dict(self.static_members)),
-            *(dict(self.former_static_members), set(self.held), dict(self.patterns)),
-            *(self.subscribers.copy(), self._order.copy()),
-        )
-
-    def restore_state(self, saved: SavedState) -> None:
-        """Go back to an earlier state."""
-        (self.epoch, self.metadata_hash, self.topics, self.target_epoch, self.target_time) = saved[:5]
-        (self.targets, self.members, self.static_members) = saved[5:8]
-        (self.former_static_members, self.held, self.patterns) = saved[8:-2]
-        (self.subscribers, self._order) = saved[-2:]
-
-    def replay(self, record: CoordinatorRecord) -> None:  # noqa: C901, PLR0912 - one case for each record
-        """Apply a record; one of a member that does not exist creates it."""
+    def replay(self, record: CoordinatorRecord, journal: Journal) -> None:  # noqa: C901, PLR0912 - one case for each record
+        """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""
         match record.key, record.value:
-            case wire.ConsumerGroupPartitionMetadataKey(), wire.ConsumerGroupPartitionMetadataValue() as value:
-                self.topics = value.topics
-            case wire.ConsumerGroupPartitionMetadataKey(), None:
-                self.topics = ()
+            case wire.ConsumerGroupPartitionMetadataKey(), value:
+                topics = value.topics if isinstance(value, wire.ConsumerGroupPartitionMetadataValue) else ()
+                journal.set(self, "topics", topics)
             case wire.ConsumerGroupMetadataKey(), wire.ConsumerGroupMetadataValue() as value:
-                self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+                journal.set(self, "epoch", value.epoch)
+                journal.set(self, "metadata_hash", value.metadata_hash)
             case (
                 wire.ConsumerGroupTargetAssignmentMetadataKey(),
                 wire.ConsumerGroupTargetAssignmentMetadataValue() as v,
             ):
-                self.target_epoch, self.target_time = v.assignment_epoch, v.assignment_timestamp
+                journal.set(self, "target_epoch", v.assignment_epoch)
+                journal.set(self, "target_time", v.assignment_timestamp)
             case wire.ConsumerGroupMemberMetadataKey() as key, wire.ConsumerGroupMemberMetadataValue() as value:
-                self._put_member(_subscribed(self._member(key.member_id), value))
+                self._put_member(_subscribed(self._member(key.member_id), value), journal)
             case wire.ConsumerGroupMemberMetadataKey() as key, None:
-                self._remove_member(key.member_id)
+                self._remove_member(key.member_id, journal)
             case (
                 wire.ConsumerGroupTargetAssignmentMemberKey() as key,
                 wire.ConsumerGroupTargetAssignmentMemberValue() as v,
             ):
-                self.targets[key.member_id] = {row.topic_id: tuple(row.partitions) for row in v.topic_partitions}
+                target = {row.topic_id: tuple(row.partitions) for row in v.topic_partitions}
+                journal.put(self.targets, key.member_id, target)
             case wire.ConsumerGroupTargetAssignmentMemberKey() as key, None:
-                self.targets.pop(key.member_id, None)
+                journal.pop(self.targets, key.member_id)
             case (
                 wire.ConsumerGroupCurrentMemberAssignmentKey() as key,
                 wire.ConsumerGroupCurrentMemberAssignmentValue() as v,
             ):
-                self._put_member(_reconciled(self._member(key.member_id), v))
+                self._put_member(_reconciled(self._member(key.member_id), v), journal)
             case wire.ConsumerGroupCurrentMemberAssignmentKey() as key, None:
                 if key.member_id in self.members:
-                    self._put_member(_reset(self.members[key.member_id]))
+                    self._put_member(_reset(self.members[key.member_id]), journal)
             case wire.ConsumerGroupRegularExpressionKey() as key, wire.ConsumerGroupRegularExpressionValue() as value:
-                self.patterns[key.regular_expression] = value
+                journal.put(self.patterns, key.regular_expression, value)
             case wire.ConsumerGroupRegularExpressionKey() as key, None:
-                self.patterns.pop(key.regular_expression, None)
+                journal.pop(self.patterns, key.regular_expression)
             case _:
                 pass
 
     def _member(self, member_id: str) -> ConsumerMember:
         return self.members.get(member_id) or ConsumerMember(member_id)
 
-    def _put_member(self, member: ConsumerMember) -> None:
+    def _put_member(self, member: ConsumerMember, journal: Journal) -> None:
         before = self.members.get(member.id)
         if before is not None:
-            self._release(before)
             # another member may have taken the instance id over
             is_own = self.static_members.get(before.instance_id or "") == before.id
             if before.instance_id is not None and before.instance_id != member.instance_id and is_own:
-                self.static_members.pop(before.instance_id, None)
-                self.former_static_members[before.instance_id] = before.id
-        self.held.update(member.held())
-        if member.regex:
-            self.subscribers[member.regex] += 1
-        self.members[member.id] = member
-        self._order.put(member.id)
+                journal.pop(self.static_members, before.instance_id)
+                journal.put(self.former_static_members, before.instance_id, before.id)
+        self._replace(before, member, journal)
+        journal.put(self.members, member.id, member)
+        self._order.put(member.id, journal)
         if member.instance_id is not None:
-            self.static_members[member.instance_id] = member.id
-            self.former_static_members.pop(member.instance_id, None)
+            journal.put(self.static_members, member.instance_id, member.id)
+            journal.pop(self.former_static_members, member.instance_id)
 
-    def _remove_member(self, member_id: str) -> None:
-        member = self.members.pop(member_id, None)
+    def _remove_member(self, member_id: str, journal: Journal) -> None:
+        member = journal.pop(self.members, member_id)
         if member is None:
             return
-        self._release(member)
-        self._order.remove(member_id)
+        self._replace(member, None, journal)
+        self._order.remove(member_id, journal)
         if member.instance_id is not None:
-            self.static_members.pop(member.instance_id, None)
+            journal.pop(self.static_members, member.instance_id)
 
-    def _release(self, member: ConsumerMember) -> None:
-        """Forget the partitions and the pattern of a member."""
-        self.held.difference_update(member.held())
-        if member.regex:
-            self.subscribers[member.regex] -= 1
-            if not self.subscribers[member.regex]:
-                del self.subscribers[member.regex]
+    def _replace(self, before: ConsumerMember | None, after: ConsumerMember | None, journal: Journal) -> None:
+        """Note the partitions and the pattern of a member instead of those that it had."""
+        lost, got = ({*member.held()} if member else set() for member in (before, after))
+        old, new = (member.regex if member else "" for member in (before, after))
+        self._hold(lost, got)
+        journal.note(partial(self._hold, got, lost))
+        if old and old != new:
+            if self.subscribers[old] > 1:
+                journal.put(self.subscribers, old, self.subscribers[old] - 1)
+            else:
+                journal.pop(self.subscribers, old)
+        if new and old != new:
+            journal.put(self.subscribers, new, self.subscribers.get(new, 0) + 1)
+
+    def _hold(self, lost: set[tuple[UUID, int]], got: set[tuple[UUID, int]]) -> None:
+        self.held.difference_update(lost)
+        self.held.update(got)
 
 
 def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:

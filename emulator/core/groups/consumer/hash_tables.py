@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
+from ..commit import Journal
 from ..records import java_string_hash
 
 if TYPE_CHECKING:
@@ -101,23 +102,17 @@ class TimelineTable:
         self._keys: dict[str, None] = {}
         self._slots = TIMELINE_SLOTS_MIN
         for key in keys:
-            self.put(key)
+            self.put(key, Journal())
 
-    def put(self, key: str) -> None:
+    def put(self, key: str, journal: Journal) -> None:
         """Put a key; the table may grow even if it has the key already."""
         if (len(self._keys) + 1) * LOAD_FACTOR > self._slots:
-            self._slots *= 2
-        self._keys[key] = None
+            journal.set(self, "_slots", self._slots * 2)
+        journal.put(self._keys, key, None)
 
-    def copy(self) -> TimelineTable:
-        """Return a copy that changes on its own."""
-        table = TimelineTable()
-        table._keys, table._slots = dict(self._keys), self._slots
-        return table
-
-    def remove(self, key: str) -> None:
+    def remove(self, key: str, journal: Journal) -> None:
         """Remove a key, if it is in the table."""
-        self._keys.pop(key, None)
+        journal.pop(self._keys, key)
 
     def __iter__(self) -> Iterator[str]:
         last_first = list(reversed(self._keys))

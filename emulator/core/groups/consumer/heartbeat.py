@@ -20,7 +20,7 @@ from .changes import restart_session, write
 from .hash_tables import HashTable
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, sorted_names
 from .patterns import schedule_resolution
-from .progress import Update, advance
+from .progress import Update, advance, set_revocation_timeout
 
 if TYPE_CHECKING:
     from ...effects import Call
@@ -130,6 +130,7 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
         assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
     write(store, group, records, why, call, response)
+    set_revocation_timeout(group, update, reconciled)
     restart_session(store, group, member_id, call)
     schedule_resolution(store, group)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -59,13 +59,24 @@ class MemberState(IntEnum):
         return cls.UNKNOWN
 
 
+@dataclass(slots=True)
+class Heard:
+    """What is in no record: the latest request, and the node time and length in ms of the session that it began.
+
+    No rule depends on it: clock advances use it to find live members.
+    """
+
+    call: Call | None = None
+    began_ms: int = 0
+    timeout_ms: int = 0
+
+
 @value
 class ConsumerMember:
     """A member with its subscription, epochs and partitions.
 
     `names` is sorted; `regex` is "" for none. `classic` is set while the member uses the classic protocol. `pending`
-    are the partitions that it has to give up. The latest request, and the node time and length of the session that it
-    began, are in no record: clock advances use them to find live members.
+    are the partitions that it has to give up. `heard` is the same object in all values of the member.
     """
 
     id: str
@@ -83,9 +94,22 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = field(default_factory=dict)
     pending: Partitions = field(default_factory=dict)
-    last_call: Call | None = field(default=None, compare=False)
-    session_began_ms: int = field(default=0, compare=False)
-    session_timeout_ms: int = field(default=0, compare=False)
+    heard: Heard = field(default_factory=Heard, compare=False)
+
+    @property
+    def last_call(self) -> Call | None:
+        """The latest request."""
+        return self.heard.call
+
+    @property
+    def session_began_ms(self) -> int:
+        """The node time at which the session last started."""
+        return self.heard.began_ms
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """The length of that session."""
+        return self.heard.timeout_ms
 
     @property
     def session(self) -> SessionExpiry:

@@ -16,9 +16,10 @@ from ...refusal import Refusal, RefusedError
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, PatternResolution, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
 from ..classic.group import ClassicGroup
+from ..commit import Journal
 from ..records import group_tombstone
 from . import migration
-from .changes import note_loaded, restart_session, write
+from .changes import member_timers, note_loaded, restart_session, write
 from .epochs import raise_epoch
 from .group import ConsumerGroup
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
@@ -28,12 +29,17 @@ from .records import current_record, member_tombstones
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from koordinator.wire.apis import Message
+
     from ...effects import Call
     from ...timers import TimerKey
     from ..group_store import GroupStore
-    from ..pending_writes import Response
     from ..records import CoordinatorRecord
     from .member import Partitions
+
+
+RETRY_MS = 500
+"""The time after which a timer fires again whose records could not be written (`CoordinatorTimer`)."""
 
 
 def refused(error: Error, message: str) -> RefusedError:
@@ -56,14 +62,14 @@ def group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRe
     consumer_group = store.create_consumer_group(now, request.group_id)
     if isinstance(group, ClassicGroup):
         store.replace_group(group, consumer_group)
-        consumer_group.replaced, consumer_group.birth = group, (group_tombstone(group),)
+        consumer_group.origin = group, (group_tombstone(group),)
     return consumer_group
 
 
 def forget_new_group(store: GroupStore, group: ConsumerGroup) -> None:
     """Undo the creation of a group whose first join is refused; a conversion that is being written stays."""
-    if group.birth and group.replaced is not None:
-        store.replace_group(group, group.replaced)
+    if group.origin is not None:
+        store.replace_group(group, group.origin[0])
     else:
         store.discard_if_unused(group)
 
@@ -216,24 +222,25 @@ def remove(
     member_ids: Collection[str],
     why: Reason,
     call: Call | None = None,
-    response: Response | None = None,
+    response: Message | None = None,
 ) -> None:
     """Remove members and raise the group epoch; the next heartbeat of any member computes the target."""
-    for member_id in member_ids:
-        for key in (SessionExpiry, RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout):
-            group.timers.cancel(key(member_id))
     if migration.may_downgrade(store, group, member_ids):
         return migration.downgrade(store, group, member_ids, why, (call, response))
     names = {name for each in group.members.values() if each.id not in member_ids for name in group.topics_of(each)}
     _, epoch_records = raise_epoch(store, group, names, changed=True)
     records = [*member_tombstones(group.id, member_ids), *orphaned(group, member_ids), *epoch_records]
-    return write(store, group, records, why, call, response)
+    write(store, group, records, why, call, response)
+    for key in [key for member_id in member_ids for key in member_timers(member_id)]:
+        group.timers.cancel(key)
+    return None
 
 
 def load(store: GroupStore, group: ConsumerGroup, records: Iterable[CoordinatorRecord]) -> None:
     """Restore a group from its records; every member gets a full session and, if it revokes, a full timeout."""
+    journal = Journal()
     for record in records:
-        group.replay(record)
+        group.replay(record, journal)
     group.stored = True
     note_loaded(store, group)
     for member in list(group.members.values()):
@@ -253,6 +260,8 @@ def fire(store: GroupStore, group: ConsumerGroup, key: TimerKey) -> None:
         member is None or member.state is not MemberState.UNREVOKED_PARTITIONS or member.has_left()
     )
     if member is not None and not is_over:
+        # counts if the removal cannot be written
+        group.timers.set(key, group.now + RETRY_MS)
         remove(store, group, [member_id], Reason(cause, text.format(member_id), member_id))
     return None
 

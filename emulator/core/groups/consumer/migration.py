@@ -6,6 +6,7 @@ Kafka: `GroupMetadataManager.validateOnlineUpgrade`, `convertToConsumerGroup`, `
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -25,8 +26,8 @@ from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
 from ..classic import rebalance
 from ..classic.group import ClassicGroup, ClassicMember
+from ..commit import GroupWrite, Journal, or_error
 from ..group import CONSUMER
-from ..pending_writes import GroupDowngraded
 from ..records import group_record as classic_group_record
 from ..records import group_tombstone, new_group_record
 from .hash_tables import HashTable
@@ -43,12 +44,15 @@ from .records import (
 from .topics import metadata_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from koordinator.wire.apis import Message
+
     from ...effects import Call
+    from ..commit import Answer
+    from ..group import BaseGroup
     from ..group_store import GroupStore
-    from ..pending_writes import Response
     from ..records import CoordinatorRecord
     from .group import ConsumerGroup
     from .member import Partitions
@@ -75,8 +79,9 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
     members = [_upgraded(store, classic, classic.members[member_id]) for member_id in HashTable(classic.members)]
     group = store.create_consumer_group(now, classic.id)
     group.epoch = group.target_epoch = classic.generation
+    journal = Journal()
     for member in members:
-        group.replay(member_record(group.id, member))
+        group.replay(member_record(group.id, member), journal)
     names = {name for member in members for name in member.names}
     code = metadata_hash(store.cluster, names) if store.dialect.hashes_topics else 0
     ordered = [next(each for each in members if each.id == stored.id) for stored in group.ordered_members()]
@@ -89,10 +94,11 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         *(current_record(group.id, member, with_epochs=with_epochs) for member in ordered),
     ]
     for record in records[len(ordered) :]:
-        group.replay(record)
+        group.replay(record, journal)
     group.put_in_order(member.id for member in members)
     store.replace_group(classic, group)
-    group.replaced, group.birth = classic, (group_tombstone(classic), *records)
+    group.origin = classic, (group_tombstone(classic), *records)
+    group.noted_state = group.state
     for member in members:
         assert member.classic is not None
         timeout_ms = member.classic.session_timeout_ms
@@ -187,7 +193,7 @@ def downgrade(
     group: ConsumerGroup,
     leaving: Collection[str],
     why: Reason,
-    waiting: tuple[Call | None, Response | None],
+    waiting: tuple[Call | None, Message | None],
     joining: Progress | None = None,
 ) -> None:
     """Convert a consumer group to a classic one, in the generation of the group epoch.
@@ -231,7 +237,7 @@ def downgrade(
         *epochs,
         classic_group_record(classic, assignments),
     ]
-    store.append(group.id, records, GroupDowngraded(classic, group, [waiting]))
+    _write_downgrade(store, group, classic, records, or_error(store, *waiting))
     for each in classic.members.values():
         store.restart_session(classic, each)
     if joining is None or joining.is_outdated:
@@ -243,21 +249,29 @@ def make_way(store: GroupStore, now: int, group: ConsumerGroup) -> ClassicGroup:
     classic = store.create(now, group.id)
     store.replace_group(group, classic)
     records = [*group_tombstones(group.id, group.patterns), new_group_record(classic)]
-    store.append(group.id, records, GroupDowngraded(classic, group, []))
+    _write_downgrade(store, group, classic, records)
     return classic
 
 
-def downgraded(store: GroupStore, write: GroupDowngraded, error: Error) -> None:
-    """Answer the request that converted a group; on a write error restore the consumer group."""
-    if error is not Error.NONE:
+def _write_downgrade(
+    store: GroupStore,
+    group: ConsumerGroup,
+    classic: ClassicGroup,
+    records: Sequence[CoordinatorRecord],
+    answers: Iterable[Answer] = (),
+) -> None:
+    journal = Journal()
+    journal.note(partial(store.replace_group, classic, group))
+    store.append(GroupWrite(classic, records, list(answers), journal, _downgraded_group))
+
+
+def _downgraded_group(store: GroupStore, group: BaseGroup, error: Error) -> None:
+    """Answer what is parked in a classic group whose records could not be written."""
+    if error is not Error.NONE and isinstance(group, ClassicGroup):
         code = store.dialect.group_write_error(error)
-        for member in write.group.members.values():
-            store.reply(write.group.take_join(member), rebalance.join_error(code, ""))
-            rebalance.reply_to_sync(store, write.group, member, rebalance.sync_error(code))
-        store.replace_group(write.group, write.consumer_group)
-        write.responses = [(call, response and type(response)(error_code=code)) for call, response in write.responses]
-    for call, response in write.responses:
-        store.reply(call, response)
+        for member in group.members.values():
+            store.reply(group.take_join(member), rebalance.join_error(code, ""))
+            rebalance.reply_to_sync(store, group, member, rebalance.sync_error(code))
 
 
 def _downgraded(member: ConsumerMember) -> ClassicMember:

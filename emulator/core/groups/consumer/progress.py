@@ -98,7 +98,6 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     records += [*epoch_records, *target_records]
     if reconciled is not after:
         records.append(current(store, group, reconciled))
-        _set_revocation_timeout(group, reconciled)
     return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed), is_outdated)
 
 
@@ -159,8 +158,10 @@ def _new_target(
     return targets[after.id], [*records, target_epoch_record(group.id, epoch, computed_at)]
 
 
-def _set_revocation_timeout(group: ConsumerGroup, member: ConsumerMember) -> None:
-    """Start the timeout of a member that has to revoke partitions, or end it."""
+def set_revocation_timeout(group: ConsumerGroup, update: Update, member: ConsumerMember) -> None:
+    """Start the timeout of a member whose step leaves it partitions to revoke, or end it."""
+    if member is update.after:
+        return
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
     else:

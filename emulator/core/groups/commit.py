@@ -1,0 +1,156 @@
+"""The commit room: here the records of groups are written, take effect, and are taken back if their write fails.
+
+A handler reads the state, decides on records and an answer, and hands both over; recorded state changes only where
+records are replayed. The model is Kafka's `CoordinatorRuntime`.
+
+* **Offsets** take effect when they are durable, in the order of the log, as loading replays them. Until then their
+  partitions are in flight (`GroupStore.in_flight`), and a failed write leaves nothing to take back.
+* **Consumer groups** replay their records at once, because the next request builds on them. The write has a `Journal`:
+  for each change the key and what was there before. A failed write takes its changes back, after those of all later
+  writes of the group, which were decided on top of them and fail as well.
+* **Classic groups** change first and write what they have become, as in Kafka. A write may have a completion, Kafka's
+  `appendFuture`.
+* **Answers** wait for the write. One of a request without records waits for the newest write of its group, because it
+  may speak of it.
+* **Soft state** is in no record: parked requests, sessions, timers, what is pending. It stays when a write fails, but
+  for the timers of members which the write has changed; they are in its journal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.offsets_topic import OffsetCommitKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from koordinator.wire.apis import Message
+
+    from ..effects import Call
+    from .group import BaseGroup
+    from .group_store import GroupStore
+    from .records import CoordinatorRecord
+
+    Answer = tuple[Call, Callable[[Error], Message | None]]
+    """A call that waits for a write, and its response by the error of the write; None if it waits for another one."""
+    Completion = Callable[[GroupStore, BaseGroup, Error], None]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Journal:
+    """What the records of one write have replaced, oldest first."""
+
+    __slots__ = ("_undo",)
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def put(self, table: dict[K, V], key: K, value: V) -> None:
+        """Put a value into a table."""
+        self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.pop, key, None))
+        table[key] = value
+
+    def pop(self, table: dict[K, V], key: K) -> V | None:
+        """Remove a key, which returns to its place: the order of a table is visible. Return its value, or None."""
+        if key not in table:
+            return None
+        place, value = list(table).index(key), table.pop(key)
+        self.note(partial(_insert, table, place, key, value))
+        return value
+
+    def set(self, owner: object, name: str, value: object) -> None:
+        """Set an attribute."""
+        self.note(partial(setattr, owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def note(self, undo: Callable[[], object]) -> None:
+        """Note how to take back a change that is made elsewhere."""
+        self._undo.append(undo)
+
+    def revert(self) -> None:
+        """Take everything back, the latest change first."""
+        while self._undo:
+            self._undo.pop()()
+
+
+def _insert(table: dict[K, V], place: int, key: K, value: V) -> None:
+    rows = list(table.items())
+    rows.insert(place, (key, value))
+    table.clear()
+    table.update(rows)
+
+
+@dataclass(slots=True, eq=False)
+class GroupWrite:
+    """A batch of records in flight; `position` orders it in the log. `completed` is called at its end, before answers.
+
+    The records of a transaction have the id and epoch of its `producer`.
+    """
+
+    group: BaseGroup
+    records: Sequence[CoordinatorRecord]
+    answers: list[Answer] = field(default_factory=list)
+    journal: Journal = field(default_factory=Journal)
+    completed: Completion | None = None
+    producer: tuple[int, int] | None = None
+    position: int = 0
+
+
+def or_error(store: GroupStore, call: Call | None, response: Message | None) -> list[Answer]:
+    """Return the answer of a call, if there is one: this response, or one of its kind with the error of the write."""
+    if call is None or response is None:
+        return []
+    kind: Callable[..., Message] = type(response)
+
+    def answer(error: Error) -> Message:
+        return response if error is Error.NONE else kind(error_code=store.dialect.group_write_error(error))
+
+    return [(call, answer)]
+
+
+def answer_after_writes(store: GroupStore, group: BaseGroup, call: Call | None, response: Message | None) -> None:
+    """Answer a call, after the newest write of its group."""
+    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
+    if newest is None:
+        store.reply(call, response)
+    else:
+        newest.answers += or_error(store, call, response)
+
+
+def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
+    """Let a durable write take effect, or take a failed one back, and answer what waits for it."""
+    group = write.group
+    if error is Error.NONE:
+        group.stored = True
+        replay_offsets(store, write)
+    else:
+        for each in [*_later_writes(store, write), write]:
+            each.journal.revert()
+    if write.completed is not None:
+        write.completed(store, group, error)
+    if error is not Error.NONE:
+        store.discard_if_unused(group)
+    for call, answer in write.answers:
+        response = answer(error)
+        if response is not None:
+            store.reply(call, response)
+
+
+def _later_writes(store: GroupStore, write: GroupWrite) -> list[GroupWrite]:
+    """Return the later writes of the group, which may be of another kind by now, the latest first."""
+    return [each for each in reversed(store.writes.values()) if each.group.id == write.group.id]
+
+
+def replay_offsets(store: GroupStore, write: GroupWrite) -> None:
+    """Replay the records of offsets in a write."""
+    producer_id, ends_pending = write.producer and write.producer[0], store.dialect.tombstones_end_pending_offsets
+    for record in write.records:
+        if isinstance(record.key, OffsetCommitKey):
+            write.group.table.replay(record, write.position, producer_id, ends_pending=ends_pending)
+            write.group.earliest_offset_expiry = 0
