@@ -61,7 +61,7 @@ class Journal:
         if key not in table:
             return None
         place, value = list(table).index(key), table.pop(key)
-        self.note(partial(_insert, table, place, key, value))
+        self.note(partial(insert, table, place, key, value))
         return value
 
     def set(self, owner: object, name: str, value: object) -> None:
@@ -79,7 +79,8 @@ class Journal:
             self._undo.pop()()
 
 
-def _insert(table: dict[K, V], place: int, key: K, value: V) -> None:
+def insert(table: dict[K, V], place: int, key: K, value: V) -> None:
+    """Put a new key at a place of a table."""
     rows = list(table.items())
     rows.insert(place, (key, value))
     table.clear()
@@ -116,11 +117,11 @@ def or_error(store: GroupStore, call: Call | None, response: Message | None) -> 
 
 def answer_after_writes(store: GroupStore, group: BaseGroup, call: Call | None, response: Message | None) -> None:
     """Answer a call, after the newest write of its group."""
-    newest = next((write for write in reversed(store.writes.values()) if write.group is group), None)
-    if newest is None:
-        store.reply(call, response)
-    else:
-        newest.answers += or_error(store, call, response)
+    for write in reversed(store.writes.values()):
+        if write.group is group:
+            write.answers += or_error(store, call, response)
+            return
+    store.reply(call, response)
 
 
 def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
@@ -130,7 +131,8 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
         group.stored = True
         replay_offsets(store, write)
     else:
-        for each in [*_later_writes(store, write), write]:
+        later = [each for each in store.writes.values() if each.group.id == group.id]
+        for each in reversed([write, *later]):
             each.journal.revert()
     if write.completed is not None:
         write.completed(store, group, error)
@@ -140,11 +142,6 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
         response = answer(error)
         if response is not None:
             store.reply(call, response)
-
-
-def _later_writes(store: GroupStore, write: GroupWrite) -> list[GroupWrite]:
-    """Return the later writes of the group, which may be of another kind by now, the latest first."""
-    return [each for each in reversed(store.writes.values()) if each.group.id == write.group.id]
 
 
 def replay_offsets(store: GroupStore, write: GroupWrite) -> None:

@@ -164,6 +164,7 @@ ROWS: dict[Callable[[MigrationPlay], None], dict[str, Callable[[MigrationPlay], 
         "unused offsets are deleted": lambda play: _deletes_offsets(play, U0),
     },
     static_pair: {
+        "a static leader returns": lambda play: play.join("", "i1"),
         "a static follower returns": lambda play: play.join("", "i2"),
         "a static member returns with other timeouts": lambda play: play.join(
             "", "i2", session=20_000, rebalance=60_000
@@ -359,6 +360,7 @@ def test_a_classic_group_keeps_what_kafka_does_not_replay(scene: Any, attempt: A
 
 
 @pytest.mark.slow
+# the members of a classic group are not replayed: each write of them ends on its own
 @pytest.mark.parametrize("scene", [scene for scene in ROWS if scene is not static_pair])
 def test_two_writes_that_fail_together_leave_a_group_as_its_twin(scene: Any) -> None:
     twin = twins(scene, "4.3")[0]

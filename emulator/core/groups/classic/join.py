@@ -15,7 +15,7 @@ from koordinator.wire.errors import Error
 from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
-from ..commit import GroupWrite
+from ..commit import GroupWrite, insert
 from ..consumer import classic_members, migration
 from ..consumer.group import ConsumerGroup
 from ..records import group_record, new_group_record
@@ -260,7 +260,7 @@ def replace_static_member(
     fenced = Reason(
         Cause.FENCED, f"Static member {old.id} with instance id {old.instance_id} was replaced by {member_id}"
     )
-    old_leader_id = group.leader_id or ""
+    old_leader_id, place = group.leader_id or "", list(group.members).index(old.id)
     store.reply(group.take_join(old), join_error(Error.FENCED_INSTANCE_ID, old.id))
     rebalance.reply_to_sync(store, group, old, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
     member = group.replace_static(old, member_id, stays_new=store.dialect.replaced_member_stays_new)
@@ -279,7 +279,7 @@ def replace_static_member(
         case ClassicGroupState.STABLE if group.select_protocol(dialect.vote_order) == group.protocol_name:
             # no rebalance, but the new id has to survive a change of coordinator (KAFKA-10284)
             assignments = {each.id: each.assignment for each in group.members.values()}
-            before = (old.id, old_leader_id, old_offer)
+            before = (old.id, place, old_leader_id, old_offer)
             completed = partial(static_member_replaced, call=call, member=member, before=before)
             return store.append(GroupWrite(group, [group_record(group, assignments)], completed=completed))
         case ClassicGroupState.STABLE:
@@ -308,20 +308,21 @@ def static_member_replaced(
     *,
     call: Call,
     member: ClassicMember,
-    before: tuple[str, str, tuple[Protocols, int, int]],
+    before: tuple[str, int, str, tuple[Protocols, int, int]],
 ) -> None:
     """Answer a replaced static member without a rebalance; on a write error restore the old member.
 
-    `before` are the ids of member and leader, and the member's protocols, session and rebalance timeout in ms.
+    `before` are the member's id and place, the leader's id, and the member's protocols and two timeouts in ms.
     """
     assert isinstance(group, ClassicGroup)
-    old_id, old_leader_id, offer = before
+    old_id, place, old_leader_id, offer = before
     if error is not Error.NONE:
         parked = group.take_join(member)
         if member.id in group.members:
             rebalance.reply_to_sync(store, group, member, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
             group.update(member, *offer)
             store.restart_session(group, group.replace_static(member, old_id))
+            insert(group.members, place, old_id, group.members.pop(old_id))
         refused = replace(
             rebalance.join_response(group, member, ()),
             error_code=store.dialect.group_write_error(error),

@@ -130,7 +130,8 @@ def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHe
         assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
     write(store, group, records, why, call, response)
-    set_revocation_timeout(group, update, reconciled)
+    if records:
+        set_revocation_timeout(group, update, reconciled)
     restart_session(store, group, member_id, call)
     schedule_resolution(store, group)
 
