@@ -25,15 +25,19 @@ from typing import TYPE_CHECKING
 from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from uuid import UUID
 
     from koordinator.wire.apis import Message
+    from koordinator.wire.errors import Error
     from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
     from .data.metadata_changes import Change
     from .groups.records import CoordinatorRecord
     from .timers import TimerKey
+
+    Answer = tuple["Call", Callable[[Error], Message | None]]
+    """A call that waits for a write, and its response by the error of the write; None if it waits for another one."""
 
 
 @ready

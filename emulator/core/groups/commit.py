@@ -30,13 +30,11 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-    from ..effects import Call
+    from ..effects import Answer, Call
     from .group import BaseGroup
     from .group_store import GroupStore
     from .records import CoordinatorRecord
 
-    Answer = tuple[Call, Callable[[Error], Message | None]]
-    """A call that waits for a write, and its response by the error of the write; None if it waits for another one."""
     Completion = Callable[[GroupStore, BaseGroup, Error], None]
 
 K = TypeVar("K")

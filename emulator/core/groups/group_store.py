@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
-    from ..effects import Call, Effect
-    from .commit import Answer
+    from ..effects import Answer, Call, Effect
     from .group import BaseGroup, BaseMember, Handler
     from .transactional_offsets import OffsetsToVerify
 

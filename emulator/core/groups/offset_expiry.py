@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
-    from ..effects import Call
-    from .commit import Answer
+    from ..effects import Answer, Call
     from .group import BaseGroup
     from .group_store import GroupStore
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from ..effects import Call
-    from .commit import Answer, Completion
+    from ..effects import Answer, Call
+    from .commit import Completion
     from .group import BaseGroup
     from .group_store import GroupStore
 

@@ -22,7 +22,6 @@ from koordinator.wire.messages.add_partitions_to_txn import (
 
 from ..data.topic import OFFSETS_TOPIC
 from .ending import TV2, fenced_error
-from .transaction import AddReply
 from .transitions import TransactionCause, TransactionStatus
 
 if TYPE_CHECKING:
@@ -138,6 +137,14 @@ def _add(
     is_new = data.status is not TransactionStatus.ONGOING or not data.partitions.issuperset(partitions)
     if error is Error.NONE and is_new and is_version_2:
         error = store.refuse_version_2(transaction)
+
+    def answer(error: Error) -> AddPartitionsToTxnResponse | AddOffsetsToTxnResponse | None:
+        """Return the response with the last of the writes."""
+        adds.waiting -= 1
+        if error is not Error.NONE:
+            results.update(dict.fromkeys(answered, error))
+        return None if adds.waiting else response(adds)
+
     if error is not Error.NONE:
         results.update(dict.fromkeys(answered, error))
     elif is_new:
@@ -146,7 +153,7 @@ def _add(
             now,
             transaction,
             TransactionCause.PARTITIONS_ADDED,
-            AddReply(adds, results),
+            (adds.call, answer),
             partitions=data.partitions.union(partitions),
             started_ms=data.started_ms if data.status is TransactionStatus.ONGOING else now,
             client_version=TV2 if is_version_2 else 0,

@@ -13,14 +13,14 @@ from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest
 from koordinator.wire.messages.end_txn import EndTxnRequest
-from koordinator.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 from ..data.topic import TRANSACTIONS_TOPIC
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
 from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
-from .transaction import AddReply, EndReply, InitReply, TransactionalId, loaded_state
+from .transaction import TransactionalId, loaded_state
 from .transaction_store import CHECKED_IDLE, TransactionStore
 from .transitions import TransactionCause, TransactionStatus
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from .transaction import TransactionChange
 
 HANDLERS: Mapping[type, Callable[[TransactionStore, int, Call, Any], None]] = {
     InitProducerIdRequest: init_producer.init_producer_id,
@@ -84,34 +83,15 @@ class TransactionCoordinator:
         change, transaction.change = transaction.change, None
         if error is Error.NONE:
             store.apply(now, transaction, change)
-        self._reply(transaction, change, new_write_error(error))
+        if change.answer is not None:
+            call, answer = change.answer
+            response = answer(new_write_error(error))
+            if response is not None:
+                store.reply(call, response)
         if error is Error.NONE and change.data.status.is_prepared:
             markers.send_all(store, now, transaction)
         elif error is not Error.NONE and change.cause is TransactionCause.MARKERS_WRITTEN:
             store.timers.set(RetryMarkers(transaction.id), now + markers.RETRY_MS)
-
-    def _reply(self, transaction: TransactionalId, change: TransactionChange, error: Error) -> None:
-        store, reply, data = self.store, change.reply, transaction.data
-        match reply:
-            case None:
-                pass
-            case InitReply(call, fenced=fenced):
-                error = Error.CONCURRENT_TRANSACTIONS if fenced and error is Error.NONE else error
-                if error is Error.NONE:
-                    answer = InitProducerIdResponse(producer_id=data.producer_id, producer_epoch=data.epoch)
-                    store.reply(call, answer)
-                else:
-                    store.reply(call, init_producer.refused(call, error))
-            case EndReply(call):
-                store.reply(call, ending.refused(call, error) if error else ending.ended(call, data))
-            case AddReply(adds, results):
-                adds.waiting -= 1
-                if error is not Error.NONE:
-                    results.update(dict.fromkeys(results, error))
-                if not adds.waiting:
-                    store.reply(adds.call, adding.response(adds))
-            case _:
-                assert_never(reply)
 
     def abort(self, now: int, transactional_id: str, cause: TransactionCause) -> list[Effect]:
         """Abort an ongoing transaction for a test, and fence its producer as a timeout does.

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.end_txn import EndTxnResponse
 
-from .transaction import EPOCH_MAX, NO_ID, EndReply
+from .transaction import EPOCH_MAX, NO_ID
 from .transitions import TransactionCause, TransactionStatus
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.end_txn import EndTxnRequest
 
-    from ..effects import Call
-    from .transaction import InitReply, TransactionalId, TransactionData
+    from ..effects import Answer, Call
+    from .transaction import TransactionalId, TransactionData
     from .transaction_store import TransactionStore
 
 PRODUCER_FENCED_SINCE = 2
@@ -54,13 +54,17 @@ def end_txn(store: TransactionStore, now: int, call: Call, request: EndTxnReques
         error = Error.INVALID_PRODUCER_ID_MAPPING
     if transaction is None or error is not Error.NONE:
         return store.reply(call, refused(call, error))
+
+    def answer(error: Error) -> EndTxnResponse:
+        return refused(call, error) if error else ended(call, transaction.data)
+
     bumps = call.api_version >= BUMPS_SINCE
     check = _check_bumping_end if bumps else _check_end
     error_or_cause = check(transaction, request)
     if isinstance(error_or_cause, TransactionCause):
         error = store.refuse_version_2(transaction) if bumps else Error.NONE
         if error is Error.NONE:
-            error = _decide(store, now, transaction, error_or_cause, EndReply(call), bumps=bumps)
+            error = _decide(store, now, transaction, error_or_cause, (call, answer), bumps=bumps)
         if error is Error.NONE:
             return None
         error_or_cause = error
@@ -111,7 +115,7 @@ def fence(
     now: int,
     transaction: TransactionalId,
     cause: TransactionCause,
-    reply: InitReply | None = None,
+    answer: Answer | None = None,
 ) -> Error:
     """Abort an ongoing transaction with an epoch above its producer's, so that the producer is fenced.
 
@@ -120,8 +124,8 @@ def fence(
     """
     data = transaction.data
     if store.transaction_version >= TV2:
-        return _decide(store, now, transaction, cause, reply, bumps=True)
-    store.change(now, transaction, cause, reply, epoch=data.epoch + 1, last_epoch=NO_ID)
+        return _decide(store, now, transaction, cause, answer, bumps=True)
+    store.change(now, transaction, cause, answer, epoch=data.epoch + 1, last_epoch=NO_ID)
     return Error.NONE
 
 
@@ -130,14 +134,14 @@ def _decide(
     now: int,
     transaction: TransactionalId,
     cause: TransactionCause,
-    reply: EndReply | InitReply | None,
+    answer: Answer | None,
     *,
     bumps: bool,
 ) -> Error:
     """Write the decision; COORDINATOR_LOAD_IN_PROGRESS while there is no producer id to follow an exhausted one."""
     data = transaction.data
     if not bumps:
-        store.change(now, transaction, cause, reply, client_version=0)
+        store.change(now, transaction, cause, answer, client_version=0)
         return Error.NONE
     next_id = store.cluster.producer_ids.next_id() if data.is_exhausted else NO_ID
     if next_id is None:
@@ -146,7 +150,7 @@ def _decide(
         now,
         transaction,
         cause,
-        reply,
+        answer,
         epoch=data.epoch + 1,
         last_epoch=data.epoch,
         next_producer_id=next_id,

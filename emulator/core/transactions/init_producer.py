@@ -5,19 +5,20 @@ Kafka: `TransactionCoordinator.handleInitProducerId`, `prepareInitProducerIdTran
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdResponse
 
 from . import ending
-from .transaction import EPOCH_MAX, NO_ID, InitReply
+from .transaction import EPOCH_MAX, NO_ID
 from .transitions import TransactionCause, TransactionStatus
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
-    from ..effects import Call
+    from ..effects import Answer, Call
     from .transaction import TransactionalId
     from .transaction_store import TransactionStore
 
@@ -46,7 +47,8 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
     elif data.status.is_prepared:
         error = Error.CONCURRENT_TRANSACTIONS
     elif data.status is TransactionStatus.ONGOING:
-        error = ending.fence(store, now, transaction, TransactionCause.FENCED, InitReply(call, fenced=True))
+        answer: Answer = (call, lambda error: refused(call, error or Error.CONCURRENT_TRANSACTIONS))
+        error = ending.fence(store, now, transaction, TransactionCause.FENCED, answer)
         if error is Error.NONE:
             return None
     if error is not Error.NONE:
@@ -60,7 +62,7 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
         now,
         transaction,
         TransactionCause.INITIALIZED,
-        InitReply(call),
+        (call, partial(_initialized, call, transaction)),
         producer_id=producer_id,
         previous_producer_id=data.producer_id,
         next_producer_id=NO_ID,
@@ -70,6 +72,13 @@ def init_producer_id(store: TransactionStore, now: int, call: Call, request: Ini
         partitions=frozenset(),
         started_ms=NO_ID if store.dialect.init_clears_transaction_start else data.started_ms,
     )
+
+
+def _initialized(call: Call, transaction: TransactionalId, error: Error) -> InitProducerIdResponse:
+    """Return the response once the write has ended."""
+    if error is not Error.NONE:
+        return refused(call, error)
+    return InitProducerIdResponse(producer_id=transaction.data.producer_id, producer_epoch=transaction.data.epoch)
 
 
 def _refuse_request(store: TransactionStore, request: InitProducerIdRequest) -> Error:

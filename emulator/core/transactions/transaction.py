@@ -14,8 +14,7 @@ from koordinator.wire.values import value
 from .transitions import TransactionStatus
 
 if TYPE_CHECKING:
-    from ..effects import Call
-    from .adding import PendingAdds, Results
+    from ..effects import Answer
     from .transitions import TransactionCause
 
 NO_ID = -1
@@ -97,35 +96,12 @@ def loaded_state(record: TransactionLogValue) -> TransactionData:
 
 
 @value
-class InitReply:
-    """The InitProducerId to answer after the write; it gets CONCURRENT_TRANSACTIONS if it `fenced` a transaction."""
-
-    call: Call
-    fenced: bool = False
-
-
-@value
-class EndReply:
-    """The EndTxn to answer after the write."""
-
-    call: Call
-
-
-@value
-class AddReply:
-    """The request that gets the results for its transaction after the write."""
-
-    adds: PendingAdds
-    results: Results
-
-
-@value
 class TransactionChange:
-    """A change that is being written: the new state, why, and the request that waits for it, if any."""
+    """A change that is being written: the new state, why, and the answer that waits for it, if any."""
 
     data: TransactionData
     cause: TransactionCause
-    reply: InitReply | EndReply | AddReply | None = None
+    answer: Answer | None = None
 
 
 @dataclass(slots=True, eq=False)

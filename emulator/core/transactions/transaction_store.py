@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
-    from ..effects import Call, Effect
+    from ..effects import Answer, Call, Effect
     from .markers import MarkersInFlight
-    from .transaction import AddReply, EndReply, InitReply
     from .transitions import TransactionCause
 
 NEVER_MS = 2**31 - 1
@@ -120,17 +119,17 @@ class TransactionStore:
         now: int,
         transaction: TransactionalId,
         cause: TransactionCause,
-        reply: InitReply | EndReply | AddReply | None = None,
+        answer: Answer | None = None,
         /,
         **fields: object,
     ) -> None:
-        """Write the state that `cause` leads to, with these fields replaced; `reply` waits for the write.
+        """Write the state that `cause` leads to, with these fields replaced; `answer` waits for the write.
 
         Raises TransitionError if the cause does not apply to the current state.
         """
         status = next_status(transaction.data.status, cause)
         data = replace(transaction.data, status=status, updated_ms=now, **fields)  # type: ignore[arg-type]
-        transaction.change = TransactionChange(data, cause, reply)
+        transaction.change = TransactionChange(data, cause, answer)
         tombstone = status is TransactionStatus.DEAD
         self._token += 1
         self.writes[self._token] = transaction

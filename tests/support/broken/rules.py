@@ -125,8 +125,8 @@ RULES = (
         PROTOCOLS,
         "EndTxn v0-4 leaves the epoch, and its markers have the same one",
         f"{TRANSACTIONS}/ending.py",
-        "store.change(now, transaction, cause, reply, client_version=0)",
-        "store.change(now, transaction, cause, reply, client_version=0, epoch=data.epoch + 1)",
+        "store.change(now, transaction, cause, answer, client_version=0)",
+        "store.change(now, transaction, cause, answer, client_version=0, epoch=data.epoch + 1)",
         (
             f"{CORE}/test_ending.py::test_after_an_abort_the_same_epoch_goes_on",
             f"{CORE}/test_ending.py::test_markers_have_the_epoch_the_result_and_the_version",

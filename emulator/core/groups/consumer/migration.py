@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-    from ...effects import Call
-    from ..commit import Answer
+    from ...effects import Answer, Call
     from ..group import BaseGroup
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
