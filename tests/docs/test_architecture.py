@@ -50,3 +50,10 @@ def test_no_two_classes_of_the_packages_have_one_name() -> None:
                 for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
                     places[name].append(str(path.relative_to(ROOT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        places[path.name].append(str(path.relative_to(ROOT)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
