@@ -26,8 +26,7 @@ from tables import table
 from koordinator.emulator.broker import releases
 from koordinator.emulator.config.settings import NEW_COORDINATOR_CHOSEN_IN
 from koordinator.emulator.config.settings import RELEASES as EMULATED
-from koordinator.emulator.core.dialect import Dialect
-from koordinator.emulator.core.dialects import dialect_of_release
+from koordinator.emulator.core.dialect import Dialect, dialect_of_release
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.versions import Versions
 

@@ -1,7 +1,6 @@
-"""The differences between releases of Apache Kafka: one named behaviour for each difference a classic group shows.
+"""The differences between releases of Apache Kafka: one named behaviour for each, with its history.
 
-`Dialect()` is the newest release; in `dialects` older ones replace the behaviours in which they differ. No other module
-of the core knows releases: a rule that changed reads its field of `store.dialect`.
+`Dialect()` is the newest release. A rule that changed reads its field of `store.dialect`.
 
 Up to 3.9 groups are run by the coordinator written in Scala (`GroupCoordinator`, OLD), since 4.0 by the one written in
 Java (`GroupMetadataManager`, NEW, KIP-848); 3.9 has both. Each field names its source: the KAFKA issue, or the class
@@ -10,19 +9,44 @@ and the releases it was read in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 from koordinator.wire.versions import Versions
 
-from .groups.classic.hash_order import java_order
-from .write_errors import new_write_error
+from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
+from .groups.classic.hash_order import java_order, scala_order
+from .write_errors import new_write_error, old_group_write_error, old_offset_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..config.settings import Settings
     from .groups.classic.group import NameOrder
+
+
+EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.3")
+"""The releases, oldest first; OLD and NEW are 3.9 with either coordinator."""
+
+T = TypeVar("T")
+
+
+def history(*changes: tuple[str, T]) -> T:
+    """Return a field of `Dialect`: its values, each with the edition that was the first to have it."""
+    made: Any = field(default=changes[-1][1], metadata=dict(changes))
+    return cast("T", made)
+
+
+def since(edition: str) -> bool:
+    """Return a field that holds in an edition and in later ones."""
+    return history((EDITIONS[0], False), (edition, True))
+
+
+def before(edition: str) -> bool:
+    """Return a field that holds in the editions before this one."""
+    return history((EDITIONS[0], True), (edition, False))
 
 
 @value
@@ -31,430 +55,457 @@ class Dialect:
 
     # -- OLD and NEW: the two group coordinators -------------------------------------------------------------
 
-    sync_error_while_loading: Error = Error.COORDINATOR_LOAD_IN_PROGRESS
+    sync_error_while_loading: Error = history(
+        ("2.4", Error.REBALANCE_IN_PROGRESS), ("NEW", Error.COORDINATOR_LOAD_IN_PROGRESS)
+    )
     """The error of SyncGroup while the group is being loaded. OLD: 27, because clients do not expect 14 there
     (`GroupCoordinator.handleSyncGroup`)."""
 
-    join_echoes_member_id_when_unavailable: bool = False
+    join_echoes_member_id_when_unavailable: bool = before("NEW")
     """Whether a failed JoinGroup echoes the member id while the group is being loaded or has another coordinator. OLD:
     yes (`GroupCoordinator.handleJoinGroup`; NEW: `GroupCoordinatorService.joinGroup`)."""
 
-    join_checks_session_timeout_first: bool = True
+    join_checks_session_timeout_first: bool = since("NEW")
     """Whether INVALID_SESSION_TIMEOUT precedes the check of the coordinator. OLD: no (`validateGroupStatus` in
     `GroupCoordinator.handleJoinGroup`)."""
 
-    lists_groups_while_loading: bool = False
+    lists_groups_while_loading: bool = before("NEW")
     """Whether ListGroups returns the loaded groups while a partition is being loaded; the error is 14 either way. OLD:
     yes (`GroupCoordinator.handleListGroups`)."""
 
-    serves_unreadable_partitions: bool = False
+    serves_unreadable_partitions: bool = before("NEW")
     """Whether a node serves a partition it could not read as an empty one. OLD: yes
     (`GroupMetadataManager.loadGroupsAndOffsets`); NEW answers NOT_COORDINATOR (`CoordinatorRuntime`)."""
 
-    writes_new_groups: bool = True
+    writes_new_groups: bool = since("NEW")
     """Whether JoinGroup writes a group it creates at once, empty and at generation 0
     (`GroupMetadataManager.classicGroupJoinToClassicGroup`). OLD first writes a group when its leader has assigned, or
     when it becomes Empty."""
 
-    loads_groups_without_offsets: bool = True
+    loads_groups_without_offsets: bool = since("NEW")
     """Whether loading creates a group that had offsets, all of them aborted or deleted since; the next expiry check
     removes it (`OffsetMetadataManager.replay`). OLD loads groups with members or offsets only."""
 
-    waits_for_log: bool = True
+    waits_for_log: bool = since("NEW")
     """Whether a new group, LeaveGroup of the last member, DeleteGroups and OffsetDelete become visible, and are
     answered, only once they are in the log; and whether an OffsetFetch that requires stable offsets waits for commits
     in flight, where OLD answers 88. OLD applies these changes first, and keeps them if the write fails
     (`GroupMetadataManager.cleanupGroupMetadata`; NEW: `CoordinatorRuntime`)."""
 
-    stable_sync_restarts_session: bool = False
+    stable_sync_restarts_session: bool = before("NEW")
     """Whether SyncGroup to a Stable group restarts the session. OLD: yes (`GroupCoordinator.doSyncGroup`)."""
 
-    sync_may_name_unset_protocol: bool = True
+    sync_may_name_unset_protocol: bool = since("NEW")
     """Whether SyncGroup may name a protocol while the group has none. OLD: 23 (`GroupCoordinator.validateSyncGroup`).
     """
 
-    replaced_member_stays_new: bool = False
+    replaced_member_stays_new: bool = before("NEW")
     """Whether a static member replaced while parked in its first JoinGroup still counts as new: its session timeout,
     not five minutes, limits the wait. OLD: yes (`GroupMetadata.replaceStaticMember`)."""
 
-    group_write_error: Callable[[Error], Error] = new_write_error
+    group_write_error: Callable[[Error], Error] = history(("2.4", old_group_write_error), ("NEW", new_write_error))
     """Map the write error of a group record to the response error. OLD: 27 instead of 15 after a timeout."""
 
-    offset_write_error: Callable[[Error], Error] = new_write_error
+    offset_write_error: Callable[[Error], Error] = history(("2.4", old_offset_write_error), ("NEW", new_write_error))
     """Map the write error of offset records to the response error. OLD: 28 instead of -1 for records that are too
     large."""
 
-    commit_error_in_unknown_group: Error = Error.GROUP_ID_NOT_FOUND
+    commit_error_in_unknown_group: Error = history(("2.4", Error.ILLEGAL_GENERATION), ("NEW", Error.GROUP_ID_NOT_FOUND))
     """The error of a member's OffsetCommit v9+ in an unknown group. OLD: 22, as in all versions
     (`GroupCoordinator.handleCommitOffsets`)."""
 
-    leave_is_evaluated_once: bool = True
+    leave_is_evaluated_once: bool = since("NEW")
     """Whether LeaveGroup starts or ends a rebalance once, after its last entry, if any entry succeeded, even one of a
     pending id. OLD: after each entry, and a pending id starts none (`GroupCoordinator.handleLeaveGroup`)."""
 
-    rejection_completes_join: bool = False
+    rejection_completes_join: bool = before("NEW")
     """Whether GROUP_MAX_SIZE_REACHED may end a join phase that waited for the rejected member. OLD: at once; NEW: with
     the next event (`GroupCoordinator.handleJoinGroup`)."""
 
-    every_initial_delay_is_extended: bool = True
+    every_initial_delay_is_extended: bool = since("NEW")
     """Whether new members extend the initial delay (KIP-134) of every join phase that starts from Empty. OLD: only of
     the group's first (`generationId == 0` in `GroupCoordinator.addMemberAndRebalance`)."""
 
-    expiry_ends_initial_delay: bool = True
+    expiry_ends_initial_delay: bool = since("NEW")
     """Whether the initial delay ends early when a timer removes the last missing member. OLD: never
     (`InitialDelayedJoin.tryComplete`)."""
 
-    describes_assignments_of_unstable_groups: bool = True
+    describes_assignments_of_unstable_groups: bool = since("NEW")
     """Whether DescribeGroups shows the last known assignments of a group that is not Stable. OLD: empty
     (`GroupMetadata.summary`, `ClassicGroupMember.describeNoMetadata`)."""
 
-    repeats_partitions: bool = True
+    repeats_partitions: bool = since("NEW")
     """Whether OffsetCommit, TxnOffsetCommit, OffsetFetch and OffsetDelete answer a partition as often as it is given,
     and write it as often. OLD: once (`GroupCoordinator` with maps of partitions); and OffsetFetch merges the rows of a
     topic that is given twice."""
 
-    failed_join_phase_may_end: bool = True
+    failed_join_phase_may_end: bool = since("NEW")
     """Whether a join phase that could not end, because of a subscription with invalid lengths, may end later. OLD: no,
     its `DelayedJoin` is completed."""
 
-    vote_order: NameOrder = java_order
+    vote_order: NameOrder = history(("2.4", scala_order), ("NEW", java_order))
     """The order in which the votes for a protocol are counted; the first of equals wins. NEW: Java's `HashMap`, OLD:
     Scala's (`ClassicGroup.selectProtocol`, `GroupMetadata.selectProtocol`)."""
 
-    offset_delete_removes_empty_groups: bool = False
+    offset_delete_removes_empty_groups: bool = before("NEW")
     """Whether deleting offsets also removes an Empty group that is left without any, instead of the next expiry check:
     for OffsetDelete that group, for a deleted topic every such group. OLD: yes
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
-    deletion_keeps_producers: bool = False
+    deletion_keeps_producers: bool = before("NEW")
     """Whether a group stays whose only pending offset is deleted, until the marker of the transaction. OLD: yes
     (`GroupMetadata.removeOffsets`, `hasOffsets`)."""
 
-    tombstones_end_pending_offsets: bool = True
+    tombstones_end_pending_offsets: bool = since("NEW")
     """Whether OffsetDelete and DeleteGroups write tombstones for pending offsets too, and loading heeds them. OLD: no,
     so pending offsets return when the group is loaded again (`GroupMetadata.removeOffsets`,
     `GroupMetadataManager.doLoadGroupsAndOffsets`)."""
 
-    writes_tombstone_at_generation_0: bool = True
+    writes_tombstone_at_generation_0: bool = since("NEW")
     """Whether removing a group at generation 0 writes a tombstone. OLD: no, because it has written no record
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
     # -- the history of releases, the latest change first ----------------------------------------------------
 
-    metadata_versions: Versions = Versions("7-30")
+    metadata_versions: Versions = history(
+        ("2.4", Versions("none")), ("OLD", Versions("1-21")), ("4.0", Versions("7-25")), ("4.3", Versions("7-30"))
+    )
     """The supported levels of the feature `metadata.version` (KIP-778); with ZooKeeper none."""
 
-    lossless_metadata_version: int = 30
+    lossless_metadata_version: int = history(("2.4", 17), ("4.0", 25), ("4.3", 30))
     """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
 
-    tracks_eligible_leaders: bool = True
+    tracks_eligible_leaders: bool = since("4.3")
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
-    fails_at_overlong_records: bool = False
+    fails_at_overlong_records: bool = before("OLD")
     """Whether Produce fails with -1 if a record ends beyond its uncompressed batch, and is not the last one, or nothing
     of it is there. Up to 2.8 (`DefaultRecord.readFrom`); later it is refused with 87."""
 
-    demands_incremental_offsets: bool = False
+    demands_incremental_offsets: bool = before("2.8")
     """Whether compressed records of magic 1 and later are refused with 87 unless their offsets count from 0. Up to 2.4
     (`LogValidator`); later messages get the right ones, and a batch that would need them fails with -1."""
 
-    responses_move_partitions: bool = False
+    responses_move_partitions: bool = before("OLD")
     """Whether every partition of a fetch response moves to the end of its session. Up to 2.8 (`FetchSession`); later
     only those with records."""
 
-    min_isr_may_exceed_replicas: bool = False
+    min_isr_may_exceed_replicas: bool = before("OLD")
     """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
     2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
 
-    prints_java_sets: bool = True
+    prints_java_sets: bool = since("4.0")
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 
-    describes_unset_client_metrics: bool = True
+    describes_unset_client_metrics: bool = since("4.3")
     """Whether DescribeConfigs shows the defaults of client metrics, and only the requested rows. Since 4.1
     (`ConfigHelper`).
     """
 
-    transaction_versions: Versions = Versions("0-2")
+    transaction_versions: Versions = history(("2.4", Versions("none")), ("4.0", Versions("0-2")))
     """The supported levels of the feature `transaction.version`. Since 4.0 (KIP-890)."""
 
-    group_versions: Versions = Versions("0-1")
+    group_versions: Versions = history(("2.4", Versions("none")), ("4.0", Versions("0-1")))
     """The supported levels of the feature `group.version`: 1 turns consumer groups on. Since 4.0 (KIP-848)."""
 
-    updates_features_at_once: bool = True
+    updates_features_at_once: bool = since("4.0")
     """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
     (KIP-1022)."""
 
-    checks_pending_change_first: bool = True
+    checks_pending_change_first: bool = since("4.0")
     """Whether AddPartitionsToTxn answers 51 for a change that is being written before it compares producer id and
     epoch. Since 4.0 (`TransactionCoordinator.handleAddPartitionsToTransaction`)."""
 
-    init_clears_transaction_start: bool = True
+    init_clears_transaction_start: bool = since("4.0")
     """Whether InitProducerId resets the start time that DescribeTransactions shows. Since 4.0 (`TransactionMetadata`).
     """
 
-    verifies_transactional_offsets: bool = True
+    verifies_transactional_offsets: bool = since("OLD")
     """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
 
-    producers_expire_with_transactional_ids: bool = False
+    producers_expire_with_transactional_ids: bool = before("OLD")
     """Partitions forget idle producers after `transactional.id.expiration.ms`; since 3.4 after
     `producer.id.expiration.ms` (KIP-854)."""
 
-    describe_producers_explains_errors: bool = True
+    describe_producers_explains_errors: bool = since("OLD")
     """Whether DescribeProducers explains an unknown topic, and refuses an illegal name with 17. Since 3.0."""
 
-    verifies_produced_batches: bool = True
+    verifies_produced_batches: bool = since("OLD")
     """Whether the first transactional batch in a partition is verified. Since 3.6 (KIP-890)."""
 
-    verifies_epoch_of_open_transactions: bool = True
+    verifies_epoch_of_open_transactions: bool = since("4.0")
     """Whether a batch of another epoch inside an open transaction is verified as well. Since 4.1 (KIP-890)."""
 
-    expires_groups_under_pending_offsets: bool = False
+    expires_groups_under_pending_offsets: bool = history(("2.4", False), ("NEW", True), ("4.0", False))
     """Whether an expiry check ends an Empty group that has pending offsets alone: it is Dead until its next write, and
     its offsets are hidden. In 3.9 NEW (`OffsetMetadataManager.cleanupExpiredOffsets`)."""
 
-    refused_offsets_stay_pending: bool = False
+    refused_offsets_stay_pending: bool = before("OLD")
     """Whether an offset refused for its metadata is pending nevertheless, if others of its request are accepted: until
     the next commit of its partition or the end of its transaction. A transaction cannot commit the offsets that follow
     it. In 2.8 (`GroupMetadataManager.storeOffsets`, `GroupMetadata.completePendingTxnOffsetCommit`)."""
 
-    failed_offsets_end_pending: bool = False
+    failed_offsets_end_pending: bool = before("NEW")
     """Whether a TxnOffsetCommit that the log refuses also discards the producer's earlier offset of the partition, for
     example that of a newer epoch. True in the OLD coordinator (`GroupMetadata.failPendingTxnOffsetCommit`)."""
 
-    empty_group_accepts_any_transactional_member: bool = True
+    empty_group_accepts_any_transactional_member: bool = since("OLD")
     """Whether a TxnOffsetCommit without a generation may name any member in an Empty group, and must have one in a
     group with members. In 2.8 a member id is checked if it is not empty, and a generation if it is not negative
     (`GroupCoordinator.doTxnCommitOffsets`)."""
 
-    write_txn_markers_version: int = 2
+    write_txn_markers_version: int = history(("2.4", 0), ("2.8", 1), ("4.3", 2))
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
-    skips_markers_without_leader: bool = True
+    skips_markers_without_leader: bool = since("4.3")
     """Whether a transaction is completed without the markers of partitions that have no leader.
 
     Since 4.3 (`KRaftMetadataCache.getPartitionLeaderEndpoint`): the transaction then stays open in their logs.
     """
-    first_group_epoch: int = 1
+    first_group_epoch: int = history(("2.4", 0), ("4.3", 1))
     """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
 
-    cordons_log_dirs: bool = True
+    cordons_log_dirs: bool = since("4.3")
     """Whether the refusal of a replication factor mentions cordoned log directories. Since 4.3 (KIP-1066)."""
 
-    deletes_without_policy: bool = True
+    deletes_without_policy: bool = since("4.0")
     """Whether clients may delete records under an empty `cleanup.policy`. Not up to 3.9
     (`Partition.deleteRecordsOnLeader`)."""
 
-    describes_defaults: bool = False
+    describes_defaults: bool = before("2.8")
     """Whether DescribeConfigs v0, which has no sources, marks defaults. In 2.4: later ones never set `is_default`
     (`ConfigHelper`)."""
 
-    spaces_assignments: bool = True
+    spaces_assignments: bool = since("4.3")
     """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
     (KIP-1263)."""
 
-    partitions_have_epochs: bool = True
+    partitions_have_epochs: bool = since("4.3")
     """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
     from that on. Since 4.3 (KIP-1251)."""
 
-    hashes_topics: bool = True
+    hashes_topics: bool = since("4.3")
     """Whether a consumer group remembers its topics as a hash, in the record of its epoch. Since 4.1 (KIP-1101); before
     in a record of their own."""
 
-    describes_pending_partitions: bool = True
+    describes_pending_partitions: bool = since("4.3")
     """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
     (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
 
-    members_may_rejoin: bool = True
+    members_may_rejoin: bool = since("4.3")
     """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before: 110, unless its
     previous epoch is 0 (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
 
-    unsubscribing_revokes_at_once: bool = True
+    unsubscribing_revokes_at_once: bool = since("4.3")
     """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
     (`CurrentAssignmentBuilder`)."""
 
-    revocation_raises_epoch: bool = False
+    revocation_raises_epoch: bool = before("4.3")
     """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
     (`CurrentAssignmentBuilder`)."""
 
-    consumer_groups_are_a_preview: bool = False
+    consumer_groups_are_a_preview: bool = before("4.0")
     """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
     groups have no configs. Before 4.0 (KIP-848)."""
 
-    consumer_members_leave_by_leave_group: bool = True
+    consumer_members_leave_by_leave_group: bool = since("4.0")
     """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before: 25
     (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
 
-    consumer_joins_may_lack_topics: bool = True
+    consumer_joins_may_lack_topics: bool = since("4.0")
     """Whether a member may join a consumer group without topics. Since 4.0; before: 42, and an empty member id is
     noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
 
-    describes_missing_groups: bool = True
+    describes_missing_groups: bool = since("4.0")
     """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
 
-    new_patterns_keep_epoch: bool = True
+    new_patterns_keep_epoch: bool = since("4.3")
     """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
     it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
 
-    pending_partitions_may_stay: bool = True
+    pending_partitions_may_stay: bool = since("4.0")
     """Whether a member whose next target has partitions that it was to give up takes them back at once. Before 4.0 with
     the next heartbeat (`CurrentAssignmentBuilder`)."""
 
-    extra_partition_stays: bool = True
+    extra_partition_stays: bool = since("4.0")
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
     get it (`UniformHomogeneousAssignmentBuilder`)."""
 
-    mixed_subscriptions_move_partitions: bool = False
+    mixed_subscriptions_move_partitions: bool = before("4.0")
     """Whether the assignor `uniform` balances different subscriptions by single moves, and fails with -1 when it would
     move partitions in opposite directions. Before 4.0 (`UniformHeterogeneousAssignmentBuilder`)."""
 
-    commits_remember_topic_ids: bool = True
+    commits_remember_topic_ids: bool = since("4.3")
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
 
-    rates_are_read_only: bool = False
+    rates_are_read_only: bool = before("4.0")
     """Whether DescribeConfigs shows the rates that limit replication as read-only. Up to 3.9
     (`DynamicBrokerConfig.AllDynamicConfigs`)."""
 
-    knows_rates: bool = True
+    knows_rates: bool = since("2.8")
     """Whether DescribeConfigs knows the type of these rates. In 2.4 their values are null, as of any unknown name
     (`KafkaConfig.configType`)."""
 
-    offset_version: int = 4
+    offset_version: int = history(("2.4", 3), ("4.3", 4))
     """The version of OffsetCommitValue of offsets without a topic id, as those of transactions. Before 4.1: 3
     (`GroupCoordinatorRecordHelpers.newOffsetCommitRecord`)."""
 
-    timestamp_after_max_ms: int = 60 * 60 * 1000
+    timestamp_after_max_ms: int = history(("2.4", 2**63 - 1), ("4.0", 60 * 60 * 1000))
     """The default of `message.timestamp.after.max.ms`. Unlimited before 4.0 (KIP-1030)."""
 
-    producers_may_set_append_time: bool = True
+    producers_may_set_append_time: bool = since("OLD")
     """Whether the attribute LogAppendTime of a producer's batch is reset; the batch is refused only if it also has no
     timestamps. In 2.8: always refused with 32 (`LogValidator.validateTimestamp`)."""
 
-    explains_record_errors: bool = True
+    explains_record_errors: bool = since("OLD")
     """Whether the message of a Produce row quotes the errors of its first three records. In 2.8 it quotes none
     (`LogValidator.processRecordErrors`)."""
 
-    unregister_broker_explains_errors: bool = True
+    unregister_broker_explains_errors: bool = since("4.0")
     """Whether UnregisterBroker explains its refusal. Since 4.0."""
 
-    produce_without_batch_closes: bool = False
+    produce_without_batch_closes: bool = before("2.8")
     """Whether a Produce v3+ closes the connection if a partition does not begin with a complete batch. In 2.4 such a
     request cannot be parsed (`ProduceRequest.validateRecords`)."""
 
-    refuses_unknown_replicas: bool = True
+    refuses_unknown_replicas: bool = since("OLD")
     """Whether a Fetch of a broker that is no replica is refused with 6. Up to 2.8 it gets no records
     (`ReplicaManager.fetchMessages`; since 3.3, KIP-841)."""
 
-    unknown_partitions_have_aborted: bool = True
+    unknown_partitions_have_aborted: bool = since("OLD")
     """Whether the row of an unknown partition in Fetch has an empty list of aborted transactions, where others have
     null. In 2.8 it has null (`FetchResponse.partitionResponse`)."""
 
-    failed_fetch_has_null_records: bool = False
+    failed_fetch_has_null_records: bool = history(("2.4", False), ("OLD", True), ("4.0", False))
     """Whether the rows of a Fetch that fails have null records, not empty ones. In 3.9 (`FetchRequest`)."""
 
-    failed_fetch_repeats_rows: bool = True
+    failed_fetch_repeats_rows: bool = since("OLD")
     """Whether a Fetch that fails has a row for each time that a partition is given. In 2.8 it has one
     (`FetchRequest.getErrorResponse`)."""
 
-    returns_cut_batches: bool = False
+    returns_cut_batches: bool = before("OLD")
     """Whether Fetch up to v2 returns the beginning of a first batch that its limit cuts, as it is in the log. In 2.8
     (`KafkaApis.maybeConvertFetchedData`); later nothing is returned."""
 
-    refuses_unknown_timestamps: bool = True
+    refuses_unknown_timestamps: bool = since("OLD")
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time
     before the first record (`ReplicaManager.fetchOffsetForTimestamp`)."""
 
-    looks_up_offsets_together: bool = True
+    looks_up_offsets_together: bool = history(("2.4", True), ("2.8", False), ("4.0", True))
     """Whether ListOffsets has one row for a partition that is given twice, and an unknown isolation level fails all
     rows. In 2.8 and 3.9 each row is looked up for itself (`KafkaApis.handleListOffsetRequestV1AndAbove`)."""
 
-    group_operations: int = 3400
+    group_operations: int = history(("2.4", 328), ("4.0", 3400))
     """The authorized operations of a group (KIP-430) without an authorizer, as bits: READ, DELETE, DESCRIBE,
     DESCRIBE_CONFIGS and ALTER_CONFIGS. Before 4.0 groups have no configs: 328 (`AclEntry.supportedOperations`)."""
 
-    auto_created_topic_error: Error = Error.UNKNOWN_TOPIC_OR_PARTITION
+    auto_created_topic_error: Error = history(
+        ("2.4", Error.LEADER_NOT_AVAILABLE), ("OLD", Error.UNKNOWN_TOPIC_OR_PARTITION)
+    )
     """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
-    administers_with_zookeeper: bool = False
+    administers_with_zookeeper: bool = before("OLD")
     """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then requests that create,
     extend, delete or configure have other checks in another order and other messages (`data/administration.py`), a
     quota may be negative, and a request may alter a user once per mechanism (`KafkaApis`, `ZkAdminManager`). Otherwise
     the controller validates these requests."""
 
-    fails_at_absent_configs: bool = False
+    fails_at_absent_configs: bool = before("2.8")
     """Whether changes of configs fail with -1 at what is absent: a value, the topic, or the own value of a list that is
     appended to; and whether CreateTopics validates configs first. In 2.4 (`AdminManager`)."""
 
-    leaders_outlive_controller: bool = False
+    leaders_outlive_controller: bool = before("OLD")
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is
     the controller (`KafkaController.onBrokerFailure`)."""
 
-    any_broker_serves_admin_requests: bool = True
+    any_broker_serves_admin_requests: bool = since("OLD")
     """Whether a broker forwards requests that create, delete or extend topics to the controller (KIP-590). With
     ZooKeeper it answers NOT_CONTROLLER (`KafkaApis.handleCreateTopicsRequest`, 2.4 and 2.8)."""
 
-    answers_offset_fetch_without_groups: bool = True
+    answers_offset_fetch_without_groups: bool = since("4.0")
     """Whether OffsetFetch v8 and later without groups is answered. In 3.9: never (`KafkaApis.handleOffsetFetchRequest`
     completes with its last group)."""
 
-    state_filter_is_trimmed: bool = True
+    state_filter_is_trimmed: bool = since("NEW")
     """Whether the states filter of ListGroups ignores white space around a state. OLD: no."""
 
-    state_filter_ignores_case: bool = True
+    state_filter_ignores_case: bool = since("OLD")
     """Whether the states filter of ListGroups ignores case. Since 3.8 (KIP-848)."""
 
-    rejoin_changes_timeouts: bool = True
+    rejoin_changes_timeouts: bool = since("OLD")
     """Whether a rejoin replaces the member's timeouts. Since 3.3.2 and 3.4 (KAFKA-14009)."""
 
-    unknown_instance_id_is_rejected: bool = True
+    unknown_instance_id_is_rejected: bool = since("OLD")
     """Whether SyncGroup, Heartbeat, OffsetCommit and LeaveGroup reject an unknown instance id. Before 3.0 they ignore
     it if the member id is known (apache/kafka#9958)."""
 
-    rejection_removes_pending_id: bool = True
+    rejection_removes_pending_id: bool = since("OLD")
     """Whether GROUP_MAX_SIZE_REACHED removes the pending member id of the request. Since 3.0 (apache/kafka#9958)."""
 
-    pending_sync_expires: bool = True
+    pending_sync_expires: bool = since("2.8")
     """Whether members that do not send SyncGroup within the rebalance timeout are removed. Since 2.8.1 and 3.0
     (KAFKA-12890)."""
 
-    unstable_groups_keep_offsets: bool = True
+    unstable_groups_keep_offsets: bool = since("2.8")
     """Whether a group with members keeps all its offsets while it rebalances. Since 2.8.2 and 3.0.1 (KAFKA-13636)."""
 
-    heartbeat_succeeds_before_sync: bool = True
+    heartbeat_succeeds_before_sync: bool = since("2.8")
     """Whether a heartbeat between JoinGroup and SyncGroup restarts the session and is answered 0. Before 2.7: 27, and
     no restart (KAFKA-10134)."""
 
-    repeats_unknown_partitions: bool = True
+    repeats_unknown_partitions: bool = since("OLD")
     """Whether OffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and an unknown topic
     without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of partitions)."""
 
-    invalid_lengths_fail_join_phase: bool = True
+    invalid_lengths_fail_join_phase: bool = since("2.8")
     """Whether the coordinator fails on a subscription with invalid lengths. In 2.4 it is unreadable like any other
     (`ConsumerProtocol` before it had generated messages)."""
 
-    static_rejoin_is_written: bool = True
+    static_rejoin_is_written: bool = since("2.8")
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.
     Before 2.6.1 it is answered at once, whatever it supports (KAFKA-10284)."""
 
-    size_limit_counts_parked_joins: bool = True
+    size_limit_counts_parked_joins: bool = since("2.8")
     """Whether `group.max.size` counts parked joins in a join phase. Before 2.6 it counts members: a join without an id
     is rejected at the limit, and above it members that have not rejoined (KAFKA-9885)."""
 
-    static_rejoin_before_sync_rebalances: bool = True
+    static_rejoin_before_sync_rebalances: bool = since("2.8")
     """Whether a static member that returns between JoinGroup and SyncGroup starts a rebalance. Before 2.5 it is
     answered with the current generation (KAFKA-9801)."""
 
-    new_member_session_begins_with_join: bool = True
+    new_member_session_begins_with_join: bool = since("2.8")
     """Whether a new member's session starts with its first JoinGroup response. In 2.4 it starts with the next request
     of the member (KAFKA-9752)."""
 
-    coordinator_type_error: Error = Error.INVALID_REQUEST
+    coordinator_type_error: Error = history(("2.4", Error.UNKNOWN_SERVER_ERROR), ("2.8", Error.INVALID_REQUEST))
     """The error of FindCoordinator for an unknown key type. In 2.4: -1 (`CoordinatorType.forId`)."""
 
-    offset_delete_repeats_topics: bool = False
+    offset_delete_repeats_topics: bool = before("2.8")
     """Whether OffsetDelete repeats a topic's row, with all partitions, for each of its partitions. In 2.4
     (`KafkaApis.handleOffsetDeleteRequest`)."""
 
-    default_group_operations: int = -(1 << 31)
+    default_group_operations: int = history(("2.4", 0), ("2.8", -(1 << 31)))
     """The authorized operations of DescribeGroups if the client did not ask for them. In 2.4: 0 (`KafkaApis`)."""
+
+
+def _dialect(edition: str) -> Dialect:
+    known = EDITIONS[: EDITIONS.index(edition) + 1]
+    histories = {each.name: each.metadata for each in fields(cast("Any", Dialect))}
+    return Dialect(**{name: next(each[at] for at in reversed(known) if at in each) for name, each in histories.items()})
+
+
+DIALECTS = {edition: _dialect(edition) for edition in EDITIONS}
+
+
+def dialect_of(settings: Settings) -> Dialect:
+    """Return the dialect of the configured release."""
+    return dialect_of_release(settings.kafka_version, new_coordinator=settings.group_coordinator_new_enable)
+
+
+def dialect_of_release(release: str, *, new_coordinator: bool) -> Dialect:
+    """Return the dialect of a release; `new_coordinator` counts only where there is a choice."""
+    if release == NEW_COORDINATOR_CHOSEN_IN:
+        return DIALECTS["NEW" if new_coordinator else "OLD"]
+    return DIALECTS[release]

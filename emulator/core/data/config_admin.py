@@ -39,7 +39,7 @@ from ...config.kafka_configs import (
     configs_of,
 )
 from ...config.settings import NUMBER
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..groups.classic.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .client_metrics_configs import refuse_client_metrics

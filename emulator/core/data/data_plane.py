@@ -26,7 +26,7 @@ from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..effects import (
     CloseConnection,
     Effect,

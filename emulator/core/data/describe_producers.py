@@ -16,7 +16,7 @@ from koordinator.wire.messages.describe_producers import (
     TopicResponse,
 )
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from .topic import illegal_name
 
 if TYPE_CHECKING:

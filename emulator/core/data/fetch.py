@@ -28,7 +28,7 @@ from koordinator.wire.messages.fetch import (
     PartitionData,
 )
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
 from .down_conversion import down_converted

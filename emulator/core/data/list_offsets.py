@@ -26,7 +26,7 @@ from koordinator.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from .fetch import ISOLATION_LEVELS, READ_COMMITTED
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from koordinator.wire.messages.metadata import (
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..groups.classic.hash_order import scala_mutable_order
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name

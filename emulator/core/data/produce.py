@@ -29,7 +29,7 @@ from koordinator.wire.records import (
     write_batch,
 )
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..refusal import Refusal
 from .leader_hints import LeaderHints
 from .log import LOOKUP_BYTES_MAX

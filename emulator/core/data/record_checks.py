@@ -24,7 +24,7 @@ from koordinator.wire.records import (
     with_timestamp,
 )
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from .log import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ from koordinator.wire.messages.remove_raft_voter import RemoveRaftVoterRequest, 
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from koordinator.wire.primitives import ZERO_UUID
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..refusal import Refusal
 
 if TYPE_CHECKING:

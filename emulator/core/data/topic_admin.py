@@ -33,7 +33,7 @@ from koordinator.wire.messages.delete_topics import (
 )
 from koordinator.wire.primitives import ZERO_UUID
 
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..refusal import Refusal, RefusedError
 from .config_rows import topic_config_rows
 from .metadata_changes import RecordsDeleted

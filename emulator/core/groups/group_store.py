@@ -16,7 +16,7 @@ from koordinator.wire.messages.offsets_topic import OffsetCommitKey
 from koordinator.wire.primitives import InvalidLength
 
 from ..data.features import GROUP_VERSION
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason

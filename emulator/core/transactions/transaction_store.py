@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 
 from ..data.features import TRANSACTION_VERSION
 from ..data.topic import TRANSACTIONS_TOPIC
-from ..dialects import dialect_of
+from ..dialect import dialect_of
 from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
 from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
 from .transaction import TransactionalId, TransactionChange, TransactionData
