@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ..timers import StoppedTimers, Timers
@@ -53,7 +53,7 @@ class BaseMember(Protocol):
     def session_timeout_ms(self) -> int: ...  # noqa: D102
 
 
-class BaseGroup(ABC):
+class BaseGroup:
     """The coordinator's state of one `group.id`, whatever its protocol. `kind` is its type in ListGroups (KIP-848).
 
     `partition` of `__consumer_offsets` stores it. Timers are due in the time of the group's own `clock`; `now` is the

@@ -145,24 +145,21 @@ def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
 
 def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerMember:
     """Return the member with the fields that the request gives, the same object if nothing changes; null keeps one."""
-
-    def given(value: str | None, kept: str | None) -> str | None:
-        return kept if value is None else value
-
     names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
     fields: dict[str, Any] = {
-        "instance_id": given(request.instance_id, member.instance_id),
-        "rack_id": given(request.rack_id, member.rack_id),
+        "instance_id": request.instance_id,
+        "rack_id": request.rack_id,
         "client_id": call.client_id,
         "client_host": call.client_host,
-        "rebalance_timeout_ms": member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
-        "names": member.names if names is None else sorted_names(names),
-        "regex": given(request.subscribed_topic_regex, member.regex) or "",
-        "assignor": given(request.server_assignor, member.assignor),
-        "classic": None,
+        "rebalance_timeout_ms": None if timeout_ms == UNCHANGED else timeout_ms,
+        "names": None if names is None else sorted_names(names),
+        "regex": request.subscribed_topic_regex,
+        "assignor": request.server_assignor,
     }
+    changed = {name: value for name, value in fields.items() if value is not None and getattr(member, name) != value}
+    if member.classic is not None:
+        changed["classic"] = None
     # most heartbeats change nothing
-    changed = {name: value for name, value in fields.items() if getattr(member, name) != value}
     return replace(member, **changed) if changed else member
 
 
