@@ -45,7 +45,7 @@ CONSUMER_GROUP_RULES = (
         "partition, least = owned[most].pop(0), levels.next_least()",
         (
             RECORDED,
-            f"{CORE}/test_heartbeat.py::TestAssignors::test_g099_uniform_takes_the_last_partitions_of_the_most_loaded",
+            f"{CORE}/test_consumer_heartbeat.py::TestAssignors::test_g099_uniform_takes_the_last_partitions_of_the_most_loaded",
         ),
     ),
     BrokenRule(
@@ -153,7 +153,9 @@ CONSUMER_GROUP_RULES = (
         f"{CODE}/reconciliation.py",
         "pending: Partitions = {topic: dict(at) for topic, at in member.pending.items()}",
         "pending: Partitions = {}",
-        (f"{CORE}/test_heartbeat.py::TestRevocation::test_g158_a_changed_subscription_adds_to_what_is_pending",),
+        (
+            f"{CORE}/test_consumer_heartbeat.py::TestRevocation::test_g158_a_changed_subscription_adds_to_what_is_pending",
+        ),
     ),
     BrokenRule(
         HANDSHAKE,
@@ -172,7 +174,9 @@ CONSUMER_GROUP_RULES = (
         f"{CODE}/membership.py",
         "if epoch == member.previous_epoch and",
         "if False and",
-        (f"{CORE}/test_heartbeat.py::TestRevocation::test_the_previous_epoch_passes_with_a_subset_of_the_assignment",),
+        (
+            f"{CORE}/test_consumer_heartbeat.py::TestRevocation::test_the_previous_epoch_passes_with_a_subset_of_the_assignment",
+        ),
     ),
     BrokenRule(
         HANDSHAKE,
@@ -242,7 +246,7 @@ CONSUMER_GROUP_RULES = (
         "and not _is_too_early(store, group):",
         ":",
         (
-            f"{CORE}/test_heartbeat.py::TestAssignmentInterval::test_g045_a_join_within_the_interval_is_taken_to_the_old_target",
+            f"{CORE}/test_consumer_heartbeat.py::TestAssignmentInterval::test_g045_a_join_within_the_interval_is_taken_to_the_old_target",
         ),
     ),
 )
