@@ -17,7 +17,7 @@ from koordinator.wire.values import value
 from koordinator.wire.versions import Versions
 
 from ..config.settings import NEW_COORDINATOR_CHOSEN_IN
-from .groups.classic.hash_order import java_order, scala_order
+from .java.hash_order import java_order, scala_order
 from .write_errors import new_write_error, old_group_write_error, old_offset_write_error
 
 if TYPE_CHECKING:

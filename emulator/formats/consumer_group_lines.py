@@ -32,10 +32,10 @@ from koordinator.wire.messages.consumer_group_records import (
 )
 
 from ..core.clock import GroupClock
-from ..core.groups.commit import Journal
 from ..core.groups.consumer import records as write
 from ..core.groups.consumer.group import ConsumerGroup
 from ..core.groups.consumer.member import ConsumerMember, MemberState, sorted_names
+from ..core.journal import Journal
 from .group_values import (
     SESSION_TIMEOUT_MS,
     Line,

@@ -24,7 +24,7 @@ from koordinator.wire.messages.describe_client_quotas import (
 )
 from koordinator.wire.messages.describe_client_quotas import EntityData as DescribedEntity
 
-from ..groups.classic.hash_order import java_order
+from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .client_metadata import Entity, entity_of
 from .metadata_changes import ClientQuotaSet

@@ -40,7 +40,7 @@ from ...config.kafka_configs import (
 )
 from ...config.settings import NUMBER
 from ..dialect import dialect_of
-from ..groups.classic.hash_order import java_order
+from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .client_metrics_configs import refuse_client_metrics
 from .config_rows import DEFAULT, UNKNOWN_TYPE, config_rows, no_topic

@@ -16,7 +16,7 @@ from koordinator.wire.messages.update_features import (
 )
 
 from ..dialect import dialect_of
-from ..groups.classic.hash_order import java_order
+from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import FeatureLevelChanged
 

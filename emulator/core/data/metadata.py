@@ -34,7 +34,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
 from ..dialect import dialect_of
-from ..groups.classic.hash_order import scala_mutable_order
+from ..java.hash_order import scala_mutable_order
 from ..refusal import RefusedError
 from .topic import INTERNAL_TOPICS, NO_LEADER, TopicState, illegal_name
 from .topic_rules import created_together

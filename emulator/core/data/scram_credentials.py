@@ -24,7 +24,7 @@ from koordinator.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-from ..groups.classic.hash_order import java_order
+from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import ScramCredentialSet
 

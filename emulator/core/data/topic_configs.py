@@ -12,7 +12,7 @@ from koordinator.wire.errors import Error
 
 from ...config.kafka_configs import TOPIC, configs_of
 from ...config.settings import TOPIC_DEFAULTS
-from ..groups.classic.hash_order import java_order
+from ..java.hash_order import java_order
 from ..refusal import Refusal
 
 if TYPE_CHECKING:

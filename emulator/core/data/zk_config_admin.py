@@ -14,7 +14,7 @@ from koordinator.wire.messages.alter_configs import AlterConfigsResponse
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
 
 from ...config.kafka_configs import BROKER, BROKER_LOGGER, KINDS, TOPIC, ConfigType, configs_of
-from ..groups.classic.hash_order import scala_order
+from ..java.hash_order import scala_order
 from ..refusal import Refusal
 from . import config_admin
 from .config_admin import (

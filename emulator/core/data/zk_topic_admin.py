@@ -15,7 +15,7 @@ from koordinator.wire.messages.create_topics import CreateTopicsResponse
 from koordinator.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from koordinator.wire.primitives import ZERO_UUID
 
-from ..groups.classic.hash_order import scala_mutable_order
+from ..java.hash_order import scala_mutable_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import TopicCreated
 from .topic import NAME_MAX, NO_LEADER, PARTITIONS_MAX

@@ -19,11 +19,12 @@ records are replayed. The model is Kafka's `CoordinatorRuntime`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey
+
+from ..journal import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,53 +37,6 @@ if TYPE_CHECKING:
     from .records import CoordinatorRecord
 
     Completion = Callable[[GroupStore, BaseGroup, Error], None]
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Journal:
-    """What the records of one write have replaced, oldest first."""
-
-    __slots__ = ("_undo",)
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], object]] = []
-
-    def put(self, table: dict[K, V], key: K, value: V) -> None:
-        """Put a value into a table."""
-        self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.pop, key, None))
-        table[key] = value
-
-    def pop(self, table: dict[K, V], key: K) -> V | None:
-        """Remove a key, which returns to its place: the order of a table is visible. Return its value, or None."""
-        if key not in table:
-            return None
-        place, value = list(table).index(key), table.pop(key)
-        self.note(partial(insert, table, place, key, value))
-        return value
-
-    def set(self, owner: object, name: str, value: object) -> None:
-        """Set an attribute."""
-        self.note(partial(setattr, owner, name, getattr(owner, name)))
-        setattr(owner, name, value)
-
-    def note(self, undo: Callable[[], object]) -> None:
-        """Note how to take back a change that is made elsewhere."""
-        self._undo.append(undo)
-
-    def revert(self) -> None:
-        """Take everything back, the latest change first."""
-        while self._undo:
-            self._undo.pop()()
-
-
-def insert(table: dict[K, V], place: int, key: K, value: V) -> None:
-    """Put a new key at a place of a table."""
-    rows = list(table.items())
-    rows.insert(place, (key, value))
-    table.clear()
-    table.update(rows)
 
 
 @dataclass(slots=True, eq=False)

@@ -18,11 +18,12 @@ from koordinator.wire.primitives import InvalidLength
 from ..data.features import GROUP_VERSION
 from ..dialect import dialect_of
 from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
+from ..journal import Journal
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
 from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
 from .classic.transitions import next_state
-from .commit import GroupWrite, Journal
+from .commit import GroupWrite
 from .consumer.group import ConsumerGroup
 from .consumer.member import member_id_of
 from .consumer.records import group_tombstones

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
 from koordinator.wire.values import value
 
-from .classic.hash_order import scala_partition_order
+from ..java.hash_order import scala_partition_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

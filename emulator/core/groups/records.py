@@ -5,7 +5,6 @@ Kafka: `GroupCoordinatorRecordHelpers`.
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.offsets_topic import (
@@ -16,6 +15,8 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitValue,
 )
 from koordinator.wire.values import ready, value
+
+from ..java.string_hash import java_string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,15 +43,6 @@ class TransactionEnd:
 
     producer_id: int
     is_commit: bool
-
-
-def java_string_hash(text: str) -> int:
-    """Return `String.hashCode()`: computed over UTF-16 code units, wrapping to a signed 32-bit number."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for unit in struct.unpack(f">{len(units) // 2}H", units):
-        code = (31 * code + unit) & 0xFFFFFFFF
-    return code - (1 << 32) if code >= 1 << 31 else code
 
 
 def offsets_partition(group_id: str, partitions: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordinator.emulator.core.groups.classic.hash_order import java_order, scala_order
+from koordinator.emulator.core.java.hash_order import java_order, scala_order
 
 PUT, SCALA, JAVA = range(3)
 

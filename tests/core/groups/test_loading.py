@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from scenes.play import Play
 
-from koordinator.emulator.core.groups.records import java_string_hash, offsets_partition
+from koordinator.emulator.core.groups.records import offsets_partition
+from koordinator.emulator.core.java.string_hash import java_string_hash
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

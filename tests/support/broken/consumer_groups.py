@@ -24,7 +24,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         TIES,
         "buckets follow Java's spread of the hash",
-        f"{CODE}/hash_tables.py",
+        "emulator/core/java/hash_tables.py",
         "(code ^ code >> 16) & (self._buckets - 1)",
         "code & (self._buckets - 1)",
         (RECORDED,),
@@ -59,7 +59,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         TIES,
         "a slot of the members' table iterates from its last key to its first",
-        f"{CODE}/hash_tables.py",
+        "emulator/core/java/hash_tables.py",
         "list(reversed(self._keys))",
         "list(self._keys)",
         (UPGRADED,),

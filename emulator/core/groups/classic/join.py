@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, assert_never
 from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
+from ...journal import insert
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
-from ..commit import GroupWrite, insert
+from ..commit import GroupWrite
 from ..consumer import classic_members, migration
 from ..consumer.group import ConsumerGroup
 from ..records import group_record, new_group_record

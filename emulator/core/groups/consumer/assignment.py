@@ -1,7 +1,7 @@
 """The input and the output of the assignors: subscriptions, partition counts, and target assignments.
 
 A target keeps the order in which its record lists topics and partitions: the tables of the next computation are made
-of that list (`hash_tables`).
+of that list (`core.java.hash_tables`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from koordinator.wire.values import value
 
-from .hash_tables import HashTable
+from ...java.hash_tables import HashTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

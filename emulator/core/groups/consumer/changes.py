@@ -12,9 +12,10 @@ from koordinator.wire.messages import consumer_group_records as wire
 
 from ...data.group_configs import SESSION_TIMEOUT, group_value
 from ...effects import MemberReconciled, StateChanged, TargetComputed
+from ...journal import Journal
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
-from ..commit import GroupWrite, Journal, answer_after_writes, or_error
+from ..commit import GroupWrite, answer_after_writes, or_error
 from ..records import CoordinatorRecord
 from .group import ConsumerGroupState
 from .target import preferred_assignor

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import consumer_group_records as wire
 
+from ...java.hash_tables import TimelineTable
 from ..group import CONSUMER, BaseGroup
-from .hash_tables import TimelineTable
 from .member import ConsumerMember, MemberState
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ...clock import GroupClock
     from ...effects import Call
-    from ..commit import Journal
+    from ...journal import Journal
     from ..records import CoordinatorRecord
     from .assignment import Target
 

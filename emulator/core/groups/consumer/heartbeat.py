@@ -13,11 +13,11 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 
 from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
+from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
 from ..classic.group import ClassicGroup
 from . import membership
 from .changes import restart_session, write
-from .hash_tables import HashTable
 from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, sorted_names
 from .patterns import schedule_resolution
 from .progress import Update, advance, set_revocation_timeout

@@ -12,11 +12,11 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
+from ...journal import Journal
 from ...refusal import Refusal, RefusedError
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, PatternResolution, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
 from ..classic.group import ClassicGroup
-from ..commit import Journal
 from ..records import group_tombstone
 from . import migration
 from .changes import member_timers, note_loaded, restart_session, write

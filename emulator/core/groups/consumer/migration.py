@@ -22,15 +22,16 @@ from koordinator.wire.messages.consumer_protocol import (
 from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...effects import StateChanged
+from ...java.hash_tables import HashTable
+from ...journal import Journal
 from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
 from ..classic import rebalance
 from ..classic.group import ClassicGroup, ClassicMember
-from ..commit import GroupWrite, Journal, or_error
+from ..commit import GroupWrite, or_error
 from ..group import CONSUMER
 from ..records import group_record as classic_group_record
 from ..records import group_tombstone, new_group_record
-from .hash_tables import HashTable
 from .member import ConsumerMember, sorted_names
 from .records import (
     current_record,

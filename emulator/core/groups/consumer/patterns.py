@@ -12,12 +12,12 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegularExpressionValue
 
 from ...expressions import InvalidExpressionError, compiled
+from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
 from ...timers import PatternResolution
 from ..causes import Cause, Reason
 from .changes import write
 from .epochs import raise_epoch
-from .hash_tables import HashTable
 from .records import pattern_record
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .hash_tables import LOAD_FACTOR, HashTable
+from ...java.hash_tables import LOAD_FACTOR, HashTable
 
 if TYPE_CHECKING:
     from uuid import UUID

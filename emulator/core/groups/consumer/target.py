@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ...java.hash_tables import HashTable, TimelineTable
 from . import uniform_3_9
 from .assignment import GroupSpec, MemberSpec
-from .hash_tables import HashTable, TimelineTable
 from .range_assignor import assign_ranges
 from .topics import topic_ids
 from .uniform import assign_equal_subscriptions

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.consumer_group_records import TopicMetadata
 
-from .hash_tables import HashTable
-from .xxh3 import xxh3_64
+from ...java.hash_tables import HashTable
+from ...java.xxh3 import xxh3_64
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

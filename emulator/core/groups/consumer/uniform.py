@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from ...java.hash_tables import BUCKETS_MIN, HashTable
 from .assignment import TargetDraft
-from .hash_tables import BUCKETS_MIN, HashTable
 
 if TYPE_CHECKING:
     from .assignment import GroupSpec, Target

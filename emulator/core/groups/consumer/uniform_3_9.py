@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ...java.hash_tables import BUCKETS_MIN, HashTable
 from ...refusal import Refusal, RefusedError
-from .hash_tables import BUCKETS_MIN, HashTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...java.hash_tables import LOAD_FACTOR
 from .assignment import TargetDraft
-from .hash_tables import LOAD_FACTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from koordinator.emulator.core.clock import GroupClock
-from koordinator.emulator.core.groups.commit import Journal
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.emulator.core.groups.consumer.member import ConsumerMember
 from koordinator.emulator.core.groups.consumer.records import member_record
+from koordinator.emulator.core.journal import Journal
 
 
 def test_an_instance_id_stays_that_of_the_member_that_has_taken_it_over() -> None:

@@ -16,7 +16,7 @@ from exploring.comparison import UNORDERED
 from exploring.releases import settings_here
 from exploring.steps import short
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
-from koordinator.emulator.core.groups.consumer.hash_tables import HashTable
+from koordinator.emulator.core.java.hash_tables import HashTable
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages import consumer_group_describe, consumer_group_heartbeat
 from koordinator.wire.messages.consumer_protocol import read_assignment

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeVar
 
-from ..records import java_string_hash
+from .string_hash import java_string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from ..commit import Journal
-from ..records import java_string_hash
+from ..journal import Journal
+from .string_hash import java_string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
