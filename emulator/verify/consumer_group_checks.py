@@ -130,29 +130,38 @@ def released_first(trace: GroupTrace) -> Observations:
     assigned or pending revocation. A topic that was deleted and created again has other partitions of the same names.
     """
     observations = Observations()
-    holders: dict[Partition, Line] = {}
+    holders = Holders()
     for line in trace.group_lines:
-        if _forgets(line) or (line["kind"] == "state" and line.get("cause") == "topic_change"):
-            holders.clear()
-        elif line["kind"] == "member" and line.get("change") in ("removed", "replaced"):
-            _release(holders, line["member_id"])
-        elif line["kind"] == "reconciliation":
-            member_id, body = line["member_id"], line["body"]
-            _release(holders, member_id)
-            held = _partitions(body["assigned"]) | _partitions(body["revoking"])
-            taken = {partition: holders[partition] for partition in held if partition in holders}
+        taken = holders.follow(line)
+        if line["kind"] == "reconciliation":
             for (topic, number), step in sorted(taken.items()):
-                names = trace.label(member_id), trace.label(step["member_id"])
+                names = trace.label(line["member_id"]), trace.label(step["member_id"])
                 observations.add_failure(f"{topic} {number} went to {names[0]} while {names[1]} held it", step, line)
             if not taken:
-                observations.add_pass(line, of=member_id)
-            holders.update(dict.fromkeys(held, line))
+                observations.add_pass(line, of=line["member_id"])
     return observations
 
 
-def _release(holders: dict[Partition, Line], member_id: str) -> None:
-    for partition in [each for each, line in holders.items() if line["member_id"] == member_id]:
-        del holders[partition]
+class Holders(dict[Partition, "Line"]):
+    """The reconciliation of the member that holds each partition, assigned or to be revoked."""
+
+    def follow(self, line: Line) -> dict[Partition, Line]:
+        """Apply a line of the trace; return the partitions that it gives to a member while another one holds them."""
+        if _forgets(line) or (line["kind"] == "state" and line.get("cause") == "topic_change"):
+            self.clear()
+        elif line["kind"] == "member" and line.get("change") in ("removed", "replaced"):
+            self._release(line["member_id"])
+        elif line["kind"] == "reconciliation":
+            self._release(line["member_id"])
+            held = _partitions(line["body"]["assigned"]) | _partitions(line["body"]["revoking"])
+            taken = {partition: self[partition] for partition in held if partition in self}
+            self.update(dict.fromkeys(held, line))
+            return taken
+        return {}
+
+    def _release(self, member_id: str) -> None:
+        for partition in [each for each, line in self.items() if line["member_id"] == member_id]:
+            del self[partition]
 
 
 def epochs_rise(trace: GroupTrace) -> Observations:

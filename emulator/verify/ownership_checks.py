@@ -9,7 +9,7 @@ from .group_trace import OK
 from .observations import Observations
 from .ownership import owners_by_partition, ownership_errors
 from .rebalances import assignments
-from .zombies import NOT_THE_OWNER, zombies
+from .zombies import zombies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,8 @@ def revoked_first(trace: GroupTrace) -> Observations:
                 _check_assignment(trace, observations, exchange, claims)
             assigned[label] = _partitions(exchange.response_body.get("assignment"))
     for zombie in zombies(trace):
-        if zombie.kind == NOT_THE_OWNER and zombie.was_accepted and zombie.exchange.generation in cooperative:
+        gives_up = zombie.exchange.generation in cooperative or trace.is_consumer_at(zombie.exchange.seq)
+        if zombie.partitions and zombie.was_accepted and gives_up:
             observations.add_failure(f"{zombie}{trace.software(zombie.exchange.member_id)}", zombie.exchange)
     owned_as_assigned(trace, observations)
     return observations

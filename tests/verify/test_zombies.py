@@ -71,3 +71,60 @@ def test_a_refused_commit_passes_the_assertion() -> None:
         group.wait_stable(members=1).evict("a")
         puppet.commit({("t", 0): 1})
         group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID").assert_no_zombie_commits()
+
+
+@pytest.fixture
+def consumer_tale() -> Tale:
+    """A consumer group (KIP-848) at epoch 2: a has partition 0, b has taken 1 over from it."""
+    tale = Tale()
+    for line in (("a", 1, [0, 1]), ("a", 2, [0]), ("b", 2, [1])):
+        tale.step(*line)
+    return tale
+
+
+def test_in_a_consumer_group_partitions_without_another_holder_are_committed_at_any_epoch(consumer_tale: Tale) -> None:
+    consumer_tale.commits("a", 2, 0)
+    # KIP-1251: the partition stayed
+    consumer_tale.commits("a", 1, 0)
+    consumer_tale.commits("a", 1, 7)
+    consumer_tale.commits("b", 2, 1)
+    assert zombies(consumer_tale.trace) == []
+
+
+def test_in_a_consumer_group_a_partition_held_by_another_member(consumer_tale: Tale) -> None:
+    consumer_tale.commits("a", 2, 0, 1)
+    (found,) = zombies(consumer_tale.trace)
+    assert (found.kind, found.partitions, found.reason) == ("not_the_owner", (("t", 1),), "it commits t 1 of b")
+    assert found.was_accepted
+
+
+def test_in_a_consumer_group_an_old_epoch_for_a_partition_that_went_to_another_member(consumer_tale: Tale) -> None:
+    consumer_tale.commits("a", 1, 0, 1, error="STALE_MEMBER_EPOCH")
+    (found,) = zombies(consumer_tale.trace)
+    assert (found.kind, found.behind, found.partitions) == ("stale_generation", 1, (("t", 1),))
+    assert found.reason == "it commits t 1 of b; its epoch is 2"
+    assert not found.was_accepted
+
+
+def test_in_a_consumer_group_a_member_holds_what_it_has_not_released(consumer_tale: Tale) -> None:
+    consumer_tale.step("b", 3, [], revoking=[1])
+    consumer_tale.commits("b", 2, 1)
+    assert zombies(consumer_tale.trace) == []
+    consumer_tale.step("b", 3, [])
+    consumer_tale.step("a", 3, [0, 1])
+    consumer_tale.commits("b", 3, 1)
+    (found,) = zombies(consumer_tale.trace)
+    assert (found.kind, found.reason) == ("not_the_owner", "it commits t 1 of a")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_commit_of_another_members_partition_fails_the_assertion(protocol: str) -> None:
+    with Simulation(topics={"t": 2}) as cluster:
+        group = cluster.group("g")
+        puppets = [group.puppet(name, topics=["t"], group_protocol=protocol).join() for name in "ab"]
+        group.wait_stable(members=2, owned="all")
+        own, other = puppets
+        group.assert_no_zombie_commits()
+        own.commit({("t", other.assignment["t"][0]): 1})
+        with pytest.raises(AssertionError, match=r"it commits t [01] of "):
+            group.assert_no_zombie_commits()
