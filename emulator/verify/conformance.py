@@ -62,7 +62,8 @@ def conformance(
     """
     ignored = {require_known("the check", check, CHECKS) for check in ignore}
     checks = client_checks(trace, stable, auto_commit=auto_commit)
-    return [_verdict(check_id, check(), trace.dropped) for check_id, check in checks.items() if check_id not in ignored]
+    judged = ((check_id, check) for check_id, check in checks.items() if check_id not in ignored)
+    return [_verdict(check_id, CHECKS[check_id], check(), trace.dropped) for check_id, check in judged]
 
 
 def client_checks(
@@ -133,18 +134,17 @@ SERVER_CHECKS: dict[str, tuple[str, Callable[[GroupTrace], Observations]]] = {
 
 def transaction_verdicts(lines: Iterable[Line]) -> list[Verdict]:
     """Return the verdicts of the checks of transactions, T01 to T03, over the lines of a whole trace."""
+    lines = list(lines)
+    dropped = sum(int(line["count"]) for line in lines if line["kind"] == "dropped")
     found = transaction_checks.check_transactions(lines)
-    return [
-        Verdict(check, transaction_checks.TITLES[check], each.status, each.evidence, each.message)
-        for check, each in found.items()
-    ]
+    return [_verdict(check, transaction_checks.TITLES[check], each, dropped) for check, each in found.items()]
 
 
-def _verdict(check_id: str, observations: Observations, dropped: int) -> Verdict:
+def _verdict(check_id: str, title: str, observations: Observations, dropped: int) -> Verdict:
     status, message = observations.status, observations.message
     if status == PASS and dropped:
         status, message = INCONCLUSIVE, f"the trace lacks its first {dropped} events"
-    return Verdict(check_id, CHECKS[check_id], status, observations.evidence, message)
+    return Verdict(check_id, title, status, observations.evidence, message)
 
 
 def failures(verdicts: Iterable[Verdict]) -> list[Verdict]:

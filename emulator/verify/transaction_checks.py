@@ -125,16 +125,20 @@ class _TransactionTrace:
         """Judge the records of a fetch with read_committed (T02)."""
         known = {(topic, partition, producer_id) for topic, partition, producer_id, _ in body.get("aborted", ())}
         for topic, partition, begin, end in body.get("fetched", ()):
+            wrong = []
             for written in self._written[topic, partition]:
                 inside = [offset for offset in written.offsets if begin <= offset < end]
                 if not inside or written.is_commit:
                     continue
                 where = f"{topic}-{partition}@{inside[0]} of producer {written.producer_id}"
                 if written.is_commit is None:
-                    self.isolation.add_failure(f"{where} is delivered before it is decided", line)
+                    wrong.append(f"{where} is delivered before it is decided")
                 elif (topic, partition, written.producer_id) not in known:
-                    self.isolation.add_failure(f"{where} is delivered, but not listed as aborted", line)
-            self.isolation.add_pass(line)
+                    wrong.append(f"{where} is delivered, but not listed as aborted")
+            for text in wrong:
+                self.isolation.add_failure(text, line)
+            if not wrong:
+                self.isolation.add_pass(line)
 
     def _fenced(self, line: Line, body: dict[str, Any]) -> None:
         """Judge a successful write by its producer's epoch (T03)."""
