@@ -17,13 +17,15 @@ from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.groups.consumer import membership
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
+from koordinator.emulator.core.groups.group_store import GroupStore
 from koordinator.emulator.storage.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from koordinator.emulator.core.effects import WriteLog
-    from koordinator.emulator.core.groups.group_store import GroupStore
+    from koordinator.emulator.core.groups.group import BaseGroup
+    from koordinator.emulator.core.journal import Journal
 
 pytestmark = pytest.mark.slow
 
@@ -36,9 +38,9 @@ def keep_both_instance_ids(patch: pytest.MonkeyPatch) -> None:
     """A member that takes a second instance id keeps the first one."""
     put = ConsumerGroup._put_member
 
-    def keep(group: ConsumerGroup, member: Any) -> None:
+    def keep(group: ConsumerGroup, member: Any, journal: Journal) -> None:
         before = dict(group.static_members)
-        put(group, member)
+        put(group, member, journal)
         group.static_members = {**before, **group.static_members}
 
     patch.setattr(ConsumerGroup, "_put_member", keep)
@@ -85,12 +87,20 @@ def raise_in_a_request(patch: pytest.MonkeyPatch) -> None:
 def undo_a_conversion_being_written(patch: pytest.MonkeyPatch) -> None:
     """A refused heartbeat restores the classic group of a conversion that is in flight."""
 
+    replace = GroupStore.replace_group
+    replaced: dict[BaseGroup, BaseGroup] = {}
+
+    def remember(store: GroupStore, old: BaseGroup, new: BaseGroup) -> None:
+        replaced[new] = old
+        replace(store, old, new)
+
     def forget(store: GroupStore, group: ConsumerGroup) -> None:
-        if group.replaced is not None:
-            store.replace_group(group, group.replaced)
+        if group in replaced:
+            store.replace_group(group, replaced[group])
         else:
             store.discard_if_unused(group)
 
+    patch.setattr(GroupStore, "replace_group", remember)
     patch.setattr(membership, "forget_new_group", forget)
 
 
