@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 
 import httpx
 import pytest
+from brokers.http_server import WAIT_S
 
 from koordinator.cli.control_options import ControlOptions
 from koordinator.emulator.config.options import Options
@@ -84,7 +85,7 @@ def test_beyond_loopback_a_token_or_insecure_control_is_accepted(
 ) -> None:
     ready = serve("--port", "0", "--control-port", "0", "--control-host", "::", *given).ready()
     url = ready["control_url"].replace("[::]", "[::1]")
-    assert httpx.get(f"{url}/healthz", trust_env=False).is_success
+    assert httpx.get(f"{url}/healthz", trust_env=False, timeout=WAIT_S).is_success
 
 
 def test_a_control_port_in_use_is_an_error_of_one_line(serve: Callable[..., Served]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from brokers.http_server import Serving
+from brokers.http_server import WAIT_S, Serving
 
 from koordinator.emulator.http import guards
 
@@ -195,7 +195,7 @@ def test_the_stream_of_the_live_page_has_all_groups_and_the_lines_of_one(http: h
 
 @pytest.mark.slow
 def test_every_request_but_probes_needs_the_token() -> None:
-    with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
+    with Serving(token=TOKEN) as served, httpx.Client(base_url=served.url, trust_env=False, timeout=WAIT_S) as http:
         assert http.get("/healthz").is_success
         assert http.get("/readyz").is_success
         assert "Authorization: Bearer TOKEN" in problem(http.get("/v1/clusters"), 401)["detail"]
@@ -205,7 +205,10 @@ def test_every_request_but_probes_needs_the_token() -> None:
 
 @pytest.mark.slow
 def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: range) -> None:
-    with Serving(ports=free_ports) as served, httpx.Client(base_url=served.url, trust_env=False) as http:
+    with (
+        Serving(ports=free_ports) as served,
+        httpx.Client(base_url=served.url, trust_env=False, timeout=WAIT_S) as http,
+    ):
         assert http.get(CLUSTER).json()["bootstrap_servers"] == f"127.0.0.1:{free_ports[0]}"
         two = http.post("/v1/clusters", json={"brokers": 2, "id": "two"}).json()
         assert two["bootstrap_servers"] == f"127.0.0.1:{free_ports[1]},127.0.0.1:{free_ports[2]}"

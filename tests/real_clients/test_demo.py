@@ -115,9 +115,9 @@ def test_the_page_is_kept_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
         demo.hold(Console(file=shown, width=200), server)
         (line,) = waits
         assert server.page in line
-        assert httpx.get(server.page, trust_env=False).status_code == 200
+        assert httpx.get(server.page, trust_env=False, timeout=PATIENCE_S).status_code == 200
     with pytest.raises(httpx.ConnectError):
-        httpx.get(server.page, trust_env=False)
+        httpx.get(server.page, trust_env=False, timeout=PATIENCE_S)
 
 
 def test_a_failed_wait_names_its_condition() -> None:
