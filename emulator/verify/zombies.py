@@ -108,9 +108,9 @@ class Standing:
         if behind and not is_consumer:
             return Zombie(commit, STALE, f"the group was in generation {latest}", behind)
         foreign = _foreign_partitions(self._trace, commit, self._owners(generation, is_consumer=is_consumer))
-        text = "it commits " + ", ".join(f"{topic} {number} of {owner}" for (topic, number), owner in foreign.items())
         if not foreign:
             return None
+        text = "it commits " + ", ".join(f"{topic} {number} of {owner}" for (topic, number), owner in foreign.items())
         if behind:
             return Zombie(commit, STALE, f"{text}; its epoch is {latest}", behind, tuple(foreign))
         return Zombie(commit, NOT_THE_OWNER, text, 0, tuple(foreign))
