@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..clock import GroupClock
+    from ..dialect import Dialect
     from ..effects import Call
     from ..timers import SessionExpiry, TimerKey
     from .offset_table import PendingCommit
+    from .records import CoordinatorRecord
 
     Handler = Callable[..., None]
     """A request handler, called with the store, the node's time, the call and the request."""
@@ -138,6 +140,14 @@ class BaseGroup:
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
         """Return whether the group uses a topic, by the subscriptions of its members."""
+
+    @abstractmethod
+    def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
+        """Return the group time from which the group has not used a committed offset; None while it does (KIP-211)."""
+
+    @abstractmethod
+    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
+        """Return the records that delete the group from the log while it is Empty; offsets have their own."""
 
     @property
     def rebalance_timeout_ms(self) -> int:

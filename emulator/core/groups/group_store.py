@@ -26,9 +26,8 @@ from .classic.transitions import next_state
 from .commit import GroupWrite
 from .consumer.group import ConsumerGroup
 from .consumer.member import member_id_of
-from .consumer.records import group_tombstones
 from .group import CONSUMER
-from .records import group_tombstone, offset_tombstone, offsets_partition
+from .records import offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -224,12 +223,7 @@ class GroupStore:
         ends_pending = bool(answers) and self.dialect.tombstones_end_pending_offsets
         pending = (*group.table.pending_partitions(), *sorted(self.in_flight(group))) if ends_pending else ()
         records = [offset_tombstone(group, *at) for at in dict.fromkeys((*group.offsets, *pending))]
-        if isinstance(group, ConsumerGroup):
-            records += group_tombstones(group.id, group.patterns)
-        elif isinstance(group, ClassicGroup) and (
-            group.generation > 0 or self.dialect.writes_tombstone_at_generation_0
-        ):
-            records.append(group_tombstone(group))
+        records += group.tombstones(self.dialect)
         self.remove_group(group)
         if records:
             journal = Journal()

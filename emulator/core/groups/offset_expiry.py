@@ -14,7 +14,6 @@ from koordinator.wire.primitives import ZERO_UUID
 from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
-from .classic.group import ClassicGroup, ClassicGroupState
 from .commit import GroupWrite, or_error, replay_offsets
 from .group import CONSUMER
 from .offsets import UNSET, merge_rows
@@ -186,24 +185,9 @@ def last_expiry(store: GroupStore, group: BaseGroup) -> int | None:
 
 def _expires_at(store: GroupStore, group: BaseGroup, topic: str, committed: OffsetCommitValue) -> int | None:
     """Return the group time at which an offset expires; None while the group uses it."""
-    if not isinstance(group, ClassicGroup):
-        unused_since = None if group.is_subscribed(topic) else committed.commit_timestamp
-    else:
-        unused_since = _unused_since(store, group, topic, committed)
+    unused_since = group.unused_since(topic, committed, store.dialect)
     if unused_since is None:
         return None
     if committed.expire_timestamp != UNSET:
         return committed.expire_timestamp
     return unused_since + store.settings.offsets_retention_minutes * MINUTE_MS
-
-
-def _unused_since(store: GroupStore, group: ClassicGroup, topic: str, committed: OffsetCommitValue) -> int | None:
-    """Return the group time from which a classic group has not used a committed offset; None while it does."""
-    settled = group.state is ClassicGroupState.STABLE or not store.dialect.unstable_groups_keep_offsets
-    if group.protocol_type is None:
-        return committed.commit_timestamp
-    if group.state is ClassicGroupState.EMPTY:
-        return group.state_changed_at
-    if settled and group.protocol_type == CONSUMER and not group.is_subscribed(topic):
-        return committed.commit_timestamp
-    return None

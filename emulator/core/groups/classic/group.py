@@ -18,10 +18,15 @@ from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry
 from ..group import CONSUMER, BaseGroup
+from ..records import group_tombstone
 
 if TYPE_CHECKING:
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+
     from ...clock import GroupClock
+    from ...dialect import Dialect
     from ...effects import Call
+    from ..records import CoordinatorRecord
 
 NameOrder = Callable[[Iterable[str]], list[str]]
 """The iteration order of a hash table of names."""
@@ -313,3 +318,18 @@ class ClassicGroup(BaseGroup):
         if self.protocol_type != CONSUMER:
             return False
         return self._subscribed_topics is None or topic in self._subscribed_topics
+
+    def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
+        """Return the group time from which the group has not used a committed offset; None while it does."""
+        if self.protocol_type is None:
+            return committed.commit_timestamp
+        if self.state is ClassicGroupState.EMPTY:
+            return self.state_changed_at
+        settled = self.state is ClassicGroupState.STABLE or not dialect.unstable_groups_keep_offsets
+        if settled and self.protocol_type == CONSUMER and not self.is_subscribed(topic):
+            return committed.commit_timestamp
+        return None
+
+    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
+        """Return the record that deletes the group; a group without a generation may have none in the log."""
+        return [group_tombstone(self)] if self.generation > 0 or dialect.writes_tombstone_at_generation_0 else []

@@ -15,12 +15,16 @@ from koordinator.wire.messages import consumer_group_records as wire
 from ...java.hash_tables import TimelineTable
 from ..group import CONSUMER, BaseGroup
 from .member import ConsumerMember, MemberState
+from .records import group_tombstones
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from uuid import UUID
 
+    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
+
     from ...clock import GroupClock
+    from ...dialect import Dialect
     from ...effects import Call
     from ...journal import Journal
     from ..records import CoordinatorRecord
@@ -136,6 +140,16 @@ class ConsumerGroup(BaseGroup):
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
         return any(topic in self.topics_of(member) for member in self.members.values())
+
+    def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
+        """Return the time of a commit, unless a member subscribes to its topic."""
+        del dialect
+        return None if self.is_subscribed(topic) else committed.commit_timestamp
+
+    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
+        """Return the records that delete the group while it is Empty."""
+        del dialect
+        return group_tombstones(self.id, self.patterns)
 
     def topics_of(self, member: ConsumerMember) -> Collection[str]:
         """Return the topics that a member subscribes to, by name or by a resolved pattern."""
