@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..config.settings import Settings
-    from .groups.classic.group import NameOrder
+    from .java.hash_order import NameOrder
 
 
 EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.3")

@@ -12,18 +12,12 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from .groups import offsets
 from .groups.causes import Cause, Reason
-from .groups.classic import rebalance
-from .groups.classic.group import ClassicGroup, ClassicGroupState, ClassicMember
-from .groups.classic.join import NEW_MEMBER_JOIN_TIMEOUT_MS
-from .groups.consumer import membership
-from .groups.consumer.changes import write
-from .groups.consumer.group import ConsumerGroup
-from .groups.consumer.records import group_record
 from .timers import PendingMemberExpiry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from .groups.classic.group import ClassicGroup
     from .groups.group import BaseGroup, BaseMember
     from .groups.group_store import GroupStore
     from .timers import TimerKey
@@ -44,37 +38,21 @@ def require_not_frozen(group: BaseGroup) -> None:
 def force_rebalance(store: GroupStore, group: BaseGroup, reason: str) -> None:
     """Start a join phase for the given reason; raise the epoch of a consumer group."""
     require_not_frozen(group)
-    if isinstance(group, ConsumerGroup):
-        if not group.members:
-            raise ValueError(f"group {group.id!r} is Empty: only a group with members can be forced to rebalance")
-        return write(
-            store, group, [group_record(group.id, group.epoch + 1, group.metadata_hash)], Reason(Cause.FORCED, reason)
-        )
-    assert isinstance(group, ClassicGroup)
-    if group.state not in {ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE}:
-        raise ValueError(
-            f"group {group.id!r} is {group.state.value}: only a Stable or CompletingRebalance group can be forced to"
-            " rebalance"
-        )
-    return rebalance.prepare(store, group, Reason(Cause.FORCED, reason))
+    store.kind_of(group).force_rebalance(store, group, Reason(Cause.FORCED, reason))
 
 
 def expire_session(store: GroupStore, group: BaseGroup, member: BaseMember) -> None:
     """Expire the session of a member now. Raises ValueError while it is parked: Kafka would not expire it."""
     require_not_frozen(group)
     require_unparked(group, member)
-    if isinstance(group, ConsumerGroup):
-        membership.fire(store, group, member.session)
-    elif isinstance(group, ClassicGroup):
-        rebalance.expire_session(store, group, member.id)
+    store.kind_of(group).fire(store, group, member.session)
 
 
 def require_unparked(group: BaseGroup, member: BaseMember) -> None:
     """Raise ValueError if a member's session cannot expire because a request of it is parked."""
-    if isinstance(member, ClassicMember) and member.is_parked and not member.is_new:
-        parked = "JoinGroup" if member.parked_join is not None else "SyncGroup"
+    if member.session_held_by is not None:
         raise ValueError(
-            f"the {parked} of member {member.id!r} of group {group.id!r} is parked: "
+            f"the {member.session_held_by} of member {member.id!r} of group {group.id!r} is parked: "
             "its session does not end until that is answered"
         )
 
@@ -109,17 +87,14 @@ def thaw(store: GroupStore, group: BaseGroup) -> None:
     """Thaw the group; a join phase in which no member is missing ends at once."""
     if group.is_frozen:
         store.thaw(group)
-        if isinstance(group, ClassicGroup):
-            rebalance.complete_if_all_joined(store, group)
+        store.kind_of(group).thaw(store, group)
 
 
 def spare_sessions(group: BaseGroup, members: Iterable[BaseMember], until: int) -> None:
     """Restart the running session timers of members at group time `until`, as their heartbeats would."""
     for member in members:
         if member.session in group.timers:
-            waits_to_join = isinstance(member, ClassicMember) and member.is_new and member.parked_join is not None
-            timeout_ms = NEW_MEMBER_JOIN_TIMEOUT_MS if waits_to_join else member.session_timeout_ms
-            group.timers.set(member.session, until + timeout_ms)
+            group.timers.set(member.session, until + member.running_session_ms)
 
 
 def extend_phases(group: BaseGroup, phases: Iterable[TimerKey], until: int) -> None:

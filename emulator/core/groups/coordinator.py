@@ -27,22 +27,14 @@ from koordinator.wire.primitives import InvalidLength
 
 from .. import overrides
 from ..effects import Failed, TimerFired
-from ..timers import (
-    InitialDelay,
-    OffsetExpiryCheck,
-    PendingMemberExpiry,
-    PendingSyncExpiry,
-    RebalanceTimeout,
-    SessionExpiry,
-)
-from . import commit, group_admin, loading, offset_expiry, offsets, transactional_offsets
-from .classic import join, membership, rebalance, sync
-from .classic.group import ClassicGroup
-from .consumer import describe
-from .consumer import heartbeat as consumer_heartbeat
-from .consumer import membership as consumer_membership
-from .consumer.group import ConsumerGroup
+from ..timers import OffsetExpiryCheck
+from . import commit, group_admin, loading, membership, offset_expiry, offsets, transactional_offsets
+from .classic import describe as classic_describe
+from .classic.changes import create
+from .consumer import describe as consumer_describe
+from .conversion import consumer_heartbeat
 from .group_store import GroupStore
+from .kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,30 +46,29 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
-    from ..timers import TimerKey
     from .group import BaseGroup
     from .records import CoordinatorRecord, TransactionEnd
 
 HANDLERS: Mapping[type, Callable[..., None]] = {
-    JoinGroupRequest: join.join_group,
-    SyncGroupRequest: sync.sync_group,
+    JoinGroupRequest: membership.join_group,
+    SyncGroupRequest: membership.sync_group,
     HeartbeatRequest: membership.heartbeat,
     LeaveGroupRequest: membership.leave_group,
     OffsetCommitRequest: offsets.commit,
     OffsetFetchRequest: offsets.fetch,
     TxnOffsetCommitRequest: transactional_offsets.commit,
     OffsetDeleteRequest: offset_expiry.delete,
-    DescribeGroupsRequest: group_admin.describe_groups,
+    DescribeGroupsRequest: classic_describe.describe_groups,
     ListGroupsRequest: group_admin.list_groups,
     DeleteGroupsRequest: group_admin.delete_groups,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
-    ConsumerGroupDescribeRequest: describe.describe_groups,
+    ConsumerGroupDescribeRequest: consumer_describe.describe_groups,
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
 
 
 class Coordinator:
-    """The coordinator of classic groups, with the behaviour of the configured release (`kafka.version`).
+    """The coordinator of groups of every kind, with the behaviour of the configured release (`kafka.version`).
 
     Every input returns its effects in order. A call without a `Reply` among them is parked, and a later input answers
     it. `owned` holds the partitions of `__consumer_offsets` that are owned, and empty, at the start; None owns all of
@@ -94,14 +85,14 @@ class Coordinator:
         new_uuid: Callable[[], UUID],
         owned: Iterable[int] | None = None,
     ) -> None:
-        self.store = GroupStore(cluster, settings, new_uuid, owned)
+        self.store = GroupStore(cluster, settings, new_uuid, owned, kinds=KINDS, handlers=HANDLERS)
         self.store.started_at = now
 
     def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
         try:
-            self.store.serve(HANDLERS[type(request)], now, call, request)
+            self.store.serve(now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
             self.store.emit(Failed(error, (call,)))
         return self.store.drain()
@@ -187,7 +178,7 @@ class Coordinator:
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:
         """Commit offsets of existing partitions without a member; create the group if it does not exist."""
         self._fire_due(now)
-        group = self.store.find(now, group_id) or self.store.create(now, group_id)
+        group = self.store.find(now, group_id) or create(self.store, now, group_id)
         overrides.set_offsets(self.store, group, positions)
         return self.store.drain()
 
@@ -257,33 +248,13 @@ class Coordinator:
                     # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
                 try:
-                    self._fire(group, timer[1])
+                    if isinstance(timer[1], OffsetExpiryCheck):
+                        offset_expiry.expire(store, group)
+                    else:
+                        store.kind_of(group).fire(store, group, timer[1])
                 except InvalidLength:
                     # Kafka's coordinator fails and logs it
                     pass
                 except Exception as error:  # noqa: BLE001 - a bug ends one timer
                     store.emit(Failed(error))
             store.update_deadlines()
-
-    def _fire(self, group: BaseGroup, key: TimerKey) -> None:
-        if isinstance(key, OffsetExpiryCheck):
-            offset_expiry.expire(self.store, group)
-        elif isinstance(group, ConsumerGroup):
-            consumer_membership.fire(self.store, group, key)
-        elif isinstance(group, ClassicGroup):
-            self._fire_classic(group, key)
-
-    def _fire_classic(self, group: ClassicGroup, key: TimerKey) -> None:
-        match key:
-            case SessionExpiry(member_id):
-                rebalance.expire_session(self.store, group, member_id)
-            case PendingMemberExpiry(member_id):
-                rebalance.expire_pending_member(self.store, group, member_id)
-            case InitialDelay():
-                rebalance.expire_initial_delay(self.store, group, key)
-            case RebalanceTimeout():
-                rebalance.complete_join(self.store, group, rebalance.TIMED_OUT)
-            case PendingSyncExpiry():
-                rebalance.expire_pending_sync(self.store, group)
-            case _:
-                raise AssertionError(f"a classic group has no {key}")

@@ -9,7 +9,7 @@ from ..timers import StoppedTimers, Timers
 from .offset_table import OffsetTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..timers import SessionExpiry, TimerKey
     from .offset_table import PendingCommit
     from .records import CoordinatorRecord
-
-    Handler = Callable[..., None]
-    """A request handler, called with the store, the node's time, the call and the request."""
 
 CONSUMER = "consumer"
 """The protocol type of consumers; the coordinator never reads the metadata of other types (Kafka Connect, …)."""
@@ -45,6 +42,10 @@ class BaseMember(Protocol):
     def is_static(self) -> bool: ...  # noqa: D102
     @property
     def is_parked(self) -> bool: ...  # noqa: D102
+    @property
+    def session_held_by(self) -> str | None: ...  # noqa: D102
+    @property
+    def running_session_ms(self) -> int: ...  # noqa: D102
     @property
     def last_call(self) -> Call | None: ...  # noqa: D102
     @property
@@ -102,8 +103,8 @@ class BaseGroup:
         self.earliest_offset_expiry = 0
         """A lower bound: no committed offset expires earlier, unless the offsets or the state change. Most checks end
         here."""
-        self.held_requests: list[tuple[Handler, Call, Message]] = []
-        """Requests that would end the state of a frozen group, with their handlers; they wait for the thaw."""
+        self.held_requests: list[tuple[Call, Message]] = []
+        """Requests that would end the state of a frozen group; they wait for the thaw."""
         self.frozen_at = 0
         self.stored = False
 

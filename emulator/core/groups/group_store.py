@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
@@ -17,20 +17,16 @@ from koordinator.wire.primitives import InvalidLength
 
 from ..data.features import GROUP_VERSION
 from ..dialect import dialect_of
-from ..effects import Append, MemberChanged, Reply, SendRequest, StateChanged, Superseded
+from ..effects import Append, MemberChanged, Reply, SendRequest
 from ..journal import Journal
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
-from .classic.group import ClassicGroup, ClassicGroupState, ClassicMember
-from .classic.transitions import next_state
 from .commit import GroupWrite
-from .consumer.group import ConsumerGroup
-from .consumer.member import member_id_of
 from .group import CONSUMER
 from .records import offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
     from koordinator.wire.apis import Message
@@ -39,16 +35,22 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Answer, Call, Effect
-    from .group import BaseGroup, BaseMember, Handler
+    from .group import BaseGroup, BaseMember
+    from .kind import GroupKind
     from .transactional_offsets import OffsetsToVerify
 
+    Handler = Callable[..., None]
+    """Serves a request; called with the store, the node's time in ms, the call and the request."""
 
 NONE = Error.NONE
 """Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
 
 
 class GroupStore:
-    """The groups of one node: those whose `__consumer_offsets` partition it leads."""
+    """The groups of one node: those whose `__consumer_offsets` partition it leads.
+
+    `kinds` has each kind of group by its name, and `handlers` the handler of each request class.
+    """
 
     def __init__(
         self,
@@ -56,7 +58,11 @@ class GroupStore:
         settings: Settings,
         new_uuid: Callable[[], UUID],
         owned: Iterable[int] | None = None,
+        *,
+        kinds: Mapping[str, GroupKind[Any]],
+        handlers: Mapping[type, Handler],
     ) -> None:
+        self.kinds = kinds
         self.cluster = cluster
         self.settings = settings
         self.dialect = dialect_of(settings)
@@ -70,7 +76,8 @@ class GroupStore:
         self.requests: dict[int, OffsetsToVerify] = {}
         self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)
         self.started_at = 0
-        self._new_uuid = new_uuid
+        self.new_uuid = new_uuid
+        self._handlers = handlers
         self._out: list[Effect] = []
         self._touched: dict[BaseGroup, int] = {}
         self._token = 0
@@ -82,12 +89,6 @@ class GroupStore:
         if GROUP_VERSION in features.supported and not features.level(GROUP_VERSION):
             return False
         return CONSUMER in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
-
-    @property
-    def migration_policy(self) -> str:
-        """The value of `group.consumer.migration.policy`, or the release's default."""
-        default = "disabled" if self.dialect.consumer_groups_are_a_preview else "bidirectional"
-        return self.settings.group_consumer_migration_policy or default
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""
@@ -111,11 +112,6 @@ class GroupStore:
             self.touch(now, group)
         return group
 
-    def find_classic(self, now: int, group_id: str) -> ClassicGroup | None:
-        """Return the group as `find` does if it is a classic one, else None."""
-        group = self.find(now, group_id)
-        return group if isinstance(group, ClassicGroup) else None
-
     def find_visible(self, now: int, group_id: str) -> BaseGroup | None:
         """Return the group as `find` does if read-only requests see it, else None."""
         group = self.find(now, group_id)
@@ -128,20 +124,12 @@ class GroupStore:
         group.now = clock.origin + now if clock.pace else clock.origin
         self._touched[group] = now
 
-    def create(self, now: int, group_id: str) -> ClassicGroup:
-        """Create an Empty group at generation 0."""
-        group = ClassicGroup(group_id, self.partition_of(group_id), self.cluster.clock_of(group_id, now), now)
-        self._add(now, group)
-        return group
+    def kind_of(self, group: BaseGroup) -> GroupKind[Any]:
+        """Return what the kind of a group decides."""
+        return self.kinds[group.kind]
 
-    def create_consumer_group(self, now: int, group_id: str) -> ConsumerGroup:
-        """Create an Empty consumer group."""
-        clock, first_epoch = self.cluster.clock_of(group_id, now), self.dialect.first_group_epoch
-        group = ConsumerGroup(group_id, self.partition_of(group_id), clock, now, first_epoch=first_epoch)
-        self._add(now, group)
-        return group
-
-    def _add(self, now: int, group: BaseGroup) -> None:
+    def add(self, now: int, group: BaseGroup) -> None:
+        """Add a new group."""
         self.groups[group.id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
@@ -161,11 +149,11 @@ class GroupStore:
         self.schedule_expiry_check(group)
         self.serve_held_requests(group)
 
-    def hold_if_frozen(self, group: BaseGroup, handle: Handler, call: Call, request: Message) -> bool:
+    def hold_if_frozen(self, group: BaseGroup, call: Call, request: Message) -> bool:
         """Hold a request if the group is frozen; return whether it is."""
         if not group.is_frozen:
             return False
-        group.held_requests.append((handle, call, request))
+        group.held_requests.append((call, request))
         return True
 
     def replace_group(self, old: BaseGroup, new: BaseGroup) -> None:
@@ -193,13 +181,13 @@ class GroupStore:
     def serve_held_requests(self, group: BaseGroup) -> None:
         """Serve the held requests in arrival order; the group may have been removed."""
         held, group.held_requests = group.held_requests, []
-        for handle, call, request in held:
-            self.serve(handle, self._touched[group], call, request)
+        for call, request in held:
+            self.serve(self._touched[group], call, request)
 
-    def serve(self, handle: Handler, now: int, call: Call, request: Message) -> None:
+    def serve(self, now: int, call: Call, request: Message) -> None:
         """Serve a request; -1 answers it if a subscription makes Kafka's coordinator fail."""
         try:
-            handle(self, now, call, request)
+            self._handlers[type(request)](self, now, call, request)
         except InvalidLength:
             response: Callable[..., Message] = APIS[call.api_key].response
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))
@@ -210,7 +198,7 @@ class GroupStore:
         `state_changed_at` stays as it was, because a failed write may undo the removal.
         """
         reason = f"Group {group.id} transitioned to Dead in generation {group.generation}"
-        self._note_end(group, Reason(Cause.REMOVED, reason))
+        self.kind_of(group).end(self, group, Reason(Cause.REMOVED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         if group.clock.is_plain and self.settings.group_clock == "real":
@@ -231,7 +219,7 @@ class GroupStore:
                 journal.note(partial(self._undo_delete, group))
             self.append(GroupWrite(group, records, list(answers), journal))
 
-    def forget(self, group: ConsumerGroup) -> None:
+    def forget(self, group: BaseGroup) -> None:
         """Remove an Empty consumer group without a record, as Kafka does for a JoinGroup that it then refuses.
 
         A new group of this id has its offsets, and loading brings it back (`maybeDeleteEmptyConsumerGroup`).
@@ -242,18 +230,10 @@ class GroupStore:
     def unload(self, group: BaseGroup) -> None:
         """Drop a group that another node coordinates now; its records stay."""
         reason = f"Unloading group metadata for generation {group.generation}."
-        self._note_end(group, Reason(Cause.UNLOADED, reason))
+        self.kind_of(group).end(self, group, Reason(Cause.UNLOADED, reason))
         del self.groups[group.id]
         self.deadlines.cancel(group.id)
         self.serve_held_requests(group)
-
-    def _note_end(self, group: BaseGroup, why: Reason) -> None:
-        """Move a group to Dead; the state of a consumer group follows from its records."""
-        if isinstance(group, ClassicGroup):
-            self.transition(group, why)
-        elif group.stored:
-            states = (group.state_name, ClassicGroupState.DEAD.value)
-            self.emit(StateChanged(group.id, group.now, *states, group.generation, why.cause.value, why.text))
 
     def _undo_delete(self, group: BaseGroup) -> None:
         """Restore an Empty group whose tombstones could not be written, unless a new one with its id has records."""
@@ -262,9 +242,7 @@ class GroupStore:
             if newer.stored:
                 return
             group.held_requests, newer.held_requests = newer.held_requests, []
-        if isinstance(group, ClassicGroup):
-            reason = f"The removal of group {group.id} could not be written"
-            self.transition(group, Reason(Cause.STORE_ERROR, reason))
+        self.kind_of(group).restore(self, group, f"The removal of group {group.id} could not be written")
         self.groups[group.id] = group
         group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
@@ -349,34 +327,6 @@ class GroupStore:
         self.requests[token] = waiting
         self._out.append(SendRequest(node_id, token, version, request))
 
-    def transition(self, group: ClassicGroup, why: Reason) -> None:
-        """Change the state of a group; `TRANSITIONS` decides the next state from the cause.
-
-        Raises TransitionError if the cause does not apply to the current state.
-        """
-        before, after = group.state, next_state(group.state, why.cause)
-        self.emit(
-            StateChanged(
-                group_id=group.id,
-                group_now=group.now,
-                before=before.value,
-                after=after.value,
-                generation=group.generation,
-                cause=why.cause.value,
-                reason=why.text,
-                member_id=why.member_id,
-                client_reason=why.client_reason,
-            )
-        )
-        group.previous_state, group.state = before, after
-        if why.cause is not Cause.LOADED and ClassicGroupState.DEAD not in (before, after):
-            # a loaded group has the time of its record, and a removal may be undone
-            group.state_changed_at = group.now
-        group.earliest_offset_expiry = 0
-        if group.clock.mode == "auto":
-            self.cluster.auto_clock_groups[group.id] = None
-        self.freeze_if_requested(group)
-
     def freeze_if_requested(self, group: BaseGroup) -> None:
         """Freeze a group in a state that a test has asked for."""
         if self.cluster.frozen_states.get(group.id) == group.state_name and not group.is_frozen:
@@ -385,38 +335,3 @@ class GroupStore:
     def member_changed(self, group: BaseGroup, member: BaseMember, change: str, why: Reason) -> None:
         """Emit that a member was added, removed or replaced."""
         self.emit(MemberChanged(group.id, group.now, member.id, member.instance_id, change, why.cause.value, why.text))
-
-    def new_consumer_member_id(self) -> str:
-        """Return the id of a member that brings none."""
-        return member_id_of(self._new_uuid())
-
-    def new_member_id(self, prefix: str) -> str:
-        """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""
-        return f"{prefix}-{self._new_uuid()}"
-
-    def park_join(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:
-        """Park a JoinGroup. It supersedes an earlier one of the same member, which is never answered, as in Kafka."""
-        superseded, member.parked_join = member.parked_join, call
-        member.last_call = call
-        if superseded is None:
-            group.awaiting_join += 1
-        else:
-            self.emit(Superseded(superseded, group.id, member.id))
-
-    def park_sync(self, group: ClassicGroup, member: ClassicMember, call: Call) -> None:
-        """Park a SyncGroup; it supersedes an earlier one of the same member."""
-        self.drop_sync(group, member)
-        member.parked_sync = call
-
-    def drop_sync(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Discard the parked SyncGroup of a member, if any; it is never answered."""
-        superseded, member.parked_sync = member.parked_sync, None
-        if superseded is not None:
-            self.emit(Superseded(superseded, group.id, member.id))
-
-    def restart_session(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Restart the session timer of a member."""
-        member.session_began_ms = self._touched[group]
-        if member.is_new and not self.dialect.new_member_session_begins_with_join:
-            return group.timers.cancel(member.session)
-        return group.timers.set(member.session, group.now + member.session_timeout_ms)

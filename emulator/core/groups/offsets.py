@@ -1,6 +1,6 @@
 """OffsetCommit and OffsetFetch. The deletion of offsets is in `offset_expiry`.
 
-Kafka: `OffsetMetadataManager` and `ClassicGroup.validateOffsetCommit`.
+Kafka: `OffsetMetadataManager`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,8 @@ from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.settings import LONG_MAX
-from .classic.group import ClassicGroup, ClassicGroupState
-from .classic.membership import validate_member
+from .classic.changes import create
 from .commit import GroupWrite
-from .consumer import offsets as consumer_offsets
-from .consumer.group import ConsumerGroup
 from .records import offset_record
 
 if TYPE_CHECKING:
@@ -66,10 +63,6 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     error, group = _committing_group(store, now, call, request)
     if group is None:
         return store.reply(call, _commit_response(store, request, refused, error))
-    if isinstance(group, ClassicGroup) and request.member_id in group.members and not group.is_empty:
-        member = group.members[request.member_id]
-        member.last_call = call
-        store.restart_session(group, member)
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: list[tuple[str, int]] = []
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
@@ -126,32 +119,14 @@ def _committing_group(
     status = store.status(request.group_id)
     if status is not Error.NONE:
         return status, None
-    generation, member_id = request.generation_id_or_member_epoch, request.member_id
     group = store.find(now, request.group_id)
-    if group is None:
-        if generation >= 0:
-            has_group_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
-            return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION, None
-        return Error.NONE, store.create(now, request.group_id)
-    if isinstance(group, ConsumerGroup):
-        error = consumer_offsets.refuse_commit(store, group, call, request)
-        return error, None if error is not Error.NONE else group
-    assert isinstance(group, ClassicGroup)
-    if generation < 0 and group.state is ClassicGroupState.EMPTY:
-        # an admin client or a consumer without group management: its member id is not validated
-        return Error.NONE, group
-    if generation >= 0 or member_id or request.group_instance_id is not None:
-        error = validate_member(store, group, member_id, request.group_instance_id)
-        if error is not Error.NONE:
-            return error, None
-        if generation != group.generation:
-            return Error.ILLEGAL_GENERATION, None
-    else:
-        # a group with members accepts only commits of members
-        return Error.UNKNOWN_MEMBER_ID, None
-    if group.state is ClassicGroupState.COMPLETING_REBALANCE:
-        return Error.REBALANCE_IN_PROGRESS, None
-    return Error.NONE, group
+    if group is not None:
+        error = store.kind_of(group).commit_error(store, group, call, request)
+        return error, group if error is Error.NONE else None
+    if request.generation_id_or_member_epoch < 0:
+        return Error.NONE, create(store, now, request.group_id)
+    has_group_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
+    return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION, None
 
 
 def _unknown_partitions(
@@ -275,10 +250,9 @@ def _fetch_group(
     if status is not Error.NONE:
         return _refuse_group(call, query, status)
     group = store.find(now, query.group_id)
-    if isinstance(group, ConsumerGroup):
-        error = consumer_offsets.refuse_fetch(group, query)
-        if error is not Error.NONE:
-            return _refuse_group(call, query, error)
+    error = Error.NONE if group is None else store.kind_of(group).fetch_error(group, query)
+    if error is not Error.NONE:
+        return _refuse_group(call, query, error)
     offsets = group.offsets if group is not None and store.is_visible(group) else {}
     unstable = store.unstable_partitions(group) if group is not None and stable else frozenset()
     if query.topics is None:

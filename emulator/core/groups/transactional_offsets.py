@@ -1,7 +1,6 @@
 """TxnOffsetCommit, and the offsets that wait for the end of their transaction (KIP-98, KIP-447, KIP-890).
 
-Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataManager.replayEndTransactionMarker`,
-`ClassicGroup.validateOffsetCommit`.
+Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataManager.replayEndTransactionMarker`.
 """
 
 from __future__ import annotations
@@ -29,10 +28,8 @@ from koordinator.wire.messages.txn_offset_commit import (
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
-from .classic.group import ClassicGroup, ClassicGroupState
-from .classic.membership import validate_member
-from .consumer.group import ConsumerGroup
-from .consumer.offsets import refuse_transactional_commit
+from .classic.changes import create
+from .classic.group import CLASSIC
 from .offset_table import PendingCommit
 from .offsets import utf16_length, write
 
@@ -86,7 +83,7 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
     if error is not Error.NONE:
         return _reply(store, call, request, refused, error)
     if not store.dialect.waits_for_log and store.find(now, request.group_id) is None:
-        store.create(now, request.group_id)
+        create(store, now, request.group_id)
     if store.dialect.verifies_transactional_offsets and not _is_open(store, request):
         return _ask_transaction_coordinator(store, call, request, refused)
     return _commit(store, now, call, request, refused)
@@ -144,11 +141,12 @@ def verified(
 def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequest, refused: Refused) -> None:
     """Validate group and member, and write the offsets as one batch of the transaction."""
     group = store.find(now, request.group_id)
-    error = _refuse_member(store, group, request)
+    kind = store.kinds[CLASSIC if group is None else group.kind]
+    error = kind.transactional_commit_error(store, group, request)
     if error is not Error.NONE:
         return _reply(store, call, request, refused, error)
     if group is None:
-        group = store.create(now, request.group_id)
+        group = create(store, now, request.group_id)
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
@@ -204,30 +202,6 @@ def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: 
         rows = tuple((*at, pending.value.offset) for at, pending in decided.items())
         store.emit(PendingOffsetsDecided(group.id, group.now, producer_id, rows, is_commit))
         group.earliest_offset_expiry = 0
-
-
-def _refuse_member(store: GroupStore, group: BaseGroup | None, request: TxnOffsetCommitRequest) -> Error:
-    if isinstance(group, ConsumerGroup):
-        return refuse_transactional_commit(store, group, request)
-    assert group is None or isinstance(group, ClassicGroup)
-    generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
-    if not store.dialect.empty_group_accepts_any_transactional_member:
-        error = validate_member(store, group, member_id, instance_id) if group is not None else Error.UNKNOWN_MEMBER_ID
-        if error is Error.FENCED_INSTANCE_ID or (error is not Error.NONE and member_id):
-            return error
-        known = generation < 0 or generation == (0 if group is None else group.generation)
-        return Error.NONE if known else Error.ILLEGAL_GENERATION
-    if group is None or group.state is ClassicGroupState.EMPTY:
-        if generation < 0:
-            return Error.NONE
-        is_new = store.dialect.waits_for_log and (group is None or not store.is_visible(group))
-        return Error.ILLEGAL_GENERATION if is_new else Error.UNKNOWN_MEMBER_ID
-    if generation < 0 and not member_id and instance_id is None:
-        return Error.NONE
-    error = validate_member(store, group, member_id, instance_id)
-    if error is not Error.NONE:
-        return error
-    return Error.NONE if generation == group.generation else Error.ILLEGAL_GENERATION
 
 
 def _partitions(request: TxnOffsetCommitRequest) -> list[tuple[str, int]]:

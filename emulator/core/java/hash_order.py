@@ -7,14 +7,18 @@ depends on the strings alone, except for strings that share a bucket.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from .string_hash import java_string_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 T = TypeVar("T")
+
+NameOrder = Callable[[Iterable[str]], list[str]]
+"""The iteration order of a hash table of names."""
 
 UINT_MAX = 0xFFFFFFFF
 

@@ -257,7 +257,7 @@ class Clients(RuleBasedStateMachine):
         waiting = [call for write in self.play.coordinator.store.writes.values() for call, _ in write.answers]
         superseded = {fact.call for fact in self.play.facts_of(Superseded)}
         unanswered = {sent.call for sent in self.play._exchanges.values() if sent.parked}
-        held = [call for group in self.play.coordinator.groups.values() for _, call, _ in group.held_requests]
+        held = [call for group in self.play.coordinator.groups.values() for call, _ in group.held_requests]
         assert {*parked, *held} <= unanswered
         assert unanswered <= {*parked, *waiting, *superseded, *held}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from broken.rules import BrokenRule
 
 CODE = "emulator/core/groups/classic"
+MEMBERSHIP = "emulator/core/groups/membership.py"
 CORE = "tests/core/groups/classic"
 SCENARIOS = "tests/conformance/test_e"
 GROUP_TESTS = "tests/core/groups"
@@ -82,7 +83,7 @@ CLASSIC_GROUP_RULES = (
     BrokenRule(
         JOIN,
         "the session timeout has to be in the broker's bounds",
-        f"{CODE}/join.py",
+        MEMBERSHIP,
         "in_bounds = minimum <= request.session_timeout_ms <= maximum",
         "in_bounds = minimum <= request.session_timeout_ms",
         (
@@ -101,7 +102,7 @@ CLASSIC_GROUP_RULES = (
     BrokenRule(
         JOIN,
         "a new member is parked at most five minutes in its first JoinGroup",
-        f"{CODE}/join.py",
+        f"{CODE}/group.py",
         "NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000",
         "NEW_MEMBER_JOIN_TIMEOUT_MS = 300_001",
         (f"{CORE}/test_member_id_required.py::test_the_session_of_a_first_time_joiner_is_five_minutes_while_it_waits",),
@@ -139,10 +140,9 @@ CLASSIC_GROUP_RULES = (
     BrokenRule(
         JOIN,
         "an unknown member id starts no group",
-        f"{CODE}/join.py",
-        "    elif request.member_id:\n"
-        "        return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))\n",
-        "",
+        MEMBERSHIP,
+        "    if request.member_id:\n        return store.reply",
+        "    if False:\n        return store.reply",
         (
             f"{CORE}/test_join.py::test_an_unissued_member_id_is_unknown_and_creates_no_group",
             f"{SCENARIOS}02_join_validation.py::test_e021_an_unknown_id_does_not_make_a_group",
@@ -153,10 +153,10 @@ CLASSIC_GROUP_RULES = (
         "a heartbeat in a join phase is REBALANCE_IN_PROGRESS",
         f"{CODE}/membership.py",
         "        case ClassicGroupState.PREPARING_REBALANCE:\n"
-        "            store.restart_session(group, member)\n"
+        "            restart_session(store, group, member)\n"
         "            return Error.REBALANCE_IN_PROGRESS",
         "        case ClassicGroupState.PREPARING_REBALANCE:\n"
-        "            store.restart_session(group, member)\n"
+        "            restart_session(store, group, member)\n"
         "            return NONE",
         (
             f"{CORE}/test_rebalance_timeout.py::test_heartbeats_keep_members_alive_that_have_not_rejoined",
@@ -167,7 +167,7 @@ CLASSIC_GROUP_RULES = (
         REBALANCES,
         "a heartbeat in a join phase restarts the session",
         f"{CODE}/membership.py",
-        "        case ClassicGroupState.PREPARING_REBALANCE:\n            store.restart_session(group, member)\n",
+        "        case ClassicGroupState.PREPARING_REBALANCE:\n            restart_session(store, group, member)\n",
         "        case ClassicGroupState.PREPARING_REBALANCE:\n",
         (
             f"{CORE}/test_rebalance_timeout.py::test_a_parked_join_needs_no_heartbeats",
@@ -177,7 +177,7 @@ CLASSIC_GROUP_RULES = (
     BrokenRule(
         REBALANCES,
         "a heartbeat while the coordinator is loading succeeds",
-        f"{CODE}/membership.py",
+        MEMBERSHIP,
         "return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status",
         "return status",
         (
@@ -270,8 +270,8 @@ CLASSIC_GROUP_RULES = (
         REBALANCES,
         "a parked member does not expire",
         f"{CODE}/rebalance.py",
-        "    if waits and not member.is_new:\n        return\n",
-        "",
+        "if member is None or member.session_held_by is not None:",
+        "if member is None:",
         (
             f"{CORE}/test_rebalance_timeout.py::test_a_parked_join_needs_no_heartbeats",
             f"{CORE}/test_rebalance_timeout.py::test_a_silent_member_that_has_not_rejoined_ends_the_phase_with_its_session",
@@ -280,9 +280,9 @@ CLASSIC_GROUP_RULES = (
     BrokenRule(
         REBALANCES,
         "a new member expires in its first JoinGroup",
-        f"{CODE}/rebalance.py",
-        "if waits and not member.is_new:",
-        "if waits:",
+        f"{CODE}/group.py",
+        "if self.is_new or not self.is_parked:",
+        "if not self.is_parked:",
         (f"{CORE}/test_member_id_required.py::test_the_session_of_a_first_time_joiner_is_five_minutes_while_it_waits",),
     ),
     BrokenRule(
@@ -300,8 +300,8 @@ CLASSIC_GROUP_RULES = (
         REBALANCES,
         "the removed member's parked JoinGroup gets UNKNOWN_MEMBER_ID",
         f"{CODE}/rebalance.py",
-        '    store.reply(group.take_join(member), join_error(Error.UNKNOWN_MEMBER_ID, ""))\n    store.drop_sync',
-        "    group.take_join(member)\n    store.drop_sync",
+        '    store.reply(group.take_join(member), join_error(Error.UNKNOWN_MEMBER_ID, ""))\n    drop_sync',
+        "    group.take_join(member)\n    drop_sync",
         (
             f"{CORE}/test_initial_delay.py::test_the_delay_does_not_end_when_all_members_leave",
             f"{CORE}/test_leave.py::test_the_parked_join_of_a_leaving_member_is_answered",

@@ -75,7 +75,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a member below the epoch of the target is told to rejoin",
-        f"{CODE}/classic_members.py",
+        f"{GROUPS}/conversion/classic_members.py",
         "        member.epoch < group.target_epoch\n        or",
         "        False\n        or",
         (f"{MEMBERS}::test_a_member_that_is_told_to_rejoin_has_its_rebalance_timeout",),
@@ -83,7 +83,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a member that has to give partitions up is told to rejoin",
-        f"{CODE}/classic_members.py",
+        f"{GROUPS}/conversion/classic_members.py",
         "or member.state is MemberState.UNREVOKED_PARTITIONS\n",
         "or False\n",
         (f"{MEMBERS}::test_one_that_gives_partitions_up_at_the_epoch_of_the_target_is_told_to_rejoin",),
@@ -91,7 +91,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a member whose partitions are free now is told to rejoin",
-        f"{CODE}/classic_members.py",
+        f"{GROUPS}/conversion/classic_members.py",
         "(member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(group, member))",
         "False",
         (f"{CORE}/test_migration.py::test_a_scene_of_migration_is_played_as_on_a_broker",),
@@ -99,7 +99,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a JoinGroup is followed by a SyncGroup within the rebalance timeout",
-        f"{CODE}/classic_members.py",
+        f"{GROUPS}/conversion/classic_members.py",
         "group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)",
         "pass",
         (f"{MEMBERS}::test_g126_a_join_has_to_be_followed_by_a_sync",),
@@ -107,7 +107,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a member that is told to rejoin has its rebalance timeout for it",
-        f"{CODE}/classic_members.py",
+        f"{GROUPS}/conversion/classic_members.py",
         "group.timers.set(key, group.now + member.rebalance_timeout_ms)",
         "pass",
         (f"{MEMBERS}::test_a_member_that_is_told_to_rejoin_has_its_rebalance_timeout",),
@@ -115,7 +115,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "the conversion is in one batch with the join that causes it",
-        f"{CODE}/migration.py",
+        f"{GROUPS}/conversion/upgrade.py",
         "group.origin = classic, (group_tombstone(classic), *records)",
         "group.origin = classic, ()",
         (f"{CORE}/test_migration.py::TestUpgrade::test_g131_the_conversion_is_written_with_the_join",),
@@ -131,7 +131,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a downgrade is one batch",
-        f"{CODE}/migration.py",
+        f"{GROUPS}/conversion/downgrade.py",
         "    records += [\n        *currents,\n        *of_targets,",
         "    records += [",
         (f"{CORE}/test_migration.py::test_g129_a_downgrade_is_one_batch",),
@@ -218,8 +218,8 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         RELEASES,
         "the first epoch of a group is 1 in 4.3, and 0 before",
-        f"{GROUPS}/group_store.py",
-        "self.dialect.first_group_epoch",
+        f"{CODE}/changes.py",
+        "store.dialect.first_group_epoch",
         "1",
         (RECORDED,),
     ),
@@ -234,9 +234,9 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         RELEASES,
         "3.9 migrates no group by default",
-        f"{GROUPS}/group_store.py",
-        '"disabled" if self.dialect.consumer_groups_are_a_preview else "bidirectional"',
-        '"bidirectional"',
+        f"{GROUPS}/conversion/policy.py",
+        "DISABLED if store.dialect.consumer_groups_are_a_preview else BIDIRECTIONAL",
+        "BIDIRECTIONAL",
         (f"{CORE}/test_migration.py::TestUpgrade::test_3_9_migrates_no_group_by_default",),
     ),
     BrokenRule(

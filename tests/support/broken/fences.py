@@ -91,7 +91,7 @@ FENCE_RULES = (
         FENCES,
         "a SyncGroup of another generation is ILLEGAL_GENERATION",
         f"{CODE}/sync.py",
-        "    if request.generation_id != group.generation:\n        return Error.ILLEGAL_GENERATION, None\n",
+        "    if request.generation_id != group.generation:\n        return Error.ILLEGAL_GENERATION\n",
         "",
         (
             f"{CORE}/test_static_membership.py::test_fencing_precedes_membership_and_membership_the_generation",
@@ -101,8 +101,8 @@ FENCE_RULES = (
     BrokenRule(
         FENCES,
         "a commit of another generation is ILLEGAL_GENERATION",
-        OFFSETS,
-        "        if generation != group.generation:\n            return Error.ILLEGAL_GENERATION, None\n",
+        f"{CODE}/offsets.py",
+        "    if generation != group.generation:\n        return Error.ILLEGAL_GENERATION\n",
         "",
         (
             f"{CORE}/test_static_membership.py::test_fencing_precedes_membership_and_membership_the_generation",
@@ -112,9 +112,8 @@ FENCE_RULES = (
     BrokenRule(
         FENCES,
         "a commit between join and sync is REBALANCE_IN_PROGRESS",
-        OFFSETS,
-        "    if group.state is ClassicGroupState.COMPLETING_REBALANCE:\n"
-        "        return Error.REBALANCE_IN_PROGRESS, None\n",
+        f"{CODE}/offsets.py",
+        "    if group.state is ClassicGroupState.COMPLETING_REBALANCE:\n        return Error.REBALANCE_IN_PROGRESS\n",
         "",
         (
             f"{OFFSET_TESTS}::test_a_commit_before_the_assignment_gets_rebalance_in_progress",
@@ -124,15 +123,15 @@ FENCE_RULES = (
     BrokenRule(
         FENCES,
         "a group with members accepts only commits of members",
-        OFFSETS,
-        "        return Error.UNKNOWN_MEMBER_ID, None\n    if group.state",
-        "        return Error.NONE, group\n    if group.state",
+        f"{CODE}/offsets.py",
+        "        return Error.UNKNOWN_MEMBER_ID\n    error",
+        "        return Error.NONE\n    error",
         (f"{OFFSET_TESTS}::test_only_members_of_this_generation_commit_to_a_group_that_has_any",),
     ),
     BrokenRule(
         FENCES,
         "an Empty group accepts commits without a generation",
-        OFFSETS,
+        f"{CODE}/offsets.py",
         "if generation < 0 and group.state is ClassicGroupState.EMPTY:",
         "if False:",
         (f"{OFFSET_TESTS}::test_kafka_14201_an_empty_group_accepts_commits_without_a_generation",),
@@ -141,14 +140,14 @@ FENCE_RULES = (
         FENCES,
         "a SyncGroup has to name the group's protocol (KIP-559)",
         f"{CODE}/sync.py",
-        "        return Error.INCONSISTENT_GROUP_PROTOCOL, None\n    return Error.NONE, group",
-        "        pass\n    return Error.NONE, group",
+        "        return Error.INCONSISTENT_GROUP_PROTOCOL\n    return Error.NONE",
+        "        pass\n    return Error.NONE",
         (f"{CORE}/test_sync.py::test_kip_559_a_sync_must_name_the_protocol_of_the_group",),
     ),
     BrokenRule(
         FENCES,
         "SyncGroup v5 has to name a protocol at all",
-        f"{CODE}/sync.py",
+        "emulator/core/groups/membership.py",
         "PROTOCOL_REQUIRED_SINCE = 5",
         "PROTOCOL_REQUIRED_SINCE = 6",
         (f"{CORE}/test_sync.py::test_kip_559_a_sync_must_name_the_protocol_of_the_group",),

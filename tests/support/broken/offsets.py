@@ -49,9 +49,9 @@ OFFSET_RULES = (
     BrokenRule(
         COMMITTED,
         "offsets of an Empty group expire from the time it became Empty (KIP-211)",
-        f"{GROUPS}/offset_expiry.py",
-        "        return group.state_changed_at\n",
-        "        return committed.commit_timestamp\n",
+        f"{GROUPS}/classic/group.py",
+        "            return self.state_changed_at\n",
+        "            return committed.commit_timestamp\n",
         (f"{EXPIRY_TESTS}::test_the_offsets_of_an_empty_group_expire_after_the_retention",),
     ),
     BrokenRule(
@@ -68,9 +68,9 @@ OFFSET_RULES = (
     BrokenRule(
         COMMITTED,
         "a commit restarts the session of its member",
-        f"{GROUPS}/offsets.py",
-        "        store.restart_session(group, member)\n    written",
-        "    written",
+        f"{GROUPS}/classic/offsets.py",
+        "    restart_session(store, group, member)\n",
+        "",
         (f"{OFFSET_TESTS}::test_a_members_commit_restarts_its_session",),
     ),
     BrokenRule(

@@ -7,7 +7,6 @@ those of Kafka's `ClassicGroup` and `ClassicGroupMember`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -18,18 +17,24 @@ from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry
 from ..group import CONSUMER, BaseGroup
-from ..records import group_tombstone
+from .records import group_tombstone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ...clock import GroupClock
     from ...dialect import Dialect
     from ...effects import Call
+    from ...java.hash_order import NameOrder
     from ..records import CoordinatorRecord
 
-NameOrder = Callable[[Iterable[str]], list[str]]
-"""The iteration order of a hash table of names."""
+CLASSIC = "classic"
+"""The kind, as ListGroups shows it."""
+
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""
 
 Protocols = tuple[tuple[str, bytes], ...]
 """The protocols a member supports, most preferred first: (protocol name, metadata)."""
@@ -83,6 +88,19 @@ class ClassicMember:
         """Whether a JoinGroup or SyncGroup of the member is parked."""
         return self.parked_join is not None or self.parked_sync is not None
 
+    @property
+    def session_held_by(self) -> str | None:
+        """The API of the parked request that keeps the session from ending; None if it may end."""
+        if self.is_new or not self.is_parked:
+            return None
+        return "JoinGroup" if self.parked_join is not None else "SyncGroup"
+
+    @property
+    def running_session_ms(self) -> int:
+        """The length in ms of the session that runs; a new member's is longer while its JoinGroup is parked."""
+        is_first = self.is_new and self.parked_join is not None
+        return NEW_MEMBER_JOIN_TIMEOUT_MS if is_first else self.session_timeout_ms
+
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for a protocol, or b"" if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
@@ -114,7 +132,7 @@ class ClassicGroup(BaseGroup):
         "static_members",
     )
 
-    kind = "classic"
+    kind = CLASSIC
     generation: int
     static_members: dict[str, str]
 

@@ -17,61 +17,38 @@ from ...journal import insert
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
 from ..commit import GroupWrite
-from ..consumer import classic_members, migration
-from ..consumer.group import ConsumerGroup
-from ..records import group_record, new_group_record
 from . import rebalance
+from .changes import park_join, restart_session
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols
 from .rebalance import join_error
+from .records import group_record, new_group_record
 
 if TYPE_CHECKING:
-    from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
     from ...effects import Call
     from ..group import BaseGroup
     from ..group_store import GroupStore
 
-NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
-"""The longest time a new member stays parked in its first JoinGroup (`classicGroupNewMemberJoinTimeoutMs`)."""
-
 MEMBER_ID_REQUIRED_SINCE = 4
 SKIP_ASSIGNMENT_SINCE = 9
 
 
-def join_group(store: GroupStore, now: int, call: Call, request: JoinGroupRequest) -> None:
+def join(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """Answer or park a JoinGroup."""
-    refusal = _refusal(store, request)
-    if refusal is not None:
-        return store.reply(call, refusal)
-    group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup) and store.hold_if_frozen(group, join_group, call, request):
-        return None
-    if isinstance(group, ConsumerGroup) and group.members:
-        return classic_members.join(store, group, call, request)
-    takes_place = isinstance(group, ConsumerGroup)
-    if isinstance(group, ConsumerGroup):
-        if request.member_id:
-            store.forget(group)
-            return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
-        group = migration.make_way(store, now, group)
-    if isinstance(group, ClassicGroup):
-        # a join phase parks the request anyway
-        may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
-        if may_end_state and store.hold_if_frozen(group, join_group, call, request):
-            return None
+    # a join phase parks the request anyway
+    may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
+    if not (may_end_state and store.hold_if_frozen(group, call, request)):
         join_existing_group(store, group, call, request)
-        if not takes_place:
-            return None
-    elif request.member_id:
-        return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
-    else:
-        group = store.create(now, request.group_id)
-        if store.hold_if_frozen(group, join_group, call, request):
-            return None
-        join_existing_group(store, group, call, request)
+
+
+def join_new_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
+    """Answer or park the JoinGroup that has created the group."""
+    if store.hold_if_frozen(group, call, request):
+        return
+    join_existing_group(store, group, call, request)
     if store.dialect.writes_new_groups:
         store.append(GroupWrite(group, [new_group_record(group)], completed=group_created))
-    return None
 
 
 def group_created(store: GroupStore, group: BaseGroup, error: Error) -> None:
@@ -84,21 +61,6 @@ def group_created(store: GroupStore, group: BaseGroup, error: Error) -> None:
         rebalance.reply_to_sync(store, group, member, rebalance.sync_error(error_code))
     if store.groups.get(group.id) is group:
         store.remove_group(group)
-
-
-def _refusal(store: GroupStore, request: JoinGroupRequest) -> JoinGroupResponse | None:
-    """Return the response to a request that no group has to see, or None."""
-    if not request.group_id:
-        return join_error(Error.INVALID_GROUP_ID, request.member_id)
-    settings, dialect = store.settings, store.dialect
-    minimum, maximum = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
-    in_bounds = minimum <= request.session_timeout_ms <= maximum
-    status = store.status(request.group_id)
-    if not in_bounds and (status is Error.NONE or dialect.join_checks_session_timeout_first):
-        return join_error(Error.INVALID_SESSION_TIMEOUT, request.member_id)
-    if status is not Error.NONE:
-        return join_error(status, request.member_id if dialect.join_echoes_member_id_when_unavailable else "")
-    return None
 
 
 def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
@@ -162,12 +124,12 @@ def join_without_id(store: GroupStore, group: ClassicGroup, call: Call, request:
     """Join a static member, new or returning; or a dynamic one, which from v4 on first gets its id (KIP-394)."""
     instance_id = request.group_instance_id
     if instance_id is not None:
-        member_id = store.new_member_id(instance_id)
+        member_id = _new_member_id(store, instance_id)
         current_id = group.static_members.get(instance_id)
         if current_id is None:
             return add_member(store, group, call, request, member_id)
         return replace_static_member(store, group, call, request, group.members[current_id], member_id)
-    member_id = store.new_member_id(call.client_id)
+    member_id = _new_member_id(store, call.client_id)
     if call.api_version < MEMBER_ID_REQUIRED_SINCE:
         return add_member(store, group, call, request, member_id)
     group.pending_members[member_id] = call
@@ -175,6 +137,11 @@ def join_without_id(store: GroupStore, group: ClassicGroup, call: Call, request:
     reason = "Dynamic member with unknown member id needs to rejoin with the id it is given (KIP-394)"
     store.emit(MemberChanged(group.id, group.now, member_id, None, "pending", "member_id_required", reason))
     return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
+
+
+def _new_member_id(store: GroupStore, prefix: str) -> str:
+    """Return `<client id or instance id>-<uuid>`, as Kafka builds member ids."""
+    return f"{prefix}-{store.new_uuid()}"
 
 
 def join_with_pending_id(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
@@ -202,8 +169,8 @@ def add_member(store: GroupStore, group: ClassicGroup, call: Call, request: Join
     if group.state is ClassicGroupState.PREPARING_REBALANCE and was_empty:
         group.new_member_added = True
     group.add(member)
-    store.park_join(group, member, call)
-    group.timers.set(member.session, group.now + NEW_MEMBER_JOIN_TIMEOUT_MS)
+    park_join(store, group, member, call)
+    group.timers.set(member.session, group.now + member.running_session_ms)
     client_text = client_reason(request)
     reason = f"Adding new member {member_id} with group instance id {member.instance_id}; client reason: {client_text}"
     why = Reason(Cause.MEMBER_JOIN, reason, member_id, request.reason)
@@ -236,7 +203,7 @@ def rejoin(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGrou
         case _:
             assert_never(group.state)
     update_member(store, group, member, request)
-    store.park_join(group, member, call)
+    park_join(store, group, member, call)
     why = Reason(cause, f"{reason}; client reason: {client_text}", member.id, request.reason)
     return rebalance.prepare_or_complete(store, group, why)
 
@@ -267,10 +234,10 @@ def replace_static_member(
     member = group.replace_static(old, member_id, stays_new=store.dialect.replaced_member_stays_new)
     store.member_changed(group, old, "replaced", fenced)
     # uses the old session timeout: the new one applies from the next restart
-    store.restart_session(group, member)
+    restart_session(store, group, member)
     old_offer = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     update_member(store, group, member, request)
-    store.park_join(group, member, call)
+    park_join(store, group, member, call)
     client_text, dialect = client_reason(request), store.dialect
     match group.state:
         case ClassicGroupState.STABLE if not dialect.static_rejoin_is_written:
@@ -322,7 +289,7 @@ def static_member_replaced(
         if member.id in group.members:
             rebalance.reply_to_sync(store, group, member, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
             group.update(member, *offer)
-            store.restart_session(group, group.replace_static(member, old_id))
+            restart_session(store, group, group.replace_static(member, old_id))
             insert(group.members, place, old_id, group.members.pop(old_id))
         refused = replace(
             rebalance.join_response(group, member, ()),

@@ -8,27 +8,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 from ..causes import Cause, Reason
 from ..commit import answer_after_writes
-from ..consumer import classic_members
-from ..consumer import membership as consumer_membership
-from ..consumer.group import ConsumerGroup
 from . import rebalance
+from .changes import restart_session
 from .group import ClassicGroup, ClassicGroupState
 
 if TYPE_CHECKING:
+    from koordinator.wire.messages.heartbeat import HeartbeatRequest
+
     from ...effects import Call
     from ..group_store import GroupStore
 
 
 NONE = Error.NONE
 """Bound once: on Python 3.11 the attribute lookup takes as long as a call."""
-
-HEARTBEAT_OK = HeartbeatResponse()
-"""The response to almost every heartbeat."""
 
 
 def validate_member(store: GroupStore, group: ClassicGroup, member_id: str, instance_id: str | None) -> Error:
@@ -38,25 +34,8 @@ def validate_member(store: GroupStore, group: ClassicGroup, member_id: str, inst
     return group.member_error(member_id, instance_id)
 
 
-def heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> None:
-    """Answer a heartbeat; in a join phase with REBALANCE_IN_PROGRESS, so that the member rejoins."""
-    error = validate_heartbeat(store, now, call, request)
-    store.reply(call, HEARTBEAT_OK if error is NONE else HeartbeatResponse(error_code=error))
-
-
-def validate_heartbeat(store: GroupStore, now: int, call: Call, request: HeartbeatRequest) -> Error:
-    """Return the error of a heartbeat, and restart the session of a valid member."""
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID
-    status = store.status(request.group_id)
-    if status is not NONE:
-        # no member loses its membership because the coordinator is still loading
-        return NONE if status is Error.COORDINATOR_LOAD_IN_PROGRESS else status
-    group = store.find(now, request.group_id)
-    if not isinstance(group, ClassicGroup):
-        if isinstance(group, ConsumerGroup):
-            return classic_members.heartbeat(store, group, call, request)
-        return Error.UNKNOWN_MEMBER_ID
+def heartbeat(store: GroupStore, group: ClassicGroup, call: Call, request: HeartbeatRequest) -> Error:
+    """Return the error of a heartbeat; in a join phase REBALANCE_IN_PROGRESS, so that the member rejoins."""
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not NONE:
         return error
@@ -67,44 +46,30 @@ def validate_heartbeat(store: GroupStore, now: int, call: Call, request: Heartbe
     match group.state:
         # by far the most frequent case
         case ClassicGroupState.STABLE:
-            store.restart_session(group, member)
+            restart_session(store, group, member)
             return NONE
         case ClassicGroupState.PREPARING_REBALANCE:
-            store.restart_session(group, member)
+            restart_session(store, group, member)
             return Error.REBALANCE_IN_PROGRESS
         case ClassicGroupState.COMPLETING_REBALANCE if not store.dialect.heartbeat_succeeds_before_sync:
             return Error.REBALANCE_IN_PROGRESS
         case ClassicGroupState.COMPLETING_REBALANCE:
-            store.restart_session(group, member)
+            restart_session(store, group, member)
             return NONE
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             raise AssertionError(f"{group!r} has a member {request.member_id}")
 
 
-def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequest) -> None:
+def leave(store: GroupStore, group: ClassicGroup, call: Call, request: LeaveGroupRequest) -> None:
     """Remove members by member id or instance id (KIP-345); each entry has its own result."""
-    if not request.group_id:
-        return store.reply(call, LeaveGroupResponse(error_code=Error.INVALID_GROUP_ID))
-    status = store.status(request.group_id)
-    if status is not Error.NONE:
-        return store.reply(call, LeaveGroupResponse(error_code=status))
-    group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup):
-        if store.hold_if_frozen(group, leave_group, call, request):
-            return None
-        return consumer_membership.leave_group(store, group, call, request)
-    if not isinstance(group, ClassicGroup):
-        rows = tuple(_row(identity, Error.UNKNOWN_MEMBER_ID) for identity in request.members)
-        return store.reply(call, LeaveGroupResponse(members=rows))
-    if group.state is not ClassicGroupState.PREPARING_REBALANCE and store.hold_if_frozen(
-        group, leave_group, call, request
-    ):
+    may_end_state = group.state is not ClassicGroupState.PREPARING_REBALANCE
+    if may_end_state and store.hold_if_frozen(group, call, request):
         return None
     dialect, results, left = store.dialect, list[MemberResponse](), list[MemberIdentity]()
     for identity in request.members:
         was_pending = identity.member_id in group.pending_members
         error = _remove_leaving_member(store, group, identity)
-        results.append(_row(identity, error))
+        results.append(leave_row(identity, error))
         if error is Error.NONE:
             left.append(identity)
             if not dialect.leave_is_evaluated_once:
@@ -148,5 +113,6 @@ def _remove_leaving_member(store: GroupStore, group: ClassicGroup, identity: Mem
     return Error.NONE
 
 
-def _row(identity: MemberIdentity, error: Error) -> MemberResponse:
+def leave_row(identity: MemberIdentity, error: Error) -> MemberResponse:
+    """Return the result of one member."""
     return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

@@ -15,15 +15,17 @@ from koordinator.wire.messages.join_group import JoinGroupResponse, JoinGroupRes
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 from koordinator.wire.primitives import InvalidLength
 
-from ...timers import InitialDelay, PendingSyncExpiry, RebalanceTimeout
+from ...timers import InitialDelay, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout, SessionExpiry
 from ..causes import Cause, Reason
 from ..commit import GroupWrite
-from ..records import group_record
+from .changes import drop_sync, restart_session, transition
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
+from .records import group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...timers import TimerKey
     from ..group_store import GroupStore
 
 ALL_JOINED = "everybody has joined"
@@ -45,7 +47,7 @@ def prepare(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
     group.pending_sync_members.clear()
     group.timers.cancel(PendingSyncExpiry(group.generation))
     initial = group.state is ClassicGroupState.EMPTY
-    store.transition(group, why)
+    transition(store, group, why)
     if initial:
         delay = store.settings.group_initial_rebalance_delay_ms
         remaining = max(group.rebalance_timeout_ms - delay, 0)
@@ -118,16 +120,16 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
             raise
     if not group.members:
         why = Reason(Cause.EMPTIED, f"Group {group.id} with generation {group.generation} is now empty.")
-        store.transition(group, why)
+        transition(store, group, why)
         store.append(GroupWrite(group, [group_record(group, {})]))
         return
     stabilized = f"Stabilized group {group.id} generation {group.generation} with {len(group.members)} members."
-    store.transition(group, Reason(Cause.JOINED, f"{stabilized} ({reason})"))
+    transition(store, group, Reason(Cause.JOINED, f"{stabilized} ({reason})"))
     members = member_list(group)
     for member in group.members.values():
         call = group.take_join(member)
         store.reply(call, join_response(group, member, members))
-        store.restart_session(group, member)
+        restart_session(store, group, member)
         member.is_new = False
         group.pending_sync_members[member.id] = None
     if store.dialect.pending_sync_expires:
@@ -196,7 +198,7 @@ def reply_to_sync(store: GroupStore, group: ClassicGroup, member: ClassicMember,
     call, member.parked_sync = member.parked_sync, None
     if call is not None:
         store.reply(call, response)
-        store.restart_session(group, member)
+        restart_session(store, group, member)
 
 
 def expire_pending_sync(store: GroupStore, group: ClassicGroup) -> None:
@@ -223,10 +225,7 @@ def clear_pending_sync(group: ClassicGroup, member: ClassicMember) -> None:
 def expire_session(store: GroupStore, group: ClassicGroup, member_id: str) -> None:
     """Remove a member after its session timeout, unless it is parked in JoinGroup or SyncGroup."""
     member = group.members.get(member_id)
-    if member is None:
-        return
-    waits = member.parked_join is not None or member.parked_sync is not None
-    if waits and not member.is_new:
+    if member is None or member.session_held_by is not None:
         return
     why = Reason(Cause.SESSION_EXPIRED, f"removing member {member_id} on heartbeat expiration.", member_id)
     remove_member(store, group, member, why)
@@ -248,6 +247,23 @@ def remove_member(store: GroupStore, group: ClassicGroup, member: ClassicMember,
     Its parked SyncGroup is never answered, as in Kafka.
     """
     store.reply(group.take_join(member), join_error(Error.UNKNOWN_MEMBER_ID, ""))
-    store.drop_sync(group, member)
+    drop_sync(store, group, member)
     group.remove(member.id)
     store.member_changed(group, member, "removed", why)
+
+
+def fire(store: GroupStore, group: ClassicGroup, key: TimerKey) -> None:
+    """Act on a timer that is due."""
+    match key:
+        case SessionExpiry(member_id):
+            expire_session(store, group, member_id)
+        case PendingMemberExpiry(member_id):
+            expire_pending_member(store, group, member_id)
+        case InitialDelay():
+            expire_initial_delay(store, group, key)
+        case RebalanceTimeout():
+            complete_join(store, group, TIMED_OUT)
+        case PendingSyncExpiry():
+            expire_pending_sync(store, group)
+        case _:
+            raise AssertionError(f"a classic group has no {key}")

@@ -13,13 +13,12 @@ from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 from ..causes import Cause, Reason
 from ..commit import GroupWrite
-from ..consumer import classic_members
-from ..consumer.group import ConsumerGroup
-from ..records import group_record
 from . import rebalance
+from .changes import park_sync, restart_session, transition
 from .group import ClassicGroup, ClassicGroupState, ClassicMember
 from .membership import validate_member
 from .rebalance import sync_error
+from .records import group_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
 
 
-def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupRequest) -> None:
+def sync(store: GroupStore, group: ClassicGroup, call: Call, request: SyncGroupRequest) -> None:
     """Answer or park a SyncGroup."""
-    error, group = _validate(store, now, call, request)
-    if isinstance(group, ConsumerGroup):
-        return classic_members.sync(store, group, call, request)
-    if group is None:
+    error = _validate(store, group, request)
+    if error is not Error.NONE:
         return store.reply(call, sync_error(error))
     member = group.members[request.member_id]
     member.last_call = call
@@ -42,9 +39,9 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
         case ClassicGroupState.PREPARING_REBALANCE:
             return store.reply(call, sync_error(Error.REBALANCE_IN_PROGRESS))
         case ClassicGroupState.COMPLETING_REBALANCE:
-            if member.id == group.leader_id and store.hold_if_frozen(group, sync_group, call, request):
+            if member.id == group.leader_id and store.hold_if_frozen(group, call, request):
                 return None
-            store.park_sync(group, member, call)
+            park_sync(store, group, member, call)
             rebalance.clear_pending_sync(group, member)
             if member.id == group.leader_id:
                 store_assignment(store, group, request)
@@ -53,43 +50,23 @@ def sync_group(store: GroupStore, now: int, call: Call, request: SyncGroupReques
             # the assignments of the request are ignored, even the leader's
             rebalance.clear_pending_sync(group, member)
             if store.dialect.stable_sync_restarts_session:
-                store.restart_session(group, member)
+                restart_session(store, group, member)
             return store.reply(call, sync_response(group, member))
         case ClassicGroupState.EMPTY | ClassicGroupState.DEAD:
             raise AssertionError(f"{group!r} has a member {member.id}")
 
 
-def _validate(
-    store: GroupStore, now: int, call: Call, request: SyncGroupRequest
-) -> tuple[Error, ClassicGroup | ConsumerGroup | None]:
-    if call.api_version >= PROTOCOL_REQUIRED_SINCE and (request.protocol_type is None or request.protocol_name is None):
-        # precedes every other check, even for unknown groups (KIP-559)
-        return Error.INCONSISTENT_GROUP_PROTOCOL, None
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID, None
-    status = store.status(request.group_id)
-    if status is Error.COORDINATOR_LOAD_IN_PROGRESS:
-        return store.dialect.sync_error_while_loading, None
-    if status is not Error.NONE:
-        return status, None
-    group = store.find(now, request.group_id)
-    if isinstance(group, ConsumerGroup):
-        return Error.NONE, group
-    if not isinstance(group, ClassicGroup):
-        return Error.UNKNOWN_MEMBER_ID, None
+def _validate(store: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> Error:
     error = validate_member(store, group, request.member_id, request.group_instance_id)
     if error is not Error.NONE:
-        return error, None
+        return error
     if request.generation_id != group.generation:
-        return Error.ILLEGAL_GENERATION, None
+        return Error.ILLEGAL_GENERATION
     pairs = ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol_name))
     may_be_unset = store.dialect.sync_may_name_unset_protocol
     if any(name is not None and name != current and not (current is None and may_be_unset) for name, current in pairs):
-        return Error.INCONSISTENT_GROUP_PROTOCOL, None
-    return Error.NONE, group
-
-
-PROTOCOL_REQUIRED_SINCE = 5
+        return Error.INCONSISTENT_GROUP_PROTOCOL
+    return Error.NONE
 
 
 def store_assignment(store: GroupStore, group: ClassicGroup, request: SyncGroupRequest) -> None:
@@ -125,7 +102,7 @@ def assignment_stored(
         f"Assignment received from leader {leader_id} for group {group.id} for generation {group.generation}. "
         f"The group has {len(group.members)} members, {statics} of which are static."
     )
-    store.transition(group, Reason(Cause.ASSIGNED, reason, leader_id))
+    transition(store, group, Reason(Cause.ASSIGNED, reason, leader_id))
     for member in group.members.values():
         member.assignment = assignments.get(member.id, b"")
         rebalance.reply_to_sync(store, group, member, sync_response(group, member))

@@ -1,6 +1,6 @@
 """The transitions of a classic group: every cause that changes its state, and the state it leads to.
 
-`GroupStore.transition` looks up each change of state here; a change that is not in the table raises TransitionError.
+`changes.transition` looks up each change of state here; a change that is not in the table raises TransitionError.
 The pairs of states are those of Kafka's `ClassicGroupState`. Some rows are additions: Kafka's coordinator loads a
 group, or converts a consumer group, directly into Stable, and it never makes a deletion visible before it is durable,
 so that it has none to undo.

@@ -17,7 +17,7 @@ from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, RevocationTimeout,
 from ..causes import Cause, Reason
 from ..commit import GroupWrite, answer_after_writes, or_error
 from ..records import CoordinatorRecord
-from .group import ConsumerGroupState
+from .group import ConsumerGroup, ConsumerGroupState
 from .target import preferred_assignor
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ...timers import TimerKey
     from ..group_store import GroupStore
-    from .group import ConsumerGroup
     from .member import ConsumerMember
 
 _EPOCHS = (wire.ConsumerGroupMetadataKey, wire.ConsumerGroupTargetAssignmentMetadataKey)
@@ -37,6 +36,14 @@ _EPOCHS = (wire.ConsumerGroupMetadataKey, wire.ConsumerGroupTargetAssignmentMeta
 
 _MEMBERS = (wire.ConsumerGroupMemberMetadataKey, wire.ConsumerGroupCurrentMemberAssignmentKey)
 """The keys of records that put their member into the group's table."""
+
+
+def create(store: GroupStore, now: int, group_id: str) -> ConsumerGroup:
+    """Create an Empty group."""
+    clock, first_epoch = store.cluster.clock_of(group_id, now), store.dialect.first_group_epoch
+    group = ConsumerGroup(group_id, store.partition_of(group_id), clock, now, first_epoch=first_epoch)
+    store.add(now, group)
+    return group
 
 
 def write(

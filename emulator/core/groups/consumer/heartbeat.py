@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: members join, learn their assignment, acknowledge revocations and leave (KIP-848).
+"""ConsumerGroupHeartbeat: members join, learn their assignment and acknowledge revocations (KIP-848).
 
 An error leaves everything as it was. Kafka: `GroupCoordinatorService.consumerGroupHeartbeat`,
 `GroupMetadataManager.consumerGroupHeartbeat`.
@@ -15,16 +15,16 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
-from ..classic.group import ClassicGroup
 from . import membership
 from .changes import restart_session, write
-from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, sorted_names
+from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, member_id_of, sorted_names
 from .patterns import schedule_resolution
 from .progress import Update, advance, set_revocation_timeout
 
 if TYPE_CHECKING:
     from ...effects import Call
     from ..group_store import GroupStore
+    from .group import ConsumerGroup
 
 UNCHANGED = -1
 """The rebalance timeout of a heartbeat that does not repeat it."""
@@ -33,33 +33,12 @@ CLIENT_IDS_SINCE = 1
 """The first version in which clients make the member ids (KIP-1082)."""
 
 
-def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    """Answer a heartbeat; the response waits for the records that it has caused."""
-    try:
-        _check_protocol(store)
-        _check_shape(store, call, request)
-        _check_status(store, request.group_id)
-        group = store.groups.get(request.group_id)
-        leaves = request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
-        may_convert = isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH
-        if group is not None and (leaves or may_convert) and store.hold_if_frozen(group, heartbeat, call, request):
-            return
-        if leaves:
-            membership.leave(store, now, call, request)
-        else:
-            _beat(store, now, call, request)
-    except RefusedError as error:
-        message = error.refusal.message or None
-        store.reply(call, wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message))
-
-
-def _check_protocol(store: GroupStore) -> None:
+def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Raise RefusedError for a request that no group has to see."""
     if not store.serves_consumer_groups:
         raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
-
-
-def _check_status(store: GroupStore, group_id: str) -> None:
-    status = store.status(group_id)
+    _check_shape(store, call, request)
+    status = store.status(request.group_id)
     if status is not Error.NONE:
         raise RefusedError(Refusal(status, ""))
 
@@ -102,27 +81,22 @@ def _is_blank(text: str | None) -> bool:
     return text is not None and not text.strip()
 
 
-def _beat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    """Serve a heartbeat of a member that joins or stays."""
-    member_id = request.member_id or store.new_consumer_member_id()
-    group = membership.group_of(store, now, request)
-    try:
-        membership.check_capacity(store, group, member_id)
-        member, replaced = membership.identify(store, group, member_id, request)
-        owned = request.topic_partitions
-        update = Update(
-            before=member,
-            after=_updated(member, call, request),
-            replaced=replaced,
-            listed=request.subscribed_topic_names,
-            owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
-        )
-        reconciled, records, why, _ = advance(store, group, update)
-        if records and store.hold_if_frozen(group, heartbeat, call, request):
-            return
-    except RefusedError:
-        membership.forget_new_group(store, group)
-        raise
+def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
+    """Serve a heartbeat of a member that joins or stays. Raises RefusedError."""
+    member_id = request.member_id or member_id_of(store.new_uuid())
+    membership.check_capacity(store, group, member_id)
+    member, replaced = membership.identify(store, group, member_id, request)
+    owned = request.topic_partitions
+    update = Update(
+        before=member,
+        after=_updated(member, call, request),
+        replaced=replaced,
+        listed=request.subscribed_topic_names,
+        owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
+    )
+    reconciled, records, why, _ = advance(store, group, update)
+    if records and store.hold_if_frozen(group, call, request):
+        return
     response = wire.ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=reconciled.epoch,

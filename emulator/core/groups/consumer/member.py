@@ -126,6 +126,16 @@ class ConsumerMember:
         """False: no request of a consumer group waits for other members."""
         return False
 
+    @property
+    def session_held_by(self) -> str | None:
+        """None: no parked request keeps the session from ending."""
+        return None
+
+    @property
+    def running_session_ms(self) -> int:
+        """The length in ms of the session that runs."""
+        return self.heard.timeout_ms
+
     def held(self) -> Iterator[tuple[UUID, int]]:
         """Yield the partitions that no other member may have: assigned, and pending revocation."""
         for partitions in (self.assigned, self.pending):

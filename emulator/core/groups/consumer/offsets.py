@@ -26,7 +26,7 @@ MEMBER_EPOCHS_SINCE = 9
 """The first version of OffsetCommit with member epochs; members of the consumer protocol have to use it."""
 
 
-def refuse_commit(store: GroupStore, group: ConsumerGroup, call: Call, request: OffsetCommitRequest) -> Error:
+def commit_error(store: GroupStore, group: ConsumerGroup, call: Call, request: OffsetCommitRequest) -> Error:
     """Return why a commit is refused, or NONE."""
     member, cluster = group.members.get(request.member_id), store.cluster
     if member is not None and member.classic is None and call.api_version < MEMBER_EPOCHS_SINCE:
@@ -39,7 +39,7 @@ def refuse_commit(store: GroupStore, group: ConsumerGroup, call: Call, request: 
     return _refuse_epoch(group, member, request.generation_id_or_member_epoch, partitions)
 
 
-def refuse_transactional_commit(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
+def transactional_commit_error(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
     """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
     if request.generation_id < 0 and not request.member_id and request.group_instance_id is None:
         return Error.NONE
@@ -73,7 +73,7 @@ def _refuse_epoch(
     return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
 
 
-def refuse_fetch(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
+def fetch_error(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
     """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch."""
     if query.member_id is None and query.member_epoch < 0:
         return Error.NONE

@@ -12,6 +12,7 @@ from scenes.play import CHANGED, RANGE, Play
 from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.causes import Cause, Reason
+from koordinator.emulator.core.groups.classic.changes import transition
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, TransitionError, next_state
 from koordinator.emulator.trace.vocabulary import OTHER_CAUSES, REBALANCE_CAUSES
@@ -160,7 +161,7 @@ def test_a_transition_that_raises_changes_nothing(play: Play) -> None:
     play.stable_member()
     group, facts = play.group(), len(play.facts)
     with pytest.raises(TransitionError):
-        play.coordinator.store.transition(group, Reason(Cause.ASSIGNED, "a second assignment"))
+        transition(play.coordinator.store, group, Reason(Cause.ASSIGNED, "a second assignment"))
     assert (group.state, group.previous_state) == (STABLE, COMPLETING)
     assert play.facts[facts:] == play.coordinator.store.drain() == []
 

@@ -1,4 +1,4 @@
-"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup and Heartbeat (KIP-848).
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup (KIP-848).
 
 None of these requests is parked. The generation of such a member is its epoch; REBALANCE_IN_PROGRESS makes it rejoin,
 so that a revocation takes two rounds. Kafka: `GroupMetadataManager.classicGroupJoinToConsumerGroup`,
@@ -14,18 +14,24 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata, ClassicProtocol
 from koordinator.wire.messages.consumer_protocol import read_subscription
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.primitives import Malformed
 
 from ...refusal import Refusal, RefusedError
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout
+from ..causes import Cause, Reason
+from ..classic.join import join_new_group
 from ..classic.rebalance import join_error, sync_error
+from ..consumer import membership
+from ..consumer.changes import restart_session, write
+from ..consumer.member import ConsumerMember, MemberState, member_id_of, sorted_names
+from ..consumer.patterns import schedule_resolution
+from ..consumer.progress import Update, advance, set_revocation_timeout
 from ..group import CONSUMER
-from . import membership, migration
-from .changes import restart_session, write
-from .member import ConsumerMember, MemberState, sorted_names
-from .patterns import schedule_resolution
-from .progress import Update, advance, set_revocation_timeout
+from .downgrade import assignment_of, downgrade, make_way, may_downgrade
+from .policy import DISABLED, migration_policy
+from .removal import remove
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,25 +40,32 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.heartbeat import HeartbeatRequest
 
     from ...effects import Call
+    from ..consumer.group import ConsumerGroup
     from ..group_store import GroupStore
-    from .group import ConsumerGroup
 
 MEMBER_ID_REQUIRED_SINCE = 4
 """The first version of JoinGroup whose dynamic members first get their id (KIP-394)."""
 
 
 def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
-    """Answer a JoinGroup with the member's epoch, after its next step."""
+    """Answer a JoinGroup with the member's epoch, after its next step; an Empty group makes way for a classic one."""
+    if store.hold_if_frozen(group, call, request):
+        return None
+    if not group.members:
+        if not request.member_id:
+            return join_new_group(store, make_way(store, group), call, request)
+        store.forget(group)
+        return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
     try:
-        _join(store, group, call, request)
+        return _join(store, group, call, request)
     except RefusedError as refused:
-        store.reply(call, join_error(refused.error, ""))
+        return store.reply(call, join_error(refused.error, ""))
 
 
 def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
-    if store.migration_policy == migration.DISABLED:
+    if migration_policy(store) == DISABLED:
         raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
-    member_id = request.member_id or store.new_consumer_member_id()
+    member_id = request.member_id or member_id_of(store.new_uuid())
     membership.check_capacity(store, group, member_id)
     if not _is_supported(group, request):
         raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
@@ -61,7 +74,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
         return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
     member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
     owner = None if instance_id is None else membership.static_member(group, instance_id)
-    downgrades = owner is not None and migration.may_downgrade(store, group, [owner.id], 1)
+    downgrades = owner is not None and may_downgrade(store, group, [owner.id], 1)
     subscription = _subscription(request)
     update = Update(
         before=member,
@@ -84,7 +97,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
         member_id=member_id,
     )
     if downgrades and owner is not None:
-        return migration.downgrade(store, group, [owner.id], joined.why, (call, response), joined)
+        return downgrade(store, group, [owner.id], joined.why, (call, response), joined)
     write(store, group, joined.records, joined.why, call, response)
     set_revocation_timeout(group, update, joined.member)
     group.timers.cancel(ClassicJoinTimeout(member_id))
@@ -110,7 +123,7 @@ def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroup
     response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
-        assignment=migration.assignment_of(store, member.classic.supported_protocols[0].metadata, member.assigned),
+        assignment=assignment_of(store, member.classic.supported_protocols[0].metadata, member.assigned),
     )
     return store.reply(call, response)
 
@@ -130,6 +143,35 @@ def heartbeat(store: GroupStore, group: ConsumerGroup, call: Call, request: Hear
         return Error.NONE
     _await_join(group, member)
     return Error.REBALANCE_IN_PROGRESS
+
+
+def leave(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGroupRequest) -> None:
+    """Remove the members of a LeaveGroup in one step, whatever their protocol; each entry has its own result."""
+    if store.hold_if_frozen(group, call, request):
+        return
+    rows: list[MemberResponse] = []
+    left: dict[str, None] = {}
+    for identity in request.members:
+        member_id, instance_id, error = identity.member_id, identity.group_instance_id, Error.NONE
+        try:
+            if instance_id is not None:
+                member_id = member_id or group.owner_of(instance_id) or ""
+                membership.check_instance(group, member_id, instance_id)
+            elif member_id not in group.members:
+                raise membership.unknown_member(group, member_id)
+            if group.members[member_id].classic is None and not store.dialect.consumer_members_leave_by_leave_group:
+                raise membership.unknown_member(group, member_id)
+            left[member_id] = None
+        except RefusedError as refusal:
+            error = refusal.error
+        row = MemberResponse(member_id=identity.member_id, group_instance_id=instance_id, error_code=error)
+        rows.append(row)
+    response = LeaveGroupResponse(members=tuple(rows))
+    if left:
+        reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
+        remove(store, group, left, Reason(Cause.MEMBER_LEAVE, reason, next(iter(left))), call, response)
+    else:
+        store.reply(call, response)
 
 
 def _validate(

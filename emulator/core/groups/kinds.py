@@ -1,0 +1,72 @@
+"""The kinds of groups, by their type in ListGroups. A new kind adds a row, and a folder for its rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import consumer_group_records as records
+from koordinator.wire.messages.offsets_topic import GroupMetadataKey
+
+from .classic import changes, join, membership, rebalance, sync
+from .classic import loading as classic_loading
+from .classic import offsets as classic_offsets
+from .classic import overrides as classic_overrides
+from .classic.group import CLASSIC, ClassicGroup
+from .consumer import loading as consumer_loading
+from .consumer import offsets as consumer_offsets
+from .consumer import overrides as consumer_overrides
+from .consumer.group import ConsumerGroup
+from .conversion import classic_members, removal
+from .group import CONSUMER
+from .kind import GroupKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KINDS: Mapping[str, GroupKind[Any]] = {
+    CLASSIC: GroupKind[ClassicGroup](
+        join=join.join,
+        sync=sync.sync,
+        heartbeat=membership.heartbeat,
+        leave=membership.leave,
+        commit_error=classic_offsets.commit_error,
+        transactional_commit_error=classic_offsets.transactional_commit_error,
+        fetch_error=lambda _group, _query: Error.NONE,
+        fire=rebalance.fire,
+        end=changes.transition,
+        restore=classic_loading.restore,
+        unload=classic_loading.unload,
+        keys=(GroupMetadataKey,),
+        replaces=lambda _record: True,
+        load=classic_loading.load,
+        force_rebalance=classic_overrides.force_rebalance,
+        thaw=rebalance.complete_if_all_joined,
+    ),
+    CONSUMER: GroupKind[ConsumerGroup](
+        join=classic_members.join,
+        sync=classic_members.sync,
+        heartbeat=classic_members.heartbeat,
+        leave=classic_members.leave,
+        commit_error=consumer_offsets.commit_error,
+        transactional_commit_error=consumer_offsets.transactional_commit_error,
+        fetch_error=consumer_offsets.fetch_error,
+        fire=removal.fire,
+        end=consumer_loading.end,
+        restore=lambda _store, _group, _reason: None,
+        unload=lambda _store, _group: None,
+        keys=(
+            records.ConsumerGroupPartitionMetadataKey,
+            records.ConsumerGroupMetadataKey,
+            records.ConsumerGroupMemberMetadataKey,
+            records.ConsumerGroupTargetAssignmentMetadataKey,
+            records.ConsumerGroupTargetAssignmentMemberKey,
+            records.ConsumerGroupCurrentMemberAssignmentKey,
+            records.ConsumerGroupRegularExpressionKey,
+        ),
+        replaces=consumer_loading.replaces,
+        load=consumer_loading.load,
+        force_rebalance=consumer_overrides.force_rebalance,
+        thaw=lambda _store, _group: None,
+    ),
+}
