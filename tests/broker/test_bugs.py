@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +13,7 @@ from builders.valid_frames import served
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.emulator.broker.failures import BrokerBug
-from koordinator.emulator.core.groups import commit, coordinator
+from koordinator.emulator.core.groups import commit, coordinator, kinds
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -89,7 +89,7 @@ def test_the_report_repeats_the_frame_and_later_requests_are_served(monkeypatch:
 def test_a_bug_in_a_timer_ends_that_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = Nodes(1)
     (member,) = nodes.stable(1, "i1")
-    monkeypatch.setattr(coordinator.Coordinator, "_fire", fail)
+    monkeypatch.setitem(kinds.KINDS, "classic", replace(kinds.KINDS["classic"], fire=fail))
     nodes.wait(60_000)
     monkeypatch.undo()
     assert nodes.heartbeat(1, member) is Error.NONE

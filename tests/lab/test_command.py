@@ -64,6 +64,7 @@ def test_json_has_the_load_and_the_figures_of_every_seed(tmp_path: Path) -> None
     assert list(data["cells"][0]["figures"][0]) == list(COLUMNS)
 
 
+@pytest.mark.slow
 def test_parquet_has_the_rows_of_a_sweep(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "lab.parquet"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
-from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
-from ...core.groups.consumer.group import ConsumerGroup
+from ...core.groups.classic.group import CLASSIC, ClassicGroupState
 from ...core.groups.consumer.target import preferred_assignor
 from ...core.groups.group import CONSUMER
 from ...formats.groups_file import parse_groups, to_lines
@@ -15,16 +14,17 @@ from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
 from ..resolve import group_if_any
 from ..results import Member, PartitionOffset, Snapshot
-from .owners import named, owners_of, partition_counts, partitions
+from .owners import named, owners_of, partition_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.steps import Steps
     from ...config.settings import Settings
     from ...core.cluster import ClusterState
-    from ...core.groups.classic.group import ClassicMember
+    from ...core.groups.classic.group import ClassicGroup, ClassicMember
+    from ...core.groups.consumer.group import ConsumerGroup
     from ...core.groups.consumer.member import ConsumerMember
     from ...core.groups.group import BaseGroup
 
@@ -43,7 +43,7 @@ class Groups:
         """Return a group at this moment. A group that does not exist is Dead, in generation -1."""
         existing = group_if_any(self._runtime, group)
         cluster = self._runtime.cluster
-        return Snapshot() if existing is None else _snapshot(cluster, cluster.settings, existing)
+        return Snapshot() if existing is None else SNAPSHOTS[existing.kind](cluster, cluster.settings, existing)
 
     def meets(
         self,
@@ -70,7 +70,7 @@ class Groups:
             return state == ClassicGroupState.DEAD.value and not members
         return (
             (state is None or existing.state_name == state)
-            and (state != ClassicGroupState.STABLE.value or not _waiting_for(existing))
+            and (state != ClassicGroupState.STABLE.value or not existing.unsettled)
             and members in (None, len(existing.members))
             and (after_generation is None or existing.generation > after_generation)
             and (owned is None or not _ownership_errors(self._runtime.cluster, existing))
@@ -128,47 +128,45 @@ def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
     return ownership_errors(owners_of(cluster, group), partition_counts(cluster))
 
 
-def _snapshot(cluster: ClusterState, settings: Settings, group: BaseGroup) -> Snapshot:
-    if isinstance(group, ConsumerGroup):
-        return Snapshot(
-            type=group.kind,
-            state=group.state_name,
-            generation=group.generation,
-            epoch=group.epoch,
-            protocol_type=CONSUMER,
-            protocol=preferred_assignor(settings, group),
-            members=tuple(_consumer_member(cluster, group, member) for member in group.members.values()),
-            waiting_for=_waiting_for(group),
-        )
-    assert isinstance(group, ClassicGroup)
+def _consumer_snapshot(cluster: ClusterState, settings: Settings, group: ConsumerGroup) -> Snapshot:
+    return Snapshot(
+        type=group.kind,
+        state=group.state_name,
+        generation=group.generation,
+        epoch=group.epoch,
+        protocol_type=CONSUMER,
+        protocol=preferred_assignor(settings, group),
+        members=tuple(_consumer_member(cluster, group, member) for member in group.members.values()),
+        waiting_for=tuple(group.unsettled),
+    )
+
+
+def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: ClassicGroup) -> Snapshot:
     return Snapshot(
         state=group.state_name,
         generation=group.generation,
         protocol_type=group.protocol_type,
         protocol=group.protocol_name,
         leader=group.leader_id,
-        members=tuple(
-            _member(member, is_consumer=group.protocol_type == CONSUMER) for member in group.members.values()
-        ),
-        waiting_for=_waiting_for(group),
+        members=tuple(_member(member, group.partitions_of(member.id, {})) for member in group.members.values()),
+        waiting_for=tuple(group.unsettled),
     )
 
 
-def _waiting_for(group: BaseGroup) -> tuple[str, ...]:
-    if isinstance(group, ConsumerGroup):
-        return tuple(each.id for each in group.members.values() if not group.is_settled(each))
-    assert isinstance(group, ClassicGroup)
-    # pending_sync_members may still have an id that a static member has replaced (KIP-345)
-    return tuple(member_id for member_id in group.pending_sync_members if member_id in group.members)
+SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
+    CLASSIC: _classic_snapshot,
+    CONSUMER: _consumer_snapshot,
+}
+"""The snapshot of a group, by its kind."""
 
 
-def _member(member: ClassicMember, *, is_consumer: bool) -> Member:
+def _member(member: ClassicMember, assignment: dict[str, list[int]]) -> Member:
     return Member(
         member_id=member.id,
         instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        assignment=partitions(member.assignment) if is_consumer else {},
+        assignment=assignment,
         protocols=tuple(name for name, _ in member.protocols),
         session_timeout_ms=member.session_timeout_ms,
         rebalance_timeout_ms=member.rebalance_timeout_ms,

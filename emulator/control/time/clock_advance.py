@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from ...core import overrides
 from ...core.effects import TimerFired
-from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
-from ...core.groups.consumer.group import ConsumerGroup
 from ...core.timers import (
     ClassicJoinTimeout,
     ClassicSyncTimeout,
@@ -233,7 +231,7 @@ class ClockAdvance:
             return set()
         if interceptor is not None and interceptor.may_act_on(self._group_id, HEARTBEATS):
             return set()
-        if not _has_quiet_heartbeats(group, runtime.cluster.topics_version):
+        if not group.has_quiet_heartbeats(runtime.cluster.topics_version):
             return set()
         return runtime.heartbeat_sender.heartbeating_members(
             self._group_id, group.generation
@@ -245,34 +243,13 @@ class ClockAdvance:
         expired = [key for key, due in self._barriers().items() if due <= at and initial.get(key) != due]
         if not expired or group is None:
             return False
-        awaited = [each for each in group.members.values() if is_awaited(group, each) and self._survives(each)]
-        if isinstance(group, ConsumerGroup):
-            survivors = {each.id for each in awaited}
-            expired = [key for key in expired if getattr(key, "member_id", None) in survivors]
+        awaited = [each for each in group.members.values() if group.is_awaited(each.id) and self._survives(each)]
+        survivors = {None, *(each.id for each in awaited)}
+        expired = [key for key in expired if getattr(key, "member_id", None) in survivors]
         if not awaited or not expired:
             return False
         overrides.extend_phases(group, expired, to)
         return True
-
-
-def _has_quiet_heartbeats(group: BaseGroup, topics_version: int) -> bool:
-    """Return whether heartbeats change nothing but sessions: in a consumer group they also notice changed topics."""
-    is_stable = group.state_name == ClassicGroupState.STABLE.value
-    if isinstance(group, ConsumerGroup):
-        has_patterns = any(member.regex for member in group.members.values())
-        return is_stable and group.has_seen_topics(topics_version) and not has_patterns
-    return is_stable
-
-
-def is_awaited(group: BaseGroup, member: BaseMember) -> bool:
-    """Return whether a member's JoinGroup or SyncGroup is awaited; in a consumer group, its way to its target."""
-    if isinstance(group, ConsumerGroup):
-        return not group.is_settled(group.members[member.id])
-    assert isinstance(group, ClassicGroup)
-    classic = group.members[member.id]
-    if group.state is ClassicGroupState.PREPARING_REBALANCE:
-        return classic.parked_join is None
-    return member.id in group.pending_sync_members and classic.parked_sync is None
 
 
 def note(runtime: ClusterRuntime, moved: ClockMoved) -> None:

@@ -34,7 +34,7 @@ from ..resolve import (
 )
 from ..results import ClockReading, Fired, Timer
 from .auto_clock import AutoClock
-from .clock_advance import KINDS, ClockAdvance, is_awaited, is_live, no_member, note
+from .clock_advance import KINDS, ClockAdvance, is_live, no_member, note
 from .durations import duration_ms
 
 if TYPE_CHECKING:
@@ -155,14 +155,14 @@ class Clocks:
         return [
             label
             for label, member in zip(labels_of(target), target.members.values(), strict=True)
-            if is_awaited(target, member)
+            if target.is_awaited(member.id)
         ]
 
     def awaits_only(self, _now: int, *, group: str, members: Sequence[str]) -> bool:
         """Return whether the group awaits exactly these members."""
         target = group_named(self._runtime, group)
         named = {member_named(target, name).id for name in members}
-        return named == {each.id for each in target.members.values() if is_awaited(target, each)}
+        return named == {each.id for each in target.members.values() if target.is_awaited(each.id)}
 
     def expire_join_barrier(self, now: int, *, group: str) -> Steps[list[Fired]]:
         """Advance to the end of the join phase; all sessions are kept.

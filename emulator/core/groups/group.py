@@ -9,7 +9,8 @@ from ..timers import StoppedTimers, Timers
 from .offset_table import OffsetTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+    from uuid import UUID
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
@@ -60,8 +61,8 @@ class BaseGroup:
     """The coordinator's state of one `group.id`, whatever its protocol. `kind` is its type in ListGroups (KIP-848).
 
     `partition` of `__consumer_offsets` stores it. Timers are due in the time of the group's own `clock`; `now` is the
-    clock's reading at the current input. It is no ABC, because every request asks with `isinstance` for the kind, which
-    takes an ABC many times as long.
+    clock's reading at the current input. It is no ABC, because every ConsumerGroupHeartbeat asks with
+    `isinstance` whether its group is a consumer group, which takes an ABC many times as long.
     """
 
     __slots__ = (
@@ -141,6 +142,30 @@ class BaseGroup:
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
         """Return whether the group uses a topic, by the subscriptions of its members."""
+
+    @abstractmethod
+    def subscribed_topics(self, member_id: str) -> Collection[str]:
+        """Return the topics that a member subscribes to; none if the group's members are no consumers."""
+
+    @abstractmethod
+    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
+        """Return the partitions of a member by topic, sorted; `names` has those of the topics that exist.
+
+        None if the group's members are no consumers, or the assignment cannot be read.
+        """
+
+    @property
+    @abstractmethod
+    def unsettled(self) -> list[str]:
+        """The ids of the members without their part of the current assignment."""
+
+    @abstractmethod
+    def is_awaited(self, member_id: str) -> bool:
+        """Return whether the group waits for a member's next step: a request, or its way to its target."""
+
+    @abstractmethod
+    def has_quiet_heartbeats(self, topics_version: int) -> bool:
+        """Return whether heartbeats change nothing but sessions, at this version of the cluster's topics."""
 
     @abstractmethod
     def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as records
@@ -21,10 +21,7 @@ from .conversion import classic_members, removal
 from .group import CONSUMER
 from .kind import GroupKind
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-KINDS: Mapping[str, GroupKind[Any]] = {
+KINDS: dict[str, GroupKind[Any]] = {
     CLASSIC: GroupKind[ClassicGroup](
         join=join.join,
         sync=sync.sync,

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import read_topics
+from koordinator.wire.messages.consumer_protocol import read_assignment, read_topics
 from koordinator.wire.primitives import InvalidLength, Malformed
 
 from ...timers import PendingMemberExpiry, SessionExpiry
@@ -20,7 +20,8 @@ from ..group import CONSUMER, BaseGroup
 from .records import group_tombstone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
+    from uuid import UUID
 
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
@@ -336,6 +337,45 @@ class ClassicGroup(BaseGroup):
         if self.protocol_type != CONSUMER:
             return False
         return self._subscribed_topics is None or topic in self._subscribed_topics
+
+    def subscribed_topics(self, member_id: str) -> Collection[str]:
+        """Return the topics of a consumer's subscription; none if it cannot be read."""
+        if self.protocol_type != CONSUMER:
+            return ()
+        try:
+            return read_topics(self.members[member_id].metadata(self.protocol_name))
+        except Malformed:
+            return ()
+
+    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
+        """Return the partitions of a consumer by topic, sorted, as the leader has named them."""
+        del names
+        assignment = self.members[member_id].assignment
+        if self.protocol_type != CONSUMER or not assignment:
+            return {}
+        try:
+            return {row.topic: sorted(row.partitions) for row in read_assignment(assignment).assigned_partitions}
+        except Malformed:
+            # the coordinator treats the leader's assignments as opaque bytes
+            return {}
+
+    @property
+    def unsettled(self) -> list[str]:
+        """The ids of the members that have not synced in this generation."""
+        # pending_sync_members may still have an id that a static member has replaced (KIP-345)
+        return [member_id for member_id in self.pending_sync_members if member_id in self.members]
+
+    def is_awaited(self, member_id: str) -> bool:
+        """Return whether the JoinGroup or SyncGroup of a member is awaited."""
+        member = self.members[member_id]
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
+            return member.parked_join is None
+        return member_id in self.pending_sync_members and member.parked_sync is None
+
+    def has_quiet_heartbeats(self, topics_version: int) -> bool:
+        """Return whether the group is Stable: then heartbeats change nothing but sessions."""
+        del topics_version
+        return self.state is ClassicGroupState.STABLE
 
     def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
         """Return the group time from which the group has not used a committed offset; None while it does."""

@@ -18,7 +18,7 @@ from .member import ConsumerMember, MemberState
 from .records import group_tombstones
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
     from uuid import UUID
 
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
@@ -140,6 +140,29 @@ class ConsumerGroup(BaseGroup):
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
         return any(topic in self.topics_of(member) for member in self.members.values())
+
+    def subscribed_topics(self, member_id: str) -> Collection[str]:
+        """Return the topics that a member subscribes to, by name or by a resolved pattern."""
+        return self.topics_of(self.members[member_id])
+
+    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
+        """Return the assigned partitions of a member by topic, sorted."""
+        assigned = self.members[member_id].assigned
+        return {names[topic]: sorted(assigned[topic]) for topic in assigned if topic in names}
+
+    @property
+    def unsettled(self) -> list[str]:
+        """The ids of the members without their target."""
+        return [each.id for each in self.members.values() if not self.is_settled(each)]
+
+    def is_awaited(self, member_id: str) -> bool:
+        """Return whether a member has not reached its target yet."""
+        return not self.is_settled(self.members[member_id])
+
+    def has_quiet_heartbeats(self, topics_version: int) -> bool:
+        """Return whether heartbeats change nothing but sessions: they also notice changed topics."""
+        has_patterns = any(member.regex for member in self.members.values())
+        return self.state is ConsumerGroupState.STABLE and self.has_seen_topics(topics_version) and not has_patterns
 
     def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
         """Return the time of a commit, unless a member subscribes to its topic."""
