@@ -31,7 +31,7 @@ from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
 from koordinator.emulator.config.settings import Settings, attribute, rules
 from koordinator.emulator.core.data import fetch_sessions, log, topic
-from koordinator.emulator.core.groups.classic import join
+from koordinator.emulator.core.groups.classic.group import NEW_MEMBER_JOIN_TIMEOUT_MS
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
 from koordinator.emulator.http.openapi import document
 from koordinator.emulator.trace import messages as trace_messages
@@ -103,7 +103,7 @@ def limits_table() -> str:
         ),
         (
             "a new member's wait for its first JoinGroup response",
-            f"{join.NEW_MEMBER_JOIN_TIMEOUT_MS // 60_000} minutes",
+            f"{NEW_MEMBER_JOIN_TIMEOUT_MS // 60_000} minutes",
             "the member is removed, as in Kafka",
         ),
         ("a compressed batch that is searched for a timestamp", records, "the batch header is used"),

@@ -13,7 +13,7 @@ from .offsets_log import batch_of, entries_of
 from .transactions_log import transaction_batch, transactions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..core.effects import AppendTransaction, Effect, InternalTopicEffect, WriteLog
     from ..core.node import NodeCore
@@ -25,21 +25,8 @@ if TYPE_CHECKING:
 class LogStore(Protocol):
     """The performer of log writes."""
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether all writes have ended."""
-
-    def submit(self, write: WriteLog) -> None:
-        """Queue a write."""
-
-    def write_queued(self) -> None:
-        """Return once all queued writes are durable or have failed."""
-
-    def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
-        """Take the performed writes, each with its failure, if any; a failure ends all later writes."""
-
-    def barrier(self) -> Callable[[], bool]:
-        """Return a check that all writes have ended that anything waits for now."""
+    def perform(self, write: WriteLog) -> OSError | None:
+        """Perform a write; return why it failed, or None. A failed one has written nothing."""
 
 
 class LogWrites:

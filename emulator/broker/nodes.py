@@ -327,15 +327,31 @@ class NodeRuntimes:
             outputs += self._load(now, broker)
         return outputs + self._catch_up(now)
 
-    def settle(self, now: int, outputs: Iterable[Output]) -> None:
-        """Perform the log writes among `outputs`, and those that wait for them, while no client is served."""
-        for output in outputs:
-            if isinstance(output, WriteLog) and self._store is not None:
-                self._store.submit(output)
-        while self._store is not None and not self._store.is_idle:
-            self._store.write_queued()
-            for write, failure in self._store.results():
-                self.settle(now, self.appended(now, write, failure))
+    @property
+    def is_durable(self) -> bool:
+        """Whether outputs have log writes, which `settle` performs."""
+        return self._store is not None
+
+    def settle(self, now: int, outputs: Iterable[Output]) -> list[Output]:
+        """Perform the log writes among outputs, and those that follow; return all other outputs, in their order.
+
+        So no input comes between a change and its write, and no client sees a state that a failed write takes back.
+        """
+        if self._store is None:
+            return list(outputs)
+        queue = deque(outputs)
+        others: list[Output] = []
+        while queue:
+            output = queue.popleft()
+            if not isinstance(output, WriteLog):
+                others.append(output)
+                continue
+            failure = self._store.perform(output)
+            if failure is not None:
+                # what follows the lost records in the logs ends with them
+                queue = deque(each for each in queue if not isinstance(each, WriteLog))
+            queue.extend(self.appended(now, output, failure))
+        return others
 
     # -- internals -------------------------------------------------------------------------------------------
 

@@ -265,6 +265,13 @@ class Settings:
     )
     delete_topic_enable: bool = setting(default=True, doc="Whether DeleteTopics is allowed.")
     message_max_bytes: int = setting(1_048_588, "The largest record batch in bytes; a larger one is refused with 10.")
+    log_flush_interval_messages: int = setting(
+        LONG_MAX,
+        "With a data directory: a log is synced to disk when it has this many new records. By default a power cut may"
+        " cost the last ones; the end of the process costs none.",
+        lowest=1,
+        highest=LONG_MAX,
+    )
     log_retention_check_interval_ms: int = setting(
         300_000,
         "The interval between checks for records that `retention.ms` and `retention.bytes` of their topic delete.",

@@ -46,16 +46,9 @@ class Control:
     ) -> None:
         self._runtime = runtime
         self._deliver = deliver
-        self.changes = 0
-        """The number of operations that had outputs, which may include log writes."""
-
-        def deliver_change(outputs: Iterable[Output]) -> None:
-            self.changes += 1
-            deliver(outputs)
-
         injector, supervisor = FaultInjector(runtime, seed), PuppetSupervisor(runtime)
         producers = ProducerSupervisor(runtime)
-        faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver_change)
+        faults, holds = Faults(runtime, injector), Holds(runtime, injector, deliver)
 
         def remove_rules(now: int) -> None:
             for rule_id in list(injector.rule_stats):
@@ -71,18 +64,18 @@ class Control:
 
         resets = {"rules": remove_rules, "holds": remove_holds, "puppets": stop_puppets}
         parts: tuple[object, ...] = (
-            Clocks(runtime, deliver_change),
+            Clocks(runtime, deliver),
             Events(runtime.trace),
             faults,
             Groups(runtime),
             holds,
-            Nodes(runtime, host, deliver_change),
-            PuppetProducers(runtime, deliver_change, producers),
-            Puppets(runtime, deliver_change, supervisor),
-            Snapshots(runtime, deliver_change, resets),
+            Nodes(runtime, host, deliver),
+            PuppetProducers(runtime, deliver, producers),
+            Puppets(runtime, deliver, supervisor),
+            Snapshots(runtime, deliver, resets),
             Topics(runtime),
-            Transactions(runtime, deliver_change),
-            Verbs(runtime, deliver_change),
+            Transactions(runtime, deliver),
+            Verbs(runtime, deliver),
             Verify(runtime),
         )
         by_class = {type(part).__name__: part for part in parts}

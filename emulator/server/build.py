@@ -26,7 +26,6 @@ from ..config.settings import InvalidSetting, Settings
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
 from ..storage.data_dir import DataDir
-from ..storage.log_writer import LogWriter
 from ..storage.recovery import offsets_partitions, restore_topics
 from ..trace.file import TraceFile
 from ..trace.trace import Trace
@@ -63,7 +62,6 @@ class BuiltCluster:
     runtime: ClusterRuntime
     trace_file: TraceFile | None
     data_dir: DataDir | None
-    log_writer: LogWriter | None
 
     def begin(self) -> None:
         """Empty the trace file, if any, before the cluster writes to it."""
@@ -71,11 +69,9 @@ class BuiltCluster:
             self.trace_file.begin()
 
     def close(self) -> None:
-        """Close the trace file and the data directory, if any, after serving has ended and queued writes are done."""
+        """Close the trace file and the data directory, if any, after serving has ended."""
         if self.trace_file is not None:
             self.trace_file.close()
-        if self.log_writer is not None:
-            self.log_writer.write_queued()
         if self.data_dir is not None:
             self.data_dir.close()
 
@@ -105,22 +101,14 @@ class ServedCluster(BuiltCluster):
         return self.node_listeners.bootstrap_servers()
 
     async def call(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
-        """Perform an operation by name, between two inputs; return when its log writes have ended.
-
-        Raises what it raises.
-        """
+        """Perform an operation by name, between two inputs. Raises what it raises."""
         if self.control.is_async(operation):
             return await self.control.run(operation, arguments)
         if self.control.is_stepwise(operation):
-            # operations on different groups need not wait for each other, unless they write to one disk
-            place = str(arguments.get("group", "")) if self.log_writer is None else ""
-            async with self._in_order(place):
+            # operations on different groups need not wait for each other
+            async with self._in_order(str(arguments.get("group", ""))):
                 return await self._take(lambda now: self.control.begin(now, operation, arguments))
-        changes = self.control.changes
-        result = self.server.act(lambda now: self.control.begin(now, operation, arguments))
-        if self.control.changes != changes:
-            await self.server.settle()
-        return result
+        return self.server.act(lambda now: self.control.begin(now, operation, arguments))
 
     @asynccontextmanager
     async def _in_order(self, place: str) -> AsyncIterator[None]:
@@ -136,13 +124,13 @@ class ServedCluster(BuiltCluster):
         return {}
 
     async def _take(self, begin: Callable[[int], Steps[_T]]) -> _T:
-        """Take the steps of an operation, each after the log writes of the previous one, and in turns with clients."""
+        """Take the steps of an operation in turns with clients."""
         turn_ends = trio.current_time() + STEPS_TURN_S
 
         def go_on(now: int) -> list[Output]:
             self.control.catch_up(now)
             outputs = steps.send(now)
-            while self.log_writer is None and trio.current_time() < turn_ends:
+            while trio.current_time() < turn_ends:
                 self.server.perform(outputs)
                 outputs = steps.send(now)
             return outputs
@@ -152,7 +140,6 @@ class ServedCluster(BuiltCluster):
             outputs = self.server.act(lambda _: next(steps))
             while True:
                 self.server.perform(outputs)
-                await self.server.settle()
                 if trio.current_time() >= turn_ends:
                     await trio.lowlevel.checkpoint()
                     turn_ends = trio.current_time() + STEPS_TURN_S
@@ -191,7 +178,7 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     log = log or logging.getLogger("koordinator").warning
     built = build_cluster(options, _clock(), log)
     built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
-    server = Server(built.runtime, built.started_at, built.log_writer, log)
+    server = Server(built.runtime, built.started_at, log)
     node_listeners = NodeListeners(built.runtime, server, listeners)
     parts = {part.name: getattr(built, part.name) for part in fields(built)}
     served = ServedCluster(**parts, server=server, node_listeners=node_listeners)
@@ -209,7 +196,9 @@ def build_cluster(
     """Build a cluster without sockets; `wall_us` is its wall clock in microseconds. Raises the errors of `build`."""
     log = log or logging.getLogger("koordinator").warning
     settings, warnings = _settings(options)
-    data_dir = None if options.data_dir is None else DataDir(Path(options.data_dir), log)
+    flush_messages = settings.log_flush_interval_messages
+    path = options.data_dir
+    data_dir = None if path is None else DataDir(Path(path), log, flush_messages=flush_messages)
     try:
         return _build_cluster(options, wall_us, settings, warnings, data_dir, log)
     except BaseException:
@@ -252,11 +241,10 @@ def _build_cluster(
         **options.about,
     }
     trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topic_name)
-    log_writer = None if data_dir is None else LogWriter(data_dir)
-    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, log_writer)
+    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
     warnings += _fill(runtime, options, started_at)
     return BuiltCluster(
-        options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir, log_writer
+        options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir
     )
 
 

@@ -80,7 +80,6 @@ class NodeListeners:
     async def stop_node(self, node_id: int) -> None:
         """Shut a node down (`ClusterRuntime.stop_node`)."""
         async with self._operation:
-            await self._server.settle()
             self._server.perform(self._runtime.stop_node(self._server.now(), node_id))
             await self._close(node_id)
 
@@ -114,7 +113,6 @@ class NodeListeners:
     async def remove_node(self, node_id: int) -> None:
         """Remove a node from the cluster, and free its ports."""
         async with self._operation:
-            await self._server.settle()
             self._server.perform(self._runtime.remove_node(self._server.now(), node_id))
             if node_id in self._listening:
                 await self._close(node_id)

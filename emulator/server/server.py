@@ -1,12 +1,11 @@
-"""The server: Trio, sockets, the clock and the disk. It moves bytes and waits for one deadline; it knows no Kafka.
+"""The server: Trio, sockets and the clock. It moves bytes and waits for one deadline; it knows no Kafka.
 
 A client whose socket is ready takes a turn (`turns`): its bytes are read, the broker processes them, and the outputs
 are sent. It is not read from while it has not taken its output, nor, beyond the read-ahead, while a request is in
 flight (Kafka's muting). So neither a slow reader nor an eager writer fills memory.
 
-The timekeeper waits for the next deadline. The log task performs log writes in a worker thread, all queued ones with
-one sync. Listeners of a node open and close at run time. Only this module, `streams` and `listening_sockets` use
-sockets.
+The timekeeper waits for the next deadline. Log writes are performed before any other input (`ClusterRuntime.settle`).
+Listeners of a node open and close at run time. Only this module, `streams` and `listening_sockets` use sockets.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
-    from ..storage.log_writer import LogWriter
 
 CLOCK_GRAIN_S = 1e-6
 """A time this close to the next millisecond counts as that millisecond, because of floating point errors."""
@@ -58,22 +56,19 @@ _T = TypeVar("_T")
 class Server:
     """Runs the nodes of a cluster on Trio, until `serve` is cancelled.
 
-    `started_at` is the wall clock in milliseconds since the epoch at which `now()` starts. `log_writer` performs the
-    log writes of a cluster with a data directory. `log` gets a line when connections are refused for want of files.
+    `started_at` is the wall clock in milliseconds since the epoch at which `now()` starts. `log` gets a line when
+    connections are refused for want of files.
     """
 
     def __init__(
         self,
         broker: ClusterRuntime,
         started_at: int,
-        log_writer: LogWriter | None = None,
         log: Callable[[str], None] | None = None,
     ) -> None:
         self._broker = broker
         self._log = log or logging.getLogger("koordinator").warning
         self._started_at = started_at
-        self._log_writer = log_writer
-        self._log_write_queued = trio.Event()
         self._origin: float | None = None
         self._numbers = count(1)
         self._connections: dict[int, SocketConnection] = {}
@@ -128,26 +123,6 @@ class Server:
                 trace = self._broker.trace
                 trace.add(trace.now_us(), LoopLagged(lag_ms), WHOLE_CLUSTER)
 
-    async def _write_logs(self, log_writer: LogWriter) -> None:
-        """Perform queued log writes in a worker thread, forever."""
-        while True:
-            await self._log_write_queued.wait()
-            self._log_write_queued = trio.Event()
-            await trio.to_thread.run_sync(log_writer.write_queued)
-            for write, failure in log_writer.results():
-                self.perform(self._broker.appended(self.now(), write, failure))
-            for connection in self._connections.values():
-                # a Produce without acknowledgement ends without output, and may have muted its connection
-                if not connection.watched:
-                    self._watch(connection)
-
-    async def settle(self) -> None:
-        """Return once all log writes have ended that anything waits for now, or `serve` has; block no connection."""
-        if self._log_writer is not None:
-            has_ended = self._log_writer.barrier()
-            while not has_ended() and self._nursery is not None:
-                await self._changed.park()
-
     async def serve(
         self, listening: Iterable[ListeningSocket], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
@@ -158,8 +133,6 @@ class Server:
                 nursery.start_soon(self.keep_time)
                 nursery.start_soon(self._serve_clients)
                 nursery.start_soon(self._measure_lag)
-                if self._log_writer is not None:
-                    nursery.start_soon(self._write_logs, self._log_writer)
                 for listening_socket in listening:
                     self.open(listening_socket)
                 task_status.started()
@@ -281,12 +254,10 @@ class Server:
         self._check_deadline()
 
     def _route(self, outputs: Iterable[Output]) -> None:
+        if self._broker.is_durable:
+            outputs = self._broker.settle(self.now(), outputs)
         for output in outputs:
-            if isinstance(output, WriteLog):
-                assert self._log_writer is not None, "only a cluster with a data directory writes logs"
-                self._log_writer.submit(output)
-                self._log_write_queued.set()
-                continue
+            assert not isinstance(output, WriteLog), "only a cluster with a data directory writes logs"
             connection = self._connections.get(output.connection)
             if connection is None:
                 continue

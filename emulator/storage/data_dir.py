@@ -6,8 +6,9 @@
     DIR/TOPIC-N/partition.metadata    the topic id, as in Kafka
     DIR/TOPIC-N/0000….log             the record batches of partition N, as in Kafka
 
-A write that was reported as done is on disk: file and directory are synced. Opening the directory cuts off partial
-writes that a crash has left. The methods may be called from any thread; each call excludes the others.
+A write that was reported as done outlives the process: the operating system has it. It is on disk as well, synced, if
+`flush_messages` says so, and always if it created a topic or another file. Opening the directory cuts off partial
+writes that a crash has left.
 
 The lock belongs to the file, and other processes look for it by its path. So nothing is written unless the path still
 leads to the locked file: a directory that was removed or replaced is another one, and another process may own it.
@@ -20,9 +21,11 @@ import errno
 import json
 import re
 from contextlib import closing, suppress
-from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING, NamedTuple
 
+from koordinator.wire.records import read_batches
+
+from ..config.settings import LONG_MAX
 from ..core.data.metadata_changes import PartitionLed, TopicCreated, TopicDeleted
 from .files import Files
 from .log_recovery import read_log
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
     from koordinator.wire.records import BatchHeader
 
     from ..core.data.metadata_changes import Change
-    from ..core.effects import LogBatches
+    from ..core.effects import LogBatches, WriteLog
     from .files import File
     from .metadata_journal import JournaledTopic
 
@@ -64,34 +67,48 @@ class _LogId(NamedTuple):
 
 
 class _Append(NamedTuple):
-    """Data to write at the end of an open file of a known size."""
+    """Data to write at the end of an open file of a known size; `is_synced`: it is on disk afterwards."""
 
     file: File
     size: int
     data: bytes
+    is_synced: bool
 
     def write(self) -> None:
         """Write the data, in place of what a failed write has left."""
         if self.file.size() != self.size:
             self.file.truncate(self.size)
         self.file.write(self.size, self.data)
+        if self.is_synced:
+            self.file.sync()
 
 
 class DataDir:
     """An exclusively locked data directory; it is read-only before `begin`.
 
     `warn` gets a line for each cut-off tail, when writes start to fail, and when they work again. Raises DataDirRefused
-    for a directory that is foreign, in use, of a newer format, damaged, or not accessible.
+    for a directory that is foreign, in use, of a newer format, damaged, or not accessible. A log is synced when it has
+    `flush_messages` new records (`log.flush.interval.messages`), and at the end.
     """
 
-    def __init__(self, path: Path, warn: Callable[[str], None], files: Files | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        warn: Callable[[str], None],
+        files: Files | None = None,
+        *,
+        flush_messages: int = LONG_MAX,
+    ) -> None:
         self._path = path
         self._warn = warn
         self._files = files or Files()
-        self._exclusive = Lock()
         self._lock_file: File | None = None
         self._lengths: dict[_LogId, int] = {}
         self._unsynced: dict[Path, None] = {}
+        """Directories with new names."""
+        self._flush_messages = flush_messages
+        self._unflushed: dict[_LogId, int] = {}
+        """The records of each log that are not synced."""
         self._failure = ""
         try:
             self.cluster_id, self.starts = self._lock_and_read_meta()
@@ -227,56 +244,56 @@ class DataDir:
     # -- writes ----------------------------------------------------------------------------------------------
 
     def write(self, appends: Iterable[LogBatches], changes: Sequence[Change] = ()) -> None:
-        """Append batches to their logs, and then metadata changes to the journal, as one line.
+        """Append batches to their logs, and then metadata changes to the journal, as one line, which is synced.
 
-        All of it is durable afterwards, or nothing is written: OSError. Writes to deleted topics are skipped.
+        All of it outlives the process afterwards, or nothing is written: OSError. Writes to deleted topics are skipped.
         """
-        with self._exclusive:
-            created = {change.topic_id for change in changes if isinstance(change, TopicCreated)}
-            deleted = {change.topic_id for change in changes if isinstance(change, TopicDeleted)}
-            known = {*self.topics.by_id, *created} - deleted
-            # leaders change at once, and so perhaps after the deletion
-            changes = [each for each in changes if not isinstance(each, PartitionLed) or each.topic_id in known]
-            by_log: dict[_LogId, bytes] = {}
-            for log in appends:
-                if log.topic_id in known:
-                    log_id = _LogId(log.topic, log.topic_id, log.partition)
-                    by_log[log_id] = by_log.get(log_id, b"") + log.batches
-            line = line_of(*changes) if changes else b""
-            self._write(by_log, line)
-            for log_id, data in by_log.items():
-                self._lengths[log_id] = self._lengths.get(log_id, 0) + len(data)
-            self._journal_bytes += len(line)
-            for change in changes:
-                topic = self.topics.by_id[change.topic_id] if isinstance(change, TopicDeleted) else None
-                self.topics.apply(change)
-                if topic is not None:
-                    self._remove(topic)
+        created = {change.topic_id for change in changes if isinstance(change, TopicCreated)}
+        deleted = {change.topic_id for change in changes if isinstance(change, TopicDeleted)}
+        known = {*self.topics.by_id, *created} - deleted
+        # leaders change at once, and so perhaps after the deletion
+        changes = [each for each in changes if not isinstance(each, PartitionLed) or each.topic_id in known]
+        by_log: dict[_LogId, bytes] = {}
+        for log in appends:
+            if log.topic_id in known:
+                log_id = _LogId(log.topic, log.topic_id, log.partition)
+                by_log[log_id] = by_log.get(log_id, b"") + log.batches
+        line = line_of(*changes) if changes else b""
+        self._write(by_log, line)
+        for log_id, data in by_log.items():
+            self._lengths[log_id] = self._lengths.get(log_id, 0) + len(data)
+        self._journal_bytes += len(line)
+        for change in changes:
+            topic = self.topics.by_id[change.topic_id] if isinstance(change, TopicDeleted) else None
+            self.topics.apply(change)
+            if topic is not None:
+                self._remove(topic)
 
     def _write(self, by_log: Mapping[_LogId, bytes], line: bytes) -> None:
         opened: list[_Append] = []
+        unflushed: dict[_LogId, int] = {}
         touched: list[_Append] = []
         try:
             self._check_in_place()
             for log, data in by_log.items():
                 if log not in self._lengths:
                     self._make_log(self._directory(log), log.topic_id)
-                self._open(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data)
+                unflushed[log] = self._unflushed.get(log, 0) + self._count(data)
+                is_due = unflushed[log] >= self._flush_messages
+                unflushed[log] *= not is_due
+                self._open(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data, is_synced=is_due)
             if line:
-                self._open(opened, self._path / JOURNAL, self._journal_bytes, line)
+                self._open(opened, self._path / JOURNAL, self._journal_bytes, line, is_synced=True)
             # the files that are open now are those of the locked directory, whatever happens to its path
             self._check_in_place()
             for append in opened[: len(by_log)]:
                 touched.append(append)
                 append.write()
-            for append in touched:
-                append.file.sync()
             self._sync_dirs()
             for append in opened[len(by_log) :]:
                 # last: only a complete write creates and deletes topics
                 touched.append(append)
                 append.write()
-                append.file.sync()
         except OSError as error:
             for append in touched:
                 # if this fails too, the next write truncates the file
@@ -287,12 +304,19 @@ class DataDir:
         finally:
             for append in opened:
                 append.file.close()
+        self._unflushed.update(unflushed)
         if opened:
             self._note_success()
 
-    def _open(self, opened: list[_Append], path: Path, size: int, data: bytes) -> None:
+    def _count(self, batches: bytes) -> int:
+        """Return the number of records in batches; 1 where the number does not matter."""
+        if self._flush_messages in (1, LONG_MAX):
+            return 1
+        return sum(header.record_count for header, _ in read_batches(batches))
+
+    def _open(self, opened: list[_Append], path: Path, size: int, data: bytes, *, is_synced: bool) -> None:
         """Open a file of a known size to append data to it; OSError if it has lost some of its content."""
-        append = _Append(self._files.open(path), size, data)
+        append = _Append(self._files.open(path), size, data, is_synced)
         opened.append(append)
         if append.file.size() < size:
             raise OSError(errno.ESTALE, f"{path.relative_to(self._path)}: shortened by others; restart the server")
@@ -302,6 +326,7 @@ class DataDir:
         for partition in range(len(topic.replicas)):
             log = _LogId(topic.name, topic.topic_id, partition)
             self._unsynced.pop(self._directory(log), None)
+            self._unflushed.pop(log, None)
             if self._lengths.pop(log, None) is not None:
                 with suppress(OSError):
                     self._files.remove_tree(self._directory(log))
@@ -319,17 +344,17 @@ class DataDir:
 
     def replace(self, log: LogBatches) -> None:
         """Replace the content of a log, after compaction; the old content stays if the disk fails."""
-        with self._exclusive:
-            log_id = _LogId(log.topic, log.topic_id, log.partition)
-            if log_id not in self._lengths:
-                return
-            try:
-                self._check_in_place()
-                self._replace(self._directory(log_id) / LOG, log.batches)
-                self._lengths[log_id] = len(log.batches)
-                self._sync_dirs()
-            except OSError as error:
-                self._note_failure(error)
+        log_id = _LogId(log.topic, log.topic_id, log.partition)
+        if log_id not in self._lengths:
+            return
+        try:
+            self._check_in_place()
+            self._replace(self._directory(log_id) / LOG, log.batches)
+            self._lengths[log_id] = len(log.batches)
+            self._unflushed.pop(log_id, None)
+            self._sync_dirs()
+        except OSError as error:
+            self._note_failure(error)
 
     # -- files -----------------------------------------------------------------------------------------------
 
@@ -369,8 +394,27 @@ class DataDir:
             self._warn(f"data directory {self._path}: writable again")
         self._failure = ""
 
+    def perform(self, write: WriteLog) -> OSError | None:
+        """Perform a log write of the broker; return why it failed, or None. A failed one has written nothing."""
+        for log in write.compacted:
+            self.replace(log)
+        try:
+            self.write(write.appends, write.changes)
+        except OSError as error:
+            return error
+        return None
+
+    def flush(self) -> None:
+        """Sync all logs, as a broker does that is shut down; the operating system keeps what cannot be synced."""
+        for log in [log for log, records in self._unflushed.items() if records]:
+            with suppress(OSError), closing(self._files.open(self._directory(log) / LOG)) as file:
+                self._check_in_place()
+                file.sync()
+        self._unflushed.clear()
+
     def close(self) -> None:
-        """Release the lock."""
+        """Sync all logs, and release the lock."""
+        self.flush()
         if self._lock_file is not None:
             self._lock_file.close()
             self._lock_file = None

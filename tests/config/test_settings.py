@@ -65,6 +65,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "auto.create.topics.enable": True,
         "delete.topic.enable": True,
         "message.max.bytes": 1048588,
+        "log.flush.interval.messages": 2**63 - 1,
         "log.retention.check.interval.ms": 300_000,
         "log.initial.task.delay.ms": 30_000,
         "log.cleaner.backoff.ms": 15_000,

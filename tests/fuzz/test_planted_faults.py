@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from brokers.pending_writes import PendingWrites
 from builders.cluster_fuzzing import Cluster
 
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
@@ -18,7 +19,6 @@ from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.groups.consumer import membership
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.emulator.core.groups.group_store import GroupStore
-from koordinator.emulator.storage.log_writer import LogWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,13 +61,13 @@ def keep_removed_static_members(patch: pytest.MonkeyPatch) -> None:
 
 def acknowledge_failed_writes(patch: pytest.MonkeyPatch) -> None:
     """A record is acknowledged although the disk has failed."""
-    results = LogWriter.results
+    results = PendingWrites.results
 
-    def succeed(writer: LogWriter) -> Iterator[tuple[WriteLog, OSError | None]]:
+    def succeed(writer: PendingWrites) -> Iterator[tuple[WriteLog, OSError | None]]:
         for write, _ in results(writer):
             yield write, None
 
-    patch.setattr(LogWriter, "results", succeed)
+    patch.setattr(PendingWrites, "results", succeed)
 
 
 def never_pass_a_deadline(patch: pytest.MonkeyPatch) -> None:

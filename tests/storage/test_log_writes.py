@@ -1,11 +1,10 @@
-"""Log writes as effects: `WriteLog` leaves a broker, `appended` completes it, and the server uses a worker thread."""
+"""Log writes as effects: `WriteLog` leaves a broker, and `appended` completes it."""
 
 from __future__ import annotations
 
 import ast
-import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
@@ -18,15 +17,13 @@ from koordinator.emulator.broker.connections import Output, Send
 from koordinator.emulator.core.data.metadata_changes import TopicDeleted
 from koordinator.emulator.core.effects import LogBatches, WriteLog
 from koordinator.emulator.server.server import Server
-from koordinator.emulator.storage.log_writer import LogWriter
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from clients.frame_clients import Peer
 
-    from koordinator.emulator.core.data.metadata_changes import Change
 
 EMULATOR = Path(__file__).parents[2] / "emulator"
 LIMIT_S = 60
@@ -54,7 +51,7 @@ def test_appends_during_a_write_wait_and_share_the_next_one() -> None:
     steps = cluster.files.steps
     cluster.complete()
     assert [errors(peer) for peer in (second, third)] == [[Error.NONE]] * 2
-    assert cluster.files.steps - steps == 3, "open, write and sync, once"
+    assert cluster.files.steps - steps == 2, "open and write, once"
     assert cluster.stored() == [b"a", b"b", b"c"]
 
 
@@ -103,11 +100,12 @@ class EchoBroker:
             return [WRITE]
         return [Send(connection, data)]
 
-    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
+    is_durable = True
+
+    def settle(self, now: int, outputs: Iterable[Output]) -> list[Output]:
         del now
-        assert write is WRITE
-        assert self.writer_of is not None
-        return [Send(self.writer_of, b"durable" if failure is None else b"failed")]
+        self.writer_of, writer = None, self.writer_of
+        return [Send(writer or 0, b"durable") if output is WRITE else output for output in outputs]
 
     def flushed(self, *_: object) -> list[Output]:
         return []
@@ -127,72 +125,25 @@ class EchoBroker:
         return False
 
 
-class SlowDisk:
-    """A data directory whose appends block until `released` is set."""
-
-    def __init__(self) -> None:
-        self.begun, self.released = threading.Event(), threading.Event()
-        self.thread: int | None = None
-
-    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change]) -> None:
-        assert [log.batches for log in appends] == [b"batch"]
-        assert not changes
-        self.thread = threading.get_ident()
-        self.begun.set()
-        assert self.released.wait(LIMIT_S)
-
-    def replace(self, log: LogBatches) -> None:
-        raise AssertionError(log)
-
-
-def test_a_slow_disk_does_not_delay_other_connections() -> None:
-    disk: Any = SlowDisk()
-    seen: list[bytes] = []
-
-    async def main() -> None:
-        server = Server(EchoBroker(), 0, LogWriter(disk))
-        with trio.fail_after(LIMIT_S):
-            async with trio.open_nursery() as nursery:
-                await nursery.start(server.serve, [])
-                async with connect(server) as writer, connect(server) as other:
-                    await writer.send_all(b"write")
-                    await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
-                    await other.send_all(b"hello")
-                    seen.append(bytes(await other.receive_some(100)))
-                    disk.released.set()
-                    seen.append(bytes(await writer.receive_some(100)))
-                nursery.cancel_scope.cancel()
-
-    try:
-        trio.run(main)
-    finally:
-        disk.released.set()
-    assert seen == [b"hello", b"durable"]
-    assert disk.thread != threading.get_ident()
-
-
 def test_a_connection_is_read_again_after_a_write_without_response() -> None:
     class Silent(EchoBroker):
         """Mutes a connection during its write, and answers nothing after it, as with acks=0."""
 
-        def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
-            super().appended(now, write, failure)
-            self.writer_of = None
-            return []
+        def settle(self, now: int, outputs: Iterable[Output]) -> list[Output]:
+            super().settle(now, outputs)
+            return [output for output in outputs if output is not WRITE]
 
         def is_muted(self, connection: int) -> bool:
             return connection == self.writer_of
 
     async def main() -> None:
-        disk: Any = SlowDisk()
-        disk.released.set()
-        server = Server(Silent(), 0, LogWriter(disk))
+        server = Server(Silent(), 0)
         with trio.fail_after(LIMIT_S):
             async with trio.open_nursery() as nursery:
                 await nursery.start(server.serve, [])
                 async with connect(server) as client:
                     await client.send_all(b"write")
-                    await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
+                    await wait_all_tasks_blocked()
                     await client.send_all(b"hello")
                     assert bytes(await client.receive_some()) == b"hello"
                 nursery.cancel_scope.cancel()
@@ -200,52 +151,19 @@ def test_a_connection_is_read_again_after_a_write_without_response() -> None:
     trio.run(main)
 
 
-def test_a_wait_for_the_disk_ends_with_the_server() -> None:
-    disk: Any = SlowDisk()
-
-    async def main() -> None:
-        broker = EchoBroker()
-        broker.writer_of = 0
-        server = Server(broker, 0, LogWriter(disk))
-        with trio.fail_after(LIMIT_S):
-            async with trio.open_nursery() as outer, trio.open_nursery() as nursery:
-                await nursery.start(server.serve, [])
-                server.perform([WRITE])
-                await trio.to_thread.run_sync(disk.begun.wait, LIMIT_S)
-                server.perform([WRITE])
-                outer.start_soon(server.settle)
-                await wait_all_tasks_blocked()
-                nursery.cancel_scope.cancel()
-                disk.released.set()
-
-    try:
-        trio.run(main)
-    finally:
-        disk.released.set()
-
-
-class FullDisk(SlowDisk):
-    """A data directory that cannot be written."""
-
-    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change]) -> None:
-        raise OSError([*appends], changes)
-
-
 def test_with_a_failed_write_the_later_ones_end() -> None:
-    disk: Any = FullDisk()
-    writer = LogWriter(disk)
-    writer.submit(WRITE)
-    has_ended = writer.barrier()
-    writer.write_queued()
-    writer.submit(WriteLog(2, (), ()))
-    assert not has_ended()
-    ((write, failure),) = writer.results()
-    assert write is WRITE
-    assert failure is not None
-    assert has_ended()
-    writer.write_queued()
-    assert list(writer.results()) == []
-    assert writer.is_idle
+    cluster = Unsettled(brokers=2)
+    cluster.files.room = cluster.files.used()
+    writes: list[Output] = [WRITE, WRITE]
+    performed: list[WriteLog] = []
+
+    def perform(write: WriteLog) -> OSError:
+        performed.append(write)
+        return OSError("full")
+
+    cluster.data_dir.perform = perform  # type: ignore[method-assign]
+    assert cluster.broker.settle(cluster.now, writes) == []
+    assert performed == [WRITE]
 
 
 @pytest.mark.slow

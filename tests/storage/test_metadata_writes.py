@@ -134,7 +134,7 @@ def test_records_and_metadata_share_a_write() -> None:
     steps = cluster.files.steps
     cluster.complete()
     assert [len(peer.answers()) for peer in peers] == [1, 1]
-    assert cluster.files.steps - steps == 6, "open, write and sync of the log and of the journal"
+    assert cluster.files.steps - steps == 5, "open and write the log; open, write and sync the journal"
 
 
 def test_a_topic_created_by_metadata_is_answered_once_it_is_durable() -> None:

@@ -37,6 +37,7 @@ def at_coordinator(durable: DurableCluster, group: str) -> DurableCluster:
 
 
 def again(durable: DurableCluster, path: Path, brokers: int) -> DurableCluster:
+    durable.settle()
     durable.built.close()
     return DurableCluster(path, brokers=brokers)
 

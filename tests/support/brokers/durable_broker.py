@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clients.frame_clients import Peer, Wire
 
 from brokers.crashing_files import CrashingFiles
+from brokers.pending_writes import PendingWrites
 from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
@@ -37,12 +38,12 @@ class DurableCluster(Wire):
         self.logged = []
         config = {name.replace("_", "."): value for name, value in settings.items()}
         self.settings, _ = Settings.of("fast", {"offsets.topic.num.partitions": 2, **config})
-        self.data_dir = DataDir(path, self.logged.append, files)
+        flush_messages = self.settings.log_flush_interval_messages
+        self.data_dir = DataDir(path, self.logged.append, files, flush_messages=flush_messages)
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
         self.built = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
-        assert self.built.log_writer is not None
-        self.log_writer = self.built.log_writer
+        self.log_writer = PendingWrites(self.data_dir)
         self.broker: Any = self.built.runtime
         self.node, self.trace = self.built.runtime.broker(1).node, self.built.trace
         self.now = self.built.started_at
@@ -67,11 +68,10 @@ class DurableCluster(Wire):
         while True:
             while (due := self.broker.deadline()) is not None and due <= self.now:
                 self._perform(self.broker.tick(self.now))
-            self.log_writer.write_queued()
-            results = list(self.log_writer.results())
-            if not results:
+            if self.log_writer.is_idle:
                 return
-            for write, failure in results:
+            self.log_writer.write_queued()
+            for write, failure in self.log_writer.results():
                 self._perform(self.broker.appended(self.now, write, failure))
 
     def run(self, steps: Steps[Any]) -> Any:
@@ -169,7 +169,7 @@ class Unsettled(DurableCluster):
     def complete(self) -> None:
         """Perform the queued writes once, and pass the results to the broker."""
         self.log_writer.write_queued()
-        for write, failure in list(self.log_writer.results()):
+        for write, failure in self.log_writer.results():
             self._perform(self.broker.appended(self.now, write, failure))
 
     def stored(self) -> list[bytes | None]:

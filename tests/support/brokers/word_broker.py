@@ -16,8 +16,6 @@ from koordinator.emulator.server.server import Server
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from koordinator.emulator.core.effects import WriteLog
-
 EPOCH = 1_700_000_000_000
 MUCH = 20_000_000
 """More bytes than the network takes at once."""
@@ -28,6 +26,8 @@ LIMIT_S = 3600
 
 class WordBroker:
     """Answers words: `later` after 5 s, `other` with responses for all parked ones, `close` with a close."""
+
+    is_durable = False
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -97,9 +97,6 @@ class WordBroker:
 
     def is_muted(self, connection: int) -> bool:
         return connection in self.parked
-
-    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
-        raise AssertionError((now, write, failure))
 
 
 def connect(server: Server) -> trio.SocketStream:

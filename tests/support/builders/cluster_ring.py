@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokers.crashing_files import CrashingFiles
+from brokers.pending_writes import PendingWrites
 from clients.frame_clients import START, Peer
 
 from builders.cluster_audits import AUDIT, durable_state, may_write_markers
@@ -79,13 +80,13 @@ class ClusterRing(Ring):
         self._start()
 
     def _start(self) -> None:
-        data_dir = None if self.files is None else DataDir(DIR, self.logged.append, self.files)  # type: ignore[arg-type]
+        data_dir = None if self.files is None else DataDir(DIR, self.logged.append, self.files, flush_messages=1)  # type: ignore[arg-type]
         settings, _ = build._settings(self._options)
         built = build._build_cluster(self._options, lambda: self.wall_us, settings, [], data_dir, self.logged.append)
         self.built, self.cluster, self.trace = built, built.cluster, built.trace
         self.broker: Any = built.runtime
-        if built.log_writer is not None:
-            self.log_writer = built.log_writer
+        if data_dir is not None:
+            self.log_writer = PendingWrites(data_dir)
         for node_id, registration in built.cluster.brokers.items():
             registration.endpoints[PLAINTEXT] = Endpoint("fuzzed", 9091 + node_id)
         self.control = Control(built.runtime, self, self._perform, built.seed)
@@ -255,7 +256,7 @@ class ClusterRing(Ring):
             self.files.errors = {self.files.steps + fails_at}
         self.log_writer.write_queued()
         self.files.errors = set()
-        for write, failure in list(self.log_writer.results()):
+        for write, failure in self.log_writer.results():
             self.last.append(f"written: {'yes' if failure is None else failure}")
             self._perform(self.broker.appended(self.now, write, failure))
         if self.operation is not None and self.operation[1]():

@@ -27,9 +27,10 @@ from koordinator.wire.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from brokers.pending_writes import PendingWrites
+
     from koordinator.emulator.broker.steps import Steps
     from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
-    from koordinator.emulator.storage.log_writer import LogWriter
 
 START = 1_700_000_000_000
 
@@ -63,7 +64,7 @@ class Peer:
 class Wire:
     """A broker with topic t (4 partitions), and the peers connected to it."""
 
-    log_writer: LogWriter
+    log_writer: PendingWrites
     """Performs the log writes of a cluster with a data directory."""
 
     def __init__(self, trace_capacity: int = 100_000, **settings: object) -> None:

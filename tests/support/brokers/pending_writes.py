@@ -1,24 +1,25 @@
-"""The performer of `WriteLog` effects: in order, with one commit for all that wait (group commit)."""
+"""Log writes that wait until a test performs them: a runtime allows inputs between a change and its write.
+
+The server leaves no time between them (`ClusterRuntime.settle`).
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from threading import Lock  # noqa: TID251 - a lock, not a thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..core.effects import WriteLog
-    from .data_dir import DataDir
+    from koordinator.emulator.core.effects import WriteLog
+    from koordinator.emulator.storage.data_dir import DataDir
 
 
-class LogWriter:
-    """The queue of log writes of a cluster. `write_queued` may run in any thread; the other methods belong to one."""
+class PendingWrites:
+    """The log writes of a cluster, in order."""
 
     def __init__(self, data_dir: DataDir) -> None:
         self._data_dir = data_dir
-        self._writing = Lock()
         self._queue: deque[WriteLog] = deque()
         self._results: deque[tuple[WriteLog, OSError | None]] = deque()
         self._submitted = 0
@@ -31,21 +32,13 @@ class LogWriter:
         self._queue.append(write)
 
     def write_queued(self) -> None:
-        """Return once all queued writes are durable or have failed; first wait for a call in another thread."""
-        with self._writing:
-            writes = [self._queue.popleft() for _ in range(len(self._queue))]
-            if not writes:
-                return
-            failure = None
-            for write in writes:
-                for log in write.compacted:
-                    self._data_dir.replace(log)
-            try:
-                appends = (log for write in writes for log in write.appends)
-                self._data_dir.write(appends, [change for write in writes for change in write.changes])
-            except OSError as error:
-                failure = error
-            self._results.extend((write, failure) for write in writes)
+        """Perform all queued writes, up to the first that fails."""
+        while self._queue:
+            write = self._queue.popleft()
+            failure = self._data_dir.perform(write)
+            self._results.append((write, failure))
+            if failure is not None:
+                self._queue.clear()
 
     def results(self) -> Iterator[tuple[WriteLog, OSError | None]]:
         """Take the writes performed since the last call, each with its failure, if any.
@@ -57,7 +50,6 @@ class LogWriter:
             self._completed += 1
             if failure is not None:
                 self._completed = self._submitted
-                self._results.clear()
                 self._queue.clear()
             yield write, failure
 
