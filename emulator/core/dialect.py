@@ -255,6 +255,10 @@ class Dialect:
     group with members. In 2.8 a member id is checked if it is not empty, and a generation if it is not negative
     (`GroupCoordinator.doTxnCommitOffsets`)."""
 
+    raises_epoch_once_to_fence: bool = since("2.8")
+    """Whether a fence whose record could not be written is repeated with the same epoch. In 2.4 each try raises it
+    (`TransactionMetadata.prepareFenceProducerEpoch`, transaction version below 2)."""
+
     write_txn_markers_version: int = history(("2.4", 0), ("2.8", 1), ("4.3", 2))
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
     skips_markers_without_leader: bool = since("4.3")

@@ -22,7 +22,7 @@ from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
 from .transaction import TransactionalId, loaded_state
 from .transaction_store import CHECKED_IDLE, TransactionStore
-from .transitions import TransactionCause, TransactionStatus
+from .transitions import FENCING, TransactionCause, TransactionStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
+    from .transaction import TransactionChange
 
 HANDLERS: Mapping[type, Callable[[TransactionStore, int, Call, Any], None]] = {
     InitProducerIdRequest: init_producer.init_producer_id,
@@ -88,10 +89,20 @@ class TransactionCoordinator:
             response = answer(new_write_error(error))
             if response is not None:
                 store.reply(call, response)
-        if error is Error.NONE and change.data.status.is_prepared:
+        if error is not Error.NONE:
+            self._write_failed(now, transaction, change)
+        elif change.data.status.is_prepared:
+            transaction.has_failed_fence = False
             markers.send_all(store, now, transaction)
-        elif error is not Error.NONE and change.cause is TransactionCause.MARKERS_WRITTEN:
-            store.timers.set(RetryMarkers(transaction.id), now + markers.RETRY_MS)
+
+    def _write_failed(self, now: int, transaction: TransactionalId, change: TransactionChange) -> None:
+        if change.cause is TransactionCause.MARKERS_WRITTEN:
+            self.store.timers.set(RetryMarkers(transaction.id), now + markers.RETRY_MS)
+            return
+        if change.cause in FENCING and transaction.data.epoch == change.data.epoch:
+            transaction.has_failed_fence = True
+        # a check that made this change, or found the id busy, has to come back
+        self.store.schedule_checks(now, transaction.data)
 
     def abort(self, now: int, transactional_id: str, cause: TransactionCause) -> list[Effect]:
         """Abort an ongoing transaction for a test, and fence its producer as a timeout does.

@@ -5,6 +5,7 @@ Kafka: `TransactionCoordinator.endTransaction`, `prepareFenceProducerEpoch`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -120,12 +121,15 @@ def fence(
     """Abort an ongoing transaction with an epoch above its producer's, so that the producer is fenced.
 
     With transaction version 2 that producer may resume with InitProducerId, unless another one has come (KIP-890).
+    Before, the epoch is raised at once, and stays so if the write fails: no producer ever gets it.
     Returns COORDINATOR_LOAD_IN_PROGRESS, and does nothing, while there is no producer id to go on with.
     """
     data = transaction.data
     if store.transaction_version >= TV2:
         return _decide(store, now, transaction, cause, answer, bumps=True)
-    store.change(now, transaction, cause, answer, epoch=data.epoch + 1, last_epoch=NO_ID)
+    if not (transaction.has_failed_fence and store.dialect.raises_epoch_once_to_fence):
+        transaction.data = replace(data, epoch=data.epoch + 1, last_epoch=NO_ID)
+    store.change(now, transaction, cause, answer)
     return Error.NONE
 
 

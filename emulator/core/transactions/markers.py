@@ -47,6 +47,7 @@ def send_all(store: TransactionStore, now: int, transaction: TransactionalId) ->
     """Send the markers of a decided transaction, or complete it if there are none to write."""
     transaction.unmarked = set(transaction.data.partitions)
     transaction.is_stuck = False
+    transaction.completes_ms = now
     send(store, now, transaction, transaction.unmarked)
 
 
@@ -85,7 +86,7 @@ def send(store: TransactionStore, now: int, transaction: TransactionalId, partit
         )
         token = store.send(leader, store.dialect.write_txn_markers_version, WriteTxnMarkersRequest(markers=(marker,)))
         store.markers[token] = MarkersInFlight(transaction.id, frozenset(at_leader))
-    complete(store, now, transaction)
+    complete(store, transaction)
 
 
 def answered(store: TransactionStore, now: int, token: int, response: WriteTxnMarkersResponse | None) -> None:
@@ -108,7 +109,7 @@ def answered(store: TransactionStore, now: int, token: int, response: WriteTxnMa
         return
     if transaction.unmarked & sent.partitions:
         store.timers.set(RetryMarkers(transaction.id), now + RETRY_MS)
-    complete(store, now, transaction)
+    complete(store, transaction)
 
 
 def retry(store: TransactionStore, now: int, transactional_id: str) -> None:
@@ -119,7 +120,7 @@ def retry(store: TransactionStore, now: int, transactional_id: str) -> None:
         send(store, now, transaction, transaction.unmarked.difference(*in_flight))
 
 
-def complete(store: TransactionStore, now: int, transaction: TransactionalId) -> None:
+def complete(store: TransactionStore, transaction: TransactionalId) -> None:
     """Complete a transaction all of whose markers are written; exhausted epochs continue with a new producer id."""
     data = transaction.data
     if transaction.unmarked or transaction.change is not None or not data.status.is_prepared:
@@ -127,7 +128,7 @@ def complete(store: TransactionStore, now: int, transaction: TransactionalId) ->
     store.timers.cancel(RetryMarkers(transaction.id))
     continues = data.next_producer_id != NO_ID
     store.change(
-        now,
+        transaction.completes_ms,
         transaction,
         TransactionCause.MARKERS_WRITTEN,
         producer_id=data.next_producer_id if continues else data.producer_id,

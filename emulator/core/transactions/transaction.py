@@ -111,6 +111,8 @@ class TransactionalId:
     While `change` is set, requests that would change something get CONCURRENT_TRANSACTIONS. `unmarked` holds the
     partitions whose marker is not written yet. `is_stuck` until a move of the coordinator: a leader has refused a
     marker for good, or a change cannot be recorded. `client_id` is that of the last InitProducerId, "" after a move.
+    `has_failed_fence` while the record of the raised epoch could not be written (`TransactionMetadata`).
+    `completes_ms` is the update time of the completed transaction: that of its first markers, as in Kafka.
     """
 
     id: str
@@ -120,6 +122,8 @@ class TransactionalId:
     unmarked: set[TopicPartition] = field(default_factory=set)
     is_stuck: bool = False
     client_id: str = ""
+    has_failed_fence: bool = False
+    completes_ms: int = NO_ID
 
     @property
     def is_busy(self) -> bool:

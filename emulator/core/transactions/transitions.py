@@ -51,6 +51,10 @@ class TransactionCause(Enum):
     EXPIRED = "expired"
 
 
+FENCING = (TransactionCause.TIMED_OUT, TransactionCause.FENCED, TransactionCause.OPERATOR)
+"""The causes that abort a transaction with a raised epoch, so that its producer is fenced."""
+
+
 _EMPTY, _ONGOING, _PREPARE_COMMIT, _PREPARE_ABORT, _COMMITTED, _ABORTED, _DEAD = TransactionStatus
 _QUIET = (_EMPTY, _COMMITTED, _ABORTED)
 

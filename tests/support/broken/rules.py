@@ -63,7 +63,7 @@ RULES = (
         "a transaction is complete when its last marker is written, not before",
         f"{TRANSACTIONS}/markers.py",
         "    transaction.unmarked = set(transaction.data.partitions)\n",
-        "    transaction.unmarked = set()\n    complete(store, now, transaction)\n",
+        "    transaction.unmarked = set()\n    complete(store, transaction)\n",
         (
             f"{CORE}/test_ending.py::test_a_lost_marker_is_sent_again_until_it_is_written",
             f"{HANDLES}::test_a_hold_on_markers_keeps_a_transaction_prepared",

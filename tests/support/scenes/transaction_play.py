@@ -126,7 +126,8 @@ class TransactionPlay:
         request = AddOffsetsToTxnRequest(
             transactional_id=tid, producer_id=producer_id, producer_epoch=epoch, group_id=group
         )
-        return self.send(request, version).error_code
+        response = self.send(request, version)
+        return response if response is PENDING else response.error_code
 
     def end(self, producer_id: int, epoch: int, *, commit: bool, tid: str = "x", version: int = 3) -> Any:
         """Send EndTxn; return the error, from v5 on (error, producer id, epoch)."""
