@@ -200,7 +200,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["noise", "crowd"])
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--replay", default="", metavar="RUN", help="only this run, such as noise/0/17")
     options = parser.parse_args()
     started = time.monotonic()

@@ -104,12 +104,18 @@ def undo_a_conversion_being_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(membership, "forget_new_group", forget)
 
 
+def lose_a_topic_change(patch: pytest.MonkeyPatch) -> None:
+    """A consumer group takes a change of its topics for seen although the records of its epoch were not applied."""
+    patch.setattr(ConsumerGroup, "has_seen_topics", lambda group, version: group.topics_seen[0] == version)
+
+
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
     keep_both_instance_ids: ("planted/3", "static_members"),
     keep_removed_static_members: ("planted/0", "static_members"),
     acknowledge_failed_writes: ("planted/11", "were given out twice"),
     never_pass_a_deadline: ("planted/8", "never passes"),
     raise_in_a_request: ("planted/0", "planted"),
+    lose_a_topic_change: ("planted/3", "has lost a change of its topics"),
     undo_a_conversion_being_written: ("18/cluster/0/2", "static_members"),
 }
 """The faults, each with the seed of a run that finds it and a part of the report."""

@@ -8,6 +8,7 @@ from clients.frame_clients import START
 
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
+from koordinator.emulator.core.groups.consumer.topics import metadata_hash, topic_metadata
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.offset_commit import (
@@ -106,6 +107,24 @@ def check_clocks(runtime: ClusterRuntime) -> None:
         if runtime.states[broker.node.node_id] == "up":
             for group in broker.node.coordinator.groups.values():
                 assert group.clock is clocks.get(group.id), f"{group} has another clock than its id"
+
+
+def check_topics(runtime: ClusterRuntime) -> None:
+    """Check that a consumer group has an epoch for each change of its topics that it has seen."""
+    version = runtime.cluster.topics_version
+    for broker in runtime:
+        store = broker.node.coordinator.store
+        for group in store.groups.values():
+            if not isinstance(group, ConsumerGroup) or not group.members or not group.has_seen_topics(version):
+                continue
+            if any(write.group is group for write in store.writes.values()):
+                continue
+            names = {name for member in group.members.values() for name in group.topics_of(member)}
+            if store.dialect.hashes_topics:
+                has_seen = group.metadata_hash == metadata_hash(runtime.cluster, names)
+            else:
+                has_seen = set(group.topics) == set(topic_metadata(runtime.cluster, names))
+            assert has_seen, f"{group} has lost a change of its topics"
 
 
 def may_write_markers(runtime: ClusterRuntime) -> bool:

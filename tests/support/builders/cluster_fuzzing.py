@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from builders.cluster_audits import AUDIT, Audit, check_clocks
+from builders.cluster_audits import AUDIT, Audit, check_clocks, check_topics
 from builders.cluster_ring import NODES, ClusterRing
 from builders.random_clients import RandomClients
 from builders.random_operations import RandomOperations
@@ -74,6 +74,7 @@ class Cluster:
             self._clients.learn(request, answer)
             self._audit.note(request, answer, ring.tally.frames)
         check_clocks(ring.runtime)
+        check_topics(ring.runtime)
         ring.runtime.failures.check()
 
     def _operate(self) -> None:
