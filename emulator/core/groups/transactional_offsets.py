@@ -28,6 +28,7 @@ from koordinator.wire.messages.txn_offset_commit import (
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
 from ..effects import PendingOffsetsDecided
+from ..transactions.transaction import NO_ID
 from .classic.changes import create
 from .classic.group import CLASSIC
 from .offset_table import PendingCommit
@@ -147,6 +148,36 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
         return _reply(store, call, request, refused, error)
     if group is None:
         group = create(store, now, request.group_id)
+    written, too_large = _sorted_out(store, group, request, refused)
+    refused |= dict.fromkeys(too_large, Error.OFFSET_METADATA_TOO_LARGE)
+    if not written:
+        return _reply(store, call, request, refused, Error.NONE)
+
+    def answer(error: Error) -> TxnOffsetCommitResponse:
+        return _response(store, request, refused, store.dialect.offset_write_error(error))
+
+    if request.producer_id == NO_ID:
+        # reached in releases that do not ask the transaction coordinator (`GroupMetadataManager.storeOffsets`)
+        return write(store, group, written, [(call, answer)])
+    if request.producer_epoch == NO_ID:
+        # `MemoryRecordsBuilder` throws, which fails the whole request
+        return store.reply(call, _failed(request))
+    if store.dialect.refused_offsets_stay_pending:
+        pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
+        group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
+    completed = partial(_end_pending, producer_id=request.producer_id, partitions=[at for at, _ in written])
+    log = _log(store, request)
+    if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
+        completed(store, group, Error.INVALID_PRODUCER_EPOCH)
+        store.discard_if_unused(group)
+        return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
+    return write(store, group, written, [(call, answer)], (request.producer_id, request.producer_epoch), completed)
+
+
+def _sorted_out(
+    store: GroupStore, group: BaseGroup, request: TxnOffsetCommitRequest, refused: Refused
+) -> tuple[list[tuple[tuple[str, int], OffsetCommitValue]], dict[tuple[str, int], OffsetCommitValue]]:
+    """Return the offsets to write in the request's order, and those whose metadata are too long."""
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
@@ -164,23 +195,7 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
                 too_large[at] = value
             else:
                 written.append((at, value))
-    refused |= dict.fromkeys(too_large, Error.OFFSET_METADATA_TOO_LARGE)
-    if not written:
-        return _reply(store, call, request, refused, Error.NONE)
-    if store.dialect.refused_offsets_stay_pending:
-        pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
-        group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
-    completed = partial(_end_pending, producer_id=request.producer_id, partitions=[at for at, _ in written])
-    log = _log(store, request)
-    if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
-        completed(store, group, Error.INVALID_PRODUCER_EPOCH)
-        store.discard_if_unused(group)
-        return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
-
-    def answer(error: Error) -> TxnOffsetCommitResponse:
-        return _response(store, request, refused, store.dialect.offset_write_error(error))
-
-    return write(store, group, written, [(call, answer)], (request.producer_id, request.producer_epoch), completed)
+    return written, too_large
 
 
 def _end_pending(
@@ -210,6 +225,24 @@ def _partitions(request: TxnOffsetCommitRequest) -> list[tuple[str, int]]:
 
 def _reply(store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refused: Refused, others: Error) -> None:
     store.reply(call, _response(store, request, refused, others))
+
+
+def _failed(request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
+    """Return UNKNOWN_SERVER_ERROR for each requested row (`TxnOffsetCommitRequest.getErrorResponse`)."""
+    return TxnOffsetCommitResponse(
+        topics=tuple(
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=row.partition_index, error_code=Error.UNKNOWN_SERVER_ERROR
+                    )
+                    for row in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
 
 
 def _response(

@@ -168,6 +168,27 @@ def test_2_8_never_asks_the_transaction_coordinator() -> None:
     assert play.txn_errors({A: 1}) == [Error.NONE]
 
 
+@pytest.mark.parametrize("release", ["2.4", "2.8"])
+def test_2_8_commits_the_offsets_of_no_producer_at_once(release: str) -> None:
+    play = Play(kafka_version=release)
+    assert play.txn_errors({A: 9, ("nosuch", 0): 1}, producer_id=-1, epoch=-1, version=2) == [3, 0]
+    assert play.fetch(A)[A][0] == 9
+    assert play.group().pending_offsets == {}
+    assert play.appended[-1].producer is None
+
+
+@pytest.mark.parametrize("release", ["2.4", "2.8"])
+def test_2_8_fails_a_whole_commit_without_a_producer_epoch(release: str) -> None:
+    play = Play(kafka_version=release)
+    mark = len(play.appended)
+    assert play.txn_errors({A: 9, ("nosuch", 0): 1}, epoch=-1, version=2) == [Error.UNKNOWN_SERVER_ERROR] * 2
+    assert len(play.appended) == mark
+    assert play.fetch(A, ("nosuch", 0)) == {A: NONE, ("nosuch", 0): NONE}
+    # nothing is written, so nothing fails
+    assert play.txn_errors({("nosuch", 0): 1}, epoch=-1, version=2) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert play.txn_errors({A: 1}, epoch=-1, metadata="m" * 5_000, version=2) == [Error.OFFSET_METADATA_TOO_LARGE]
+
+
 def test_the_records_are_one_batch_of_the_producer(each: Play) -> None:
     each.txn_errors({A: 1, B: 2}, producer_id=P, epoch=3)
     batch = each.appended[-1]
