@@ -431,13 +431,16 @@ PROFILES: dict[str, dict[str, object]] = {
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
         "group_consumer_min_session_timeout_ms": 1,
         "group_consumer_min_heartbeat_interval_ms": 1,
+        "group_consumer_heartbeat_interval_ms": 500,
+        "group_consumer_assignment_interval_ms": 0,
         "coordinator_found_at_once": True,
         "log_retention_by_default": False,
     },
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
-timeouts from 1 ms, a coordinator at the first lookup, and records with any timestamp stay."""
+timeouts from 1 ms, heartbeats of consumer groups every 500 ms and a target with every change, a coordinator at the
+first lookup, and records with any timestamp stay."""
 
 
 def attribute(name: str) -> str:

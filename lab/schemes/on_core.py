@@ -46,6 +46,9 @@ ONCE = "once"
 FRAME_BYTES = 4
 """The length before each request and response."""
 
+ASSIGNMENT_INTERVAL_MS = 1_000
+"""The interval between two targets of a consumer group by Kafka's defaults."""
+
 SESSION_MAX_MS, HEARTBEAT_MAX_MS = 1_800_000, 15_000
 """The longest session timeout of the lab's brokers, and the longest heartbeat interval of Kafka's defaults."""
 
@@ -78,6 +81,8 @@ class Members:
             config |= {
                 "group.consumer.session.timeout.ms": session_ms,
                 "group.consumer.heartbeat.interval.ms": heartbeat_ms,
+                # Kafka's own: the profile has none
+                "group.consumer.assignment.interval.ms": ASSIGNMENT_INTERVAL_MS,
             }
             config |= {"group.consumer.max.session.timeout.ms": max(SESSION_MAX_MS, session_ms)}
             config |= {"group.consumer.max.heartbeat.interval.ms": max(HEARTBEAT_MAX_MS, heartbeat_ms)}

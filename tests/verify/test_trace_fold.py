@@ -170,7 +170,7 @@ def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
 
 
 def test_a_consumer_group_has_spans_assignments_rebalances_and_gaps() -> None:
-    config = {"group.consumer.assignment.interval.ms": 0}
+    config = {"group.consumer.heartbeat.interval.ms": 5000}
     simulation = Simulation(topics={"t": 4}, config=config)
     with simulation as cluster:
         group = cluster.group("g")

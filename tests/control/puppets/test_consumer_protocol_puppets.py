@@ -19,7 +19,8 @@ class ConsumerScene(PuppetScene):
     """Puppets of the consumer protocol; the group computes targets without a pause between them."""
 
     def __init__(self, nodes: int = 1, **settings: object) -> None:
-        super().__init__(nodes, group_consumer_assignment_interval_ms=0, **settings)
+        intervals = {"group_consumer_assignment_interval_ms": 0, "group_consumer_heartbeat_interval_ms": INTERVAL_MS}
+        super().__init__(nodes, **{**intervals, **settings})
 
     def member(self, name: str, **options: Any) -> Any:
         """Let a puppet join, with the heartbeat interval of the coordinator."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = 32
 
-DEFAULT, OWN = 5, 8
+STATIC, DEFAULT, OWN = 4, 5, 8
 
 
 def alter(desk: Desk, **configs: str) -> Error:
@@ -61,7 +61,10 @@ def test_g113_a_config_has_its_value_and_source(desk: Desk) -> None:
     assert alter(desk, consumer_session_timeout_ms="30000") is Error.NONE
     found = described(desk)
     assert found["consumer.session.timeout.ms"] == ("30000", OWN)
-    assert {source for name, (_, source) in found.items() if name != "consumer.session.timeout.ms"} == {DEFAULT}
+    of_profile = {name for name, (_, source) in found.items() if source == STATIC}
+    assert of_profile == {"consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms"}
+    others = found.keys() - {"consumer.session.timeout.ms", *of_profile}
+    assert {found[name][1] for name in others} == {DEFAULT}
 
 
 def test_the_configs_of_groups_are_in_the_journal() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.core.groups import loading, offsets
-from koordinator.emulator.core.groups.classic import membership, rebalance
+from koordinator.emulator.core.groups import loading, membership, offsets
+from koordinator.emulator.core.groups.classic import rebalance
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.wire.errors import Error
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def heartbeats_of_old_generations(patch: pytest.MonkeyPatch) -> None:
     """A heartbeat with an old generation succeeds."""
-    validate = membership.validate_heartbeat
+    validate = membership._heartbeat_error
 
     def validate_any(store: Any, now: int, call: Any, request: Any) -> Error:
         error = validate(store, now, call, request)
         return Error.NONE if error is Error.ILLEGAL_GENERATION else error
 
-    patch.setattr(membership, "validate_heartbeat", validate_any)
+    patch.setattr(membership, "_heartbeat_error", validate_any)
 
 
 def commits_of_old_generations(patch: pytest.MonkeyPatch) -> None:

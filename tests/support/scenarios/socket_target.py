@@ -21,7 +21,7 @@ from koordinator import Emulator
 from koordinator.client.connection import Address
 from koordinator.handles.emulator import ThreadPort
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
-from scenarios.targets import Cluster, Connection, Target, dialect
+from scenarios.targets import KAFKAS, Cluster, Connection, Target, dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -165,7 +165,7 @@ class EmulatorTarget(SocketTarget, Cluster):
     _stood = False
 
     def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
-        emulator = Emulator({"t": 4, "u": 2}, {**settings, **dialect(release)}, brokers=nodes)
+        emulator = Emulator({"t": 4, "u": 2}, {**KAFKAS, **settings, **dialect(release)}, brokers=nodes)
         self._port = StillPort(emulator._options)
         self._port.start()
         self._cluster = Handle(self._port)

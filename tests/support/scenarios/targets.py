@@ -284,6 +284,10 @@ class Cluster(Durable):
         return {1: 2, 2: 1}[self.home]
 
 
+KAFKAS = {"group.consumer.heartbeat.interval.ms": 5_000}
+"""Kafka's values where those of the profile `fast` show in scenarios."""
+
+
 class CoreTarget(Cluster):
     """The protocol in this process: no socket, no thread, virtual time.
 
@@ -296,7 +300,7 @@ class CoreTarget(Cluster):
         self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1, start_ms: int = START
     ) -> None:
         super().__init__(release)
-        self.wire = Nodes(nodes, start_ms, **{**settings, **dialect(release)})
+        self.wire = Nodes(nodes, start_ms, **{**KAFKAS, **settings, **dialect(release)})
         self.wire.cluster.create_topic("u", 2)
         self._start_ms = self.wire.now
         self._peers: dict[str, Peer] = {}

@@ -94,7 +94,7 @@ class TestJoining:
     def test_g017_the_first_member_gets_everything_at_once(self, play: ConsumerPlay) -> None:
         response = play.heart("A", 0, topics=["t"], owned={}, timeout=30_000)
         assert (response.error_code, response.error_message, response.member_id) == (0, None, "A")
-        assert (response.member_epoch, response.heartbeat_interval_ms) == (2, 5000)
+        assert (response.member_epoch, response.heartbeat_interval_ms) == (2, 500)
         assert play.given(response) == ALL
         row = play.described()
         assert (row.group_state, row.group_epoch, row.assignment_epoch, row.assignor_name) == (
