@@ -54,4 +54,6 @@ def ready(cls: type[_T]) -> type[_T]:
 def _compiled_init(cls: type) -> Any:  # noqa: ANN401
     # a subclass has the same fields, and so the same `__init__`
     heir = type(cls.__name__, (cls,), {"__doc__": cls.__doc__})
-    return vars(dataclass(slots=True, eq=False, repr=False)(heir))["__init__"]
+    # hold the class: a garbage collection would empty it, and its `__init__` would be gone
+    made: Any = dataclass(slots=True, eq=False, repr=False)(heir)
+    return made.__init__

@@ -1,8 +1,12 @@
+import gc
+import sys
 from dataclasses import field, replace
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from koordinator.wire.values import value
+from koordinator.wire.values import _compiled_init, value
 
 
 @value
@@ -62,3 +66,27 @@ def test_the_init_of_a_value_is_compiled_at_its_first_call() -> None:
         Late()  # type: ignore[call-arg]
     assert Late.__init__ is not stub
     assert (Late(1).x, Late(x=1).y, Late(1).unset) == (1, 2, 3)
+
+
+def test_an_init_is_compiled_while_garbage_is_collected_at_any_moment() -> None:
+    """A class is in a cycle, so a collection empties one that nobody holds: `vars(…)["__init__"]` raised KeyError."""
+
+    def collect(frame: FrameType, _event: str, _argument: object) -> Any:
+        if frame.f_code is not _compiled_init.__code__:
+            return None
+        frame.f_trace_opcodes = True
+        gc.collect()
+        return collect
+
+    before = sys.gettrace()
+    # what exists before needs no visit
+    gc.freeze()
+    sys.settrace(collect)
+    try:
+        init = _compiled_init(Name)
+    finally:
+        sys.settrace(before)
+        gc.unfreeze()
+    name = Name.__new__(Name)
+    init(name, "n")
+    assert name == Name("n")
