@@ -35,7 +35,7 @@ from .offset_table import PendingCommit
 from .offsets import utf16_length, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..data.log import PartitionLog
     from ..effects import Call
@@ -161,7 +161,7 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
         return write(store, group, written, [(call, answer)])
     if request.producer_epoch == NO_ID:
         # `MemoryRecordsBuilder` throws, which fails the whole request
-        return store.reply(call, _failed(request))
+        return store.reply(call, _as_requested(request, lambda _: Error.UNKNOWN_SERVER_ERROR))
     if store.dialect.refused_offsets_stay_pending:
         pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
         group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
@@ -227,15 +227,17 @@ def _reply(store: GroupStore, call: Call, request: TxnOffsetCommitRequest, refus
     store.reply(call, _response(store, request, refused, others))
 
 
-def _failed(request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    """Return UNKNOWN_SERVER_ERROR for each requested row (`TxnOffsetCommitRequest.getErrorResponse`)."""
+def _as_requested(
+    request: TxnOffsetCommitRequest, error_of: Callable[[tuple[str, int]], Error]
+) -> TxnOffsetCommitResponse:
+    """Return a response with a row for each row of the request, repeated or not."""
     return TxnOffsetCommitResponse(
         topics=tuple(
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
                 partitions=tuple(
                     TxnOffsetCommitResponsePartition(
-                        partition_index=row.partition_index, error_code=Error.UNKNOWN_SERVER_ERROR
+                        partition_index=row.partition_index, error_code=error_of((topic.name, row.partition_index))
                     )
                     for row in topic.partitions
                 ),
@@ -248,7 +250,12 @@ def _failed(request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
 def _response(
     store: GroupStore, request: TxnOffsetCommitRequest, refused: Refused, others: Error
 ) -> TxnOffsetCommitResponse:
-    """Return `others` for every partition that is not in `refused`; unknown partitions come first."""
+    """Return `others` for every partition that is not in `refused`; unknown partitions come first.
+
+    NEW merges a repeated topic only with an unknown partition in the request (`TxnOffsetCommitResponse.Builder.merge`).
+    """
+    if store.dialect.repeats_partitions and Error.UNKNOWN_TOPIC_OR_PARTITION not in refused.values():
+        return _as_requested(request, lambda at: refused.get(at, others))
     rows: defaultdict[str, list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
     places = sorted(_partitions(request), key=lambda at: at not in refused)
     for topic, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):

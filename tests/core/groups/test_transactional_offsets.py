@@ -9,6 +9,11 @@ from koordinator.emulator.core.effects import Append
 from koordinator.emulator.core.groups.records import CoordinatorRecord, TransactionEnd
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 A, B = ("t", 0), ("t", 1)
 P, Q = 7, 8
@@ -166,6 +171,20 @@ def test_2_8_never_asks_the_transaction_coordinator() -> None:
     play = Play(kafka_version="2.8")
     play.verified = Error.PRODUCER_FENCED
     assert play.txn_errors({A: 1}) == [Error.NONE]
+
+
+@pytest.mark.parametrize(("unknown", "rows"), [((), [[0], [0]]), (("nosuch",), [[3], [0, 0]])])
+def test_the_new_coordinator_answers_a_repeated_topic_twice_unless_partitions_are_unknown(
+    unknown: tuple[str, ...], rows: list[list[int]]
+) -> None:
+    play = Play(kafka_version="4.3")
+    row = TxnOffsetCommitRequestPartition(partition_index=A[1], committed_offset=9, committed_metadata="")
+    topics = tuple(TxnOffsetCommitRequestTopic(name=name, partitions=(row,)) for name in (A[0], A[0], *unknown))
+    request = TxnOffsetCommitRequest(
+        transactional_id="x", group_id="g", producer_id=P, producer_epoch=0, topics=topics, generation_id=-1
+    )
+    answer = play.send(request, 3).response
+    assert [[each.error_code for each in topic.partitions] for topic in answer.topics] == rows
 
 
 @pytest.mark.parametrize("release", ["2.4", "2.8"])
