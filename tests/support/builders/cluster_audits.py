@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
     from koordinator.emulator.core.groups.group import BaseGroup
+    from koordinator.emulator.core.groups.group_store import GroupStore
     from koordinator.wire.apis import Message
 
 AUDIT = "audit"
@@ -109,22 +110,46 @@ def check_clocks(runtime: ClusterRuntime) -> None:
                 assert group.clock is clocks.get(group.id), f"{group} has another clock than its id"
 
 
-def check_topics(runtime: ClusterRuntime) -> None:
-    """Check that a consumer group has an epoch for each change of its topics that it has seen."""
-    version = runtime.cluster.topics_version
-    for broker in runtime:
-        store = broker.node.coordinator.store
-        for group in store.groups.values():
-            if not isinstance(group, ConsumerGroup) or not group.members or not group.has_seen_topics(version):
-                continue
-            if any(write.group is group for write in store.writes.values()):
-                continue
-            names = {name for member in group.members.values() for name in group.topics_of(member)}
-            if store.dialect.hashes_topics:
-                has_seen = group.metadata_hash == metadata_hash(runtime.cluster, names)
-            else:
-                has_seen = set(group.topics) == set(topic_metadata(runtime.cluster, names))
-            assert has_seen, f"{group} has lost a change of its topics"
+class Topics:
+    """The subscriptions that consumer groups have had, and whether each group has an epoch for its topics."""
+
+    def __init__(self) -> None:
+        self._had: dict[str, dict[frozenset[str], None]] = {}
+        self._epochs: dict[str, tuple[int, bool]] = {}
+        """The epoch of each group, and whether its subscriptions up to it are all known."""
+
+    def check(self, runtime: ClusterRuntime) -> None:
+        """Check that a group has an epoch for each change of its topics that it has seen.
+
+        The topics may be those of an earlier subscription: a dynamic member that takes over an instance id gives its
+        own up, and Kafka notices that with the next change (`GroupMetadataManager.replaceMember`).
+        """
+        version = runtime.cluster.topics_version
+        for broker in runtime:
+            store = broker.node.coordinator.store
+            for group in store.groups.values():
+                if not isinstance(group, ConsumerGroup) or not group.members:
+                    continue
+                names = frozenset(name for member in group.members.values() for name in group.topics_of(member))
+                epoch, is_known = self._epochs.get(group.id, (group.epoch, True))
+                if group.epoch != epoch:
+                    # a thaw serves many requests in one step
+                    is_known = group.epoch <= epoch + 1
+                self._epochs[group.id] = group.epoch, is_known
+                had = self._had.setdefault(group.id, {})
+                had.pop(names, None)
+                had[names] = None
+                is_written = not any(write.group is group for write in store.writes.values())
+                if is_known and is_written and group.has_seen_topics(version):
+                    seen = (_has_topics(store, group, each) for each in reversed(had))
+                    assert any(seen), f"{group} has lost a change of its topics"
+
+
+def _has_topics(store: GroupStore, group: ConsumerGroup, names: frozenset[str]) -> bool:
+    """Return whether the topics of a group, as its records have them, are these topics as they are now."""
+    if store.dialect.hashes_topics:
+        return group.metadata_hash == metadata_hash(store.cluster, names)
+    return set(group.topics) == set(topic_metadata(store.cluster, names))
 
 
 def may_write_markers(runtime: ClusterRuntime) -> bool:

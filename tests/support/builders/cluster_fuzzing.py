@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from builders.cluster_audits import AUDIT, Audit, check_clocks, check_topics
+from builders.cluster_audits import AUDIT, Audit, Topics, check_clocks
 from builders.cluster_ring import NODES, ClusterRing
 from builders.random_clients import RandomClients
 from builders.random_operations import RandomOperations
@@ -47,7 +47,7 @@ class Cluster:
         self._chance = chance
         self._clients = RandomClients(chance)
         self._operations = RandomOperations(chance)
-        self._audit = Audit()
+        self._audit, self._topics = Audit(), Topics()
         self._valid = Valid(chance, ring.cluster.topics["t"].topic_id)
         self._served = list(served())
         self._is_disk_slow = False
@@ -74,7 +74,7 @@ class Cluster:
             self._clients.learn(request, answer)
             self._audit.note(request, answer, ring.tally.frames)
         check_clocks(ring.runtime)
-        check_topics(ring.runtime)
+        self._topics.check(ring.runtime)
         ring.runtime.failures.check()
 
     def _operate(self) -> None:
@@ -83,7 +83,7 @@ class Cluster:
         scope = set(arguments.get("scope", ("groups",)))
         if self.ring.perform(name, arguments) and is_reset and scope & {"groups", "topics"}:
             # it ends what was acknowledged
-            self._audit = Audit()
+            self._audit, self._topics = Audit(), Topics()
             for peer in list(self.ring.alive):
                 self.ring.drop(peer)
             self.ring.answered.clear()
