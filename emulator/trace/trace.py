@@ -40,6 +40,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from . import lines as trace_lines
@@ -152,8 +153,9 @@ class Trace:
         if lost > max(since, self._cleared):
             lines.append(self._dropped(lost))
         last = self._seq if until is None else min(until, self._seq)
-        for at in range(max(since - lost, 0), last - lost):
-            seq, wall_us, event, node_id, _ = ring[at]
+        # from the end: a deque finds no place in its middle
+        newest_first = islice(reversed(ring), self._seq - last, max(self._seq - max(since, lost), 0))
+        for seq, wall_us, event, node_id, _ in reversed(list(newest_first)):
             if group is None or group_of(event) == group or concerns_all_groups(event):
                 lines.append(trace_lines.line(seq, wall_us, event, node_id, self._topic_name))
         return lines
