@@ -155,7 +155,7 @@ NOT_EMULATED = {
     ApiKey.CREATE_PARTITIONS: "timeouts",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "
     "deletion",
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns without the extra `koordinator[patterns]` (128)",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns where google-re2 is missing (128)",
     ApiKey.ALTER_CLIENT_QUOTAS: "enforcement; host names for the entity type `ip` (42), except `localhost`",
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "SASL/SCRAM: only mechanism and iterations are kept",
     ApiKey.DESCRIBE_QUORUM: "times (-1); the metadata log has a counter of changes for its end, and each broker is a "

@@ -218,7 +218,7 @@ def _too_much(limit: int) -> Oversized:
 
 def _cramjam(codec: Codec) -> ModuleType:
     try:
-        import cramjam  # noqa: PLC0415 - an extra, and most batches do without
+        import cramjam  # noqa: PLC0415 - most batches do without
     except ImportError as error:
-        raise MissingCodec(f"{codec.name.lower()} needs a library: pip install koordinator[compression]") from error
+        raise MissingCodec(f"{codec.name.lower()} needs cramjam, which is missing: pip install cramjam") from error
     return cramjam

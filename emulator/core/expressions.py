@@ -1,18 +1,13 @@
 """Regular expressions of clients, with the syntax and the linear time of RE2, as RE2/J's in Kafka.
 
-A test must not hang on an expression of its client, so none reaches Python's `re`. The library is google-re2, an extra,
-because it has no wheels for every Python and platform.
+A test must not hang on an expression of its client, so none reaches Python's `re`. The library is google-re2, which has
+no wheels for every Python and platform. It is imported with the first expression.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
-
-try:
-    import re2
-except ImportError:
-    re2 = None
 
 MEMORY_MAX = 8 << 20
 """The memory of a compiled expression in bytes, RE2's default."""
@@ -40,8 +35,10 @@ class InvalidExpressionError(ValueError):
 @lru_cache(CACHED_MAX)
 def compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
     """Return the compiled expression. Raises InvalidExpressionError if it is invalid, or the library is missing."""
-    if re2 is None:
-        raise InvalidExpressionError("cannot be resolved: install koordinator[patterns].")
+    try:
+        import re2  # noqa: PLC0415 - most groups have no expressions
+    except ImportError:
+        raise InvalidExpressionError("cannot be resolved: google-re2 is missing, pip install google-re2.") from None
     options = re2.Options()
     options.max_mem, options.log_errors = MEMORY_MAX, False
     try:

@@ -30,14 +30,14 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "firefox"
 LIMIT_S = 10
 """The limit for a program to report its version."""
 
-EXTRA = re.compile(r"""([\w.-]+).*extra == ["']([\w-]+)["']""")
-"""An optional dependency in the metadata of a package: its name and extra."""
+REQUIREMENT = re.compile(r"""([\w.-]+)(?:.*extra == ["']([\w-]+)["'])?""")
+"""A dependency in the metadata of a package: its name, and its extra if it has one."""
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(*, as_json: bool) -> None:
-    """Describe this machine for a bug report: versions, extras, ports, Docker, Java, browser.
+    """Describe this machine for a bug report: versions, libraries, ports, Docker, Java, browser.
 
     A part that cannot be found out has the error as its value; the exit status is 0.
     """
@@ -65,14 +65,16 @@ def _text(value: Mapping[str, str] | str) -> str:
     return value if isinstance(value, str) else ", ".join(f"{name} {version}" for name, version in value.items())
 
 
-def _extras() -> dict[str, dict[str, str]]:
-    """Return the installed version of each package of each extra, or "missing"."""
-    extras: dict[str, dict[str, str]] = {}
+def _libraries() -> dict[str, dict[str, str]]:
+    """Return the installed version of each library by extra, or "missing"; those without an extra first."""
+    libraries: dict[str, dict[str, str]] = {"every installation": {}}
     for requirement in metadata.requires("koordinator") or ():
-        found = EXTRA.match(requirement)
+        found = REQUIREMENT.match(requirement)
         if found is not None and found[1] != "koordinator":
-            extras.setdefault(found[2], {})[found[1]] = installed_version(found[1]) or "missing"
-    return extras
+            libraries.setdefault(found[2] or "every installation", {})[found[1]] = (
+                installed_version(found[1]) or "missing"
+            )
+    return libraries
 
 
 def _ports() -> dict[str, str]:
@@ -121,7 +123,7 @@ PROBES: Mapping[str, Callable[[], Any]] = {
     "python": lambda: f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})",
     "platform": platform.platform,
     "processors": lambda: str(os.cpu_count()),
-    "extras": _extras,
+    "libraries": _libraries,
     "ports": _ports,
     "docker": lambda: _version("docker", "version", "--format", "server {{.Server.Version}}"),
     "java": lambda: _version("java", "-version"),

@@ -41,6 +41,12 @@ ENDS = (signal.SIGINT, signal.SIGTERM)
 CONTROL_PACKAGES = ("hypercorn", "prometheus_client", "pydantic", "starlette")
 """Packages of koordinator[control] that the control plane imports."""
 
+OPTIONAL_LIBRARIES = {
+    "cramjam": "cramjam is missing: batches compressed with snappy, lz4 or zstd are refused; pip install cramjam",
+    "re2": "google-re2 is missing: topic patterns of consumer groups are refused; pip install google-re2",
+}
+"""What the server says where a library of every installation has no wheel, by the name of its module."""
+
 STDIN_BYTES = 4096
 """The size of a read from stdin."""
 
@@ -148,7 +154,8 @@ async def _serve_until_signal(
                 return error
             if listeners:
                 nursery.start_soon(_serve_control, fleet, Options(host=parts.options.host), listeners, control)
-            for warning in parts.warnings:
+            missing = [text for module, text in OPTIONAL_LIBRARIES.items() if find_spec(module) is None]
+            for warning in [*missing, *parts.warnings]:
                 log(f"warning: {warning}")
             for line in parts.node_listeners.advertised_elsewhere():
                 log(line)

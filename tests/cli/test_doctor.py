@@ -51,14 +51,15 @@ def report(run: Callable[..., tuple[int, str, str]]) -> Callable[[], dict[str, A
     return report
 
 
-def test_doctor_reports_versions_and_every_extra(report: Callable[[], dict[str, Any]]) -> None:
+def test_doctor_reports_versions_and_the_libraries_of_every_extra(report: Callable[[], dict[str, Any]]) -> None:
     found = report()
     assert found["koordinator"] == koordinator.__version__
     assert sys.executable in found["python"]
-    assert found["extras"]["control"]["httpx"][0].isdigit()
+    assert found["libraries"]["every installation"]["trio"][0].isdigit()
+    assert found["libraries"]["control"]["httpx"][0].isdigit()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert set(found["extras"]) <= set(project["optional-dependencies"])
-    assert {"control", "docker", "spark", "demo"} <= set(found["extras"])
+    assert set(found["libraries"]) <= {"every installation", *project["optional-dependencies"]}
+    assert {"control", "docker", "spark", "demo"} <= set(found["libraries"])
     assert {"docker", "java", "browser"} <= set(found)
 
 
@@ -70,7 +71,8 @@ def test_doctor_reports_a_missing_package_and_a_port_in_use(
         port = used.getsockname()[1]
         monkeypatch.setattr(doctor, "PORTS", {"broker": port})
         found = report()
-    assert found["extras"] == {"control": {"no-such-package": "missing"}}
+    assert found["libraries"]["control"] == {"no-such-package": "missing"}
+    assert list(found["libraries"]["every installation"]) == ["click"]
     assert found["ports"] == {f"{port} (broker)": "Address already in use"}
 
 
@@ -86,7 +88,7 @@ def test_doctor_never_fails_and_shows_no_token(
     monkeypatch.setenv("KOORDINATOR_CONTROL_TOKEN", "secret")
     status, out, _ = run("doctor")
     assert status == 0
-    for name in ("extras", "docker", "java", "browser"):
+    for name in ("libraries", "docker", "java", "browser"):
         assert f"{name}: error: RuntimeError: no such thing\n" in out
     assert "KOORDINATOR_CONTROL_TOKEN" in out
     assert "secret" not in out

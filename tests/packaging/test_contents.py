@@ -76,12 +76,12 @@ def test_nothing_is_installed_under_another_name(files: list[str]) -> None:
 def test_the_requirements_pin_no_client_library(metadata: Message) -> None:
     required = metadata.get_all("Requires-Dist", [])
     base = {re.split(r"[^\w.-]", line)[0].lower() for line in required if "extra ==" not in line}
-    assert base == {"click", "construct", "crc32c", "rich", "trio"}
+    assert base == {"click", "construct", "cramjam", "crc32c", "google-re2", "rich", "trio"}
     assert not base & CLIENTS
 
 
 def test_nothing_required_has_an_upper_bound(metadata: Message) -> None:
-    base = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    base = [line.partition(";")[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert [line for line in base if re.search(r"[<=~]=|<", line.replace(">=", ""))] == []
 
 

@@ -154,7 +154,7 @@ def test_a_fenced_static_consumer_is_replaced(koordinator: Cluster, members: Mem
 
 
 def test_a_pattern_is_resolved_and_sees_new_topics(koordinator: Cluster, members: Members) -> None:
-    pytest.importorskip("re2", reason="google-re2 is not installed: koordinator[patterns]")
+    pytest.importorskip("re2", reason="google-re2 has no wheel here")
     koordinator.create_topic("x-a", 2)
     consumer = members.join(topics="^x-.*")
     members.wait_until(lambda: len(assigned(consumer)) == 2)

@@ -139,7 +139,7 @@ class ConsumerMembers:
         play = self._play
         if regex is not None:
             play.needs(HEARTBEAT, 1)
-            pytest.importorskip("re2", reason="google-re2 is not installed: koordinator[patterns]")
+            pytest.importorskip("re2", reason="google-re2 has no wheel here")
         rows = owned and {self._ids[name]: tuple(partitions) for name, partitions in owned.items()}
         request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
             group_id=play.g if group is None else group,
