@@ -407,9 +407,11 @@ class DataDir:
     def flush(self) -> None:
         """Sync all logs, as a broker does that is shut down; the operating system keeps what cannot be synced."""
         for log in [log for log, records in self._unflushed.items() if records]:
-            with suppress(OSError), closing(self._files.open(self._directory(log) / LOG)) as file:
+            with suppress(OSError):
+                # first: to open a file creates it, maybe in the directory of a new owner
                 self._check_in_place()
-                file.sync()
+                with closing(self._files.open(self._directory(log) / LOG)) as file:
+                    file.sync()
         self._unflushed.clear()
 
     def close(self) -> None:

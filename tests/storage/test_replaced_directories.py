@@ -66,6 +66,19 @@ def test_a_server_whose_directory_was_replaced_leaves_the_new_owner_everything(t
     assert (third.committed("g", "t"), third.logged) == (offsets[-1], [])
 
 
+def test_the_end_of_a_server_whose_directory_was_replaced_makes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "d"
+    first = filled(path)
+    shutil.rmtree(path)
+    second = DurableCluster(path)
+    # a partition's directory without a log
+    (path / "t-0").mkdir()
+    before = contents(path)
+    first.built.close()
+    assert contents(path) == before
+    second.built.close()
+
+
 @pytest.mark.parametrize("is_made_again", [False, True])
 def test_a_server_whose_directory_was_removed_makes_nothing(tmp_path: Path, is_made_again: bool) -> None:  # noqa: FBT001
     path = tmp_path / "d"
