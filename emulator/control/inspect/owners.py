@@ -38,13 +38,7 @@ def assignment_by(
 
 def assignments_of(cluster: ClusterState, group: BaseGroup) -> dict[str, dict[str, list[int]]]:
     """Return the partitions of each member by its id; none if the members are not consumers."""
-    names = topic_names(cluster)
-    return {member_id: group.partitions_of(member_id, names) for member_id in group.members}
-
-
-def topic_names(cluster: ClusterState) -> dict[UUID, str]:
-    """Return the names of the topics by id."""
-    return {topic_id: topic.name for topic_id, topic in cluster.topics_by_id.items()}
+    return {member_id: group.partitions_of(member_id, cluster.topics_by_id) for member_id in group.members}
 
 
 def partition_counts(cluster: ClusterState) -> Mapping[str, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ..clock import GroupClock
+    from ..data.topic import TopicState
     from ..dialect import Dialect
     from ..effects import Call
     from ..timers import SessionExpiry, TimerKey
@@ -148,8 +149,8 @@ class BaseGroup:
         """Return the topics that a member subscribes to; none if the group's members are no consumers."""
 
     @abstractmethod
-    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
-        """Return the partitions of a member by topic, sorted; `names` has those of the topics that exist.
+    def partitions_of(self, member_id: str, topics: Mapping[UUID, TopicState]) -> dict[str, list[int]]:
+        """Return the partitions of a member by topic, sorted; `topics` are those that exist.
 
         None if the group's members are no consumers, or the assignment cannot be read.
         """

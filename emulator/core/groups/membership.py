@@ -96,7 +96,7 @@ def _heartbeat_error(store: GroupStore, now: int, call: Call, request: Heartbeat
     group = store.find(now, request.group_id)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
-    return store.kinds[group.kind].heartbeat(store, group, call, request)
+    return store.kind_of(group).heartbeat(store, group, call, request)
 
 
 def leave_group(store: GroupStore, now: int, call: Call, request: LeaveGroupRequest) -> None:

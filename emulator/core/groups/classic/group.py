@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ...clock import GroupClock
+    from ...data.topic import TopicState
     from ...dialect import Dialect
     from ...effects import Call
     from ...java.hash_order import NameOrder
@@ -347,9 +348,9 @@ class ClassicGroup(BaseGroup):
         except Malformed:
             return ()
 
-    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
+    def partitions_of(self, member_id: str, topics: Mapping[UUID, TopicState]) -> dict[str, list[int]]:
         """Return the partitions of a consumer by topic, sorted, as the leader has named them."""
-        del names
+        del topics
         assignment = self.members[member_id].assignment
         if self.protocol_type != CONSUMER or not assignment:
             return {}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
     from ...clock import GroupClock
+    from ...data.topic import TopicState
     from ...dialect import Dialect
     from ...effects import Call
     from ...journal import Journal
@@ -145,10 +146,10 @@ class ConsumerGroup(BaseGroup):
         """Return the topics that a member subscribes to, by name or by a resolved pattern."""
         return self.topics_of(self.members[member_id])
 
-    def partitions_of(self, member_id: str, names: Mapping[UUID, str]) -> dict[str, list[int]]:
+    def partitions_of(self, member_id: str, topics: Mapping[UUID, TopicState]) -> dict[str, list[int]]:
         """Return the assigned partitions of a member by topic, sorted."""
         assigned = self.members[member_id].assigned
-        return {names[topic]: sorted(assigned[topic]) for topic in assigned if topic in names}
+        return {topics[topic].name: sorted(assigned[topic]) for topic in assigned if topic in topics}
 
     @property
     def unsettled(self) -> list[str]:
