@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import KINDS, Member, Members, assignor_settings, wait_until
+from clients.consumers import KINDS, Member, Members, assignor_settings, wait_settled, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +43,7 @@ def stable(cluster: Cluster, join: Members, kind: str, instances: tuple[str | No
     settings: dict[str, Any] = {"session_timeout_ms": SESSION_MS, **assignor_settings(kind, "range")}
     members = tuple(join(kind, instance=instance, goes_on=True, **settings) for instance in instances)
     wait_until("all own something", lambda: [len(each.assignment) for each in members] == [3, 3], *members)
-    cluster.group("g").wait_stable(members=2)
-    goes_on(cluster.group("g"), members)
+    wait_settled(cluster.group("g"))
     return members
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+from clients.consumers import wait_settled
 from confluent_kafka import Consumer, TopicPartition
 
 from koordinator.emulator.control.inspect.events import Events
@@ -279,6 +280,7 @@ def test_offsets_of_an_unsubscribed_topic_expire_after_seven_days(join: Join, gr
 def test_no_connected_member_with_heartbeats_is_lost_in_seven_days(join: Join, group: Group) -> None:
     join()
     join()
+    wait_settled(group)
     before = group.snapshot()
     since = int(str(group.events()[-1]["seq"]))
     assert at_once(lambda: group.advance("7d", keep_alive="connected")) == []

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from clients.consumers import PATIENCE_S, Members, error_name, wait_until
+from clients.consumers import PATIENCE_S, Members, error_name, wait_settled, wait_until
 
 from koordinator import Emulator, faults
 
@@ -24,6 +24,7 @@ def consuming(koordinator: Cluster, join: Members, kind: str, **extra: object) -
     member = join(kind, client_id="svc-1", enable_auto_commit=False, **extra)
     koordinator.group("g").wait_stable(members=1, timeout=PATIENCE_S)
     wait_until("its records", lambda: len(member.records) == 4, member)
+    wait_settled(koordinator.group("g"))
     return member
 
 
@@ -138,8 +139,7 @@ def test_clients_that_take_turns_form_one_generation(koordinator: Cluster, join:
             join(kind, client_id=name)
         step.wait_round(PATIENCE_S)  # both receive their member ids
         step.wait_round(PATIENCE_S)
-    group.wait_stable(members=2, timeout=PATIENCE_S)
-    assert group.generation == 1
+    group.assert_request("JoinGroup", error="NONE", generation=1, times=2, timeout=PATIENCE_S)
 
 
 @CLIENTS

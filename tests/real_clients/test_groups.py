@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_until
+from clients.consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_settled, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +98,7 @@ def test_members_come_and_go_and_every_record_is_consumed(
         assert {owners[topic, number] for topic, number, *_ in each.records[count:]} <= {each}
         each.commit()
     assert group.offsets == ends(koordinator)
+    wait_settled(group)
     generation = group.generation
     two.close()
     if names == STATIC:
@@ -231,6 +232,7 @@ def test_an_idle_group_stays_as_it_is(koordinator: Cluster, join: Members, kind:
     group = koordinator.group("g")
     one, two = join(kind), join(kind)
     wait_shared(group, one, two)
+    wait_settled(group)
     generation = group.generation
     beats = count_beats(group)
     wait_until("ten heartbeats", lambda: count_beats(group) >= beats + 10, one, two)

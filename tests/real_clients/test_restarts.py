@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import KINDS, Members, wait_until
+from clients.consumers import KINDS, Members, wait_settled, wait_until
 
 from koordinator import Emulator
 
@@ -47,6 +47,7 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
         for member in members:
             wait_until("four members", lambda member=member: 1 <= len(member.assignment) <= 2, member)  # type: ignore[misc]
         cluster.group("g").wait_stable(members=4, timeout=30)
+        wait_settled(cluster.group("g"))
         before, callbacks = state_of(cluster), [len(member.callbacks) for member in members]
         cluster.stop()
         restarted = Emulator(port=port, data_dir=tmp_path).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import KINDS, Member, Members, assignor_settings, error_name, wait_until
+from clients.consumers import KINDS, Member, Members, assignor_settings, error_name, wait_settled, wait_until
 
 if TYPE_CHECKING:
     from koordinator import Cluster, Group
@@ -32,7 +32,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
     wait_until("alone", lambda: len(survivor.assignment) == 6, survivor)
     with join.process(kind, group_instance_id="bounced", **settings) as first:
         wait_until("two members", lambda: len(survivor.assignment) == 3, survivor)
-        group.wait_stable(members=2)
+        wait_settled(group)
         before, callbacks = group.snapshot(), len(survivor.callbacks)
         states = len(events(group, "state"))
         first.kill()
@@ -93,6 +93,7 @@ def test_of_two_with_one_instance_id_the_older_is_fenced(
     wait_until("it owns the topic", lambda: len(older.assignment) == 6, older)
     koordinator.produce("t", "1", "2", "3")
     wait_until("it has records to commit", lambda: len(older.records) == 3, older)
+    wait_settled(group)
     generation = group.generation
     displacing = join(younger, instance="one", **assignor_settings(younger, "range"))
     wait_given_up(older)

@@ -17,10 +17,12 @@ from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from koordinator.emulator.control.inspect.events import Events
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from koordinator import Cluster
+    from koordinator import Cluster, Group
 
     Partition = tuple[str, int]
     Record = tuple[str, int, int, bytes]
@@ -342,6 +344,30 @@ def wait_until(what: str, predicate: Callable[[], bool], *members: Member, patie
         # round robin, as any member may bring it about
         members[turn % len(members)].wait_polled(min(until, time.monotonic() + 4 * POLL_MS / 1000))
         turn += 1
+
+
+def wait_settled(group: Group) -> None:
+    """Wait until no member of a stable classic group has a reason to rejoin.
+
+    kafka-python 3.0.12 discards a join that completes between two polls (`join_group_async`, where `_join_task` is
+    already done) and joins again; if it leads the group, that is a rebalance. It sends heartbeats only after it has
+    taken the result. So every member must have had a successful heartbeat in the current generation.
+    """
+    until = time.monotonic() + PATIENCE_S
+    events: list[dict[str, Any]] = []
+    while True:
+        since = events[-1]["seq"] if events else 0
+        events += group._port.wait(Events.read, until - time.monotonic(), group=group.id, since=since)
+        seen = group.snapshot()
+        beating = {
+            event["member_id"]
+            for event in events
+            if (event["kind"], event.get("api"), event.get("generation")) == ("response", "Heartbeat", seen.generation)
+            and not event["error_code"]
+        }
+        if seen.state == "Stable" and beating >= {member.member_id for member in seen.members}:
+            return
+        assert time.monotonic() < until, f"no heartbeats of all members: {seen}, {beating}"
 
 
 class Members:
