@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from brokers.http_server import WAIT_S, Serving
+from browsing.chromium import WAIT_MS
 from browsing.screenshots import kept
 from clients.consumers import Members
 
@@ -23,7 +24,6 @@ pytestmark = pytest.mark.needs("chromium")
 
 BELOW = "/v1/clusters/default"
 GROUP = f"{BELOW}/groups/orders-svc"
-WAIT_MS = 20_000
 
 
 @contextmanager
@@ -177,11 +177,10 @@ def test_the_page_follows_fifty_members(browser: Browser, served: Served, http: 
             """() => Koordinator.dashboard.timeline?.group?.lanes
                 .filter((lane) => lane.spans.at(-1)?.state === "stable").length === 50"""
         )
-        page.wait_for_function("() => Koordinator.dashboard.timeline.model.lines.length > 10000", timeout=90_000)
-        before = page.evaluate("performance.now()")
+        page.wait_for_function("() => Koordinator.dashboard.timeline.model.lines.length > 3000")
         page.locator(".k-scrub").press("Home")
         page.locator(".k-scrub").press("ArrowRight")
-        assert page.evaluate("performance.now()") - before < 5_000
+        assert not page.evaluate("Koordinator.dashboard.timeline.isFollowing")
         assert page.locator(".k-row").count() < 100
 
 

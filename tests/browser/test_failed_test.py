@@ -43,7 +43,7 @@ LATE_COMMIT = '''
 def failed(pytester: pytest.Pytester) -> Path:
     """Run a failing test and return its page."""
     pytester.makepyfile(test_app=LATE_COMMIT)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=60)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=170)
     result.assert_outcomes(failed=1)
     (page,) = pytester.path.rglob("trace.html")
     return page

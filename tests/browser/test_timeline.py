@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browsing.chromium import processor_s
 from browsing.recorded_traces import crowd, lines_of, with_faults
 from browsing.screenshots import kept
 
@@ -129,27 +130,20 @@ def test_the_chart_has_its_colours_in_light_and_dark(opened: Open, name: str, co
         assert drawn.has(*colours, inside=".k-chart")
 
 
-def test_fifty_members_and_ten_thousand_events_open_in_seconds(opened: Open) -> None:
-    page = opened(crowd(events=10_000))
+def test_fifty_members_and_ten_thousand_events_take_seconds_of_the_processor(opened: Open) -> None:
+    began_s = processor_s(page := opened(crowd(events=10_000)))
     assert page.locator(".k-l-lane").count() == 50
     assert page.locator(".k-row").count() < 100
-    took_ms = page.evaluate(
+    page.evaluate(
         """() => {
-            const before = performance.now();
             const trace = JSON.parse(document.getElementById("trace").textContent);
             Koordinator.timeline = Koordinator.mount(document.getElementById("timeline"), trace);
-            return performance.now() - before;
         }"""
     )
-    assert took_ms < 10_000
-    step_ms = page.evaluate(
-        """() => {
-            const before = performance.now();
-            for (let n = 0; n < 10; n += 1) Koordinator.timeline.step(-1);
-            return (performance.now() - before) / 10;
-        }"""
-    )
-    assert step_ms < 1_000
+    mounted_s = processor_s(page)
+    assert mounted_s - began_s < 10
+    page.evaluate("for (let n = 0; n < 10; n += 1) Koordinator.timeline.step(-1);")
+    assert processor_s(page) - mounted_s < 10
 
 
 def test_the_test_of_the_group_can_be_copied(opened: Open) -> None:

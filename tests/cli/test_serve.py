@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Served
 
-LIMIT_S = 30
+LIMIT_S = 60
 """The limit for the end of a process."""
 
 API_VERSIONS = struct.pack(">hhih", 18, 0, 7, -1)

@@ -19,8 +19,8 @@ OWN = {
 }
 """The expressions that are no literals: the table of client reasons, and an escaped instance id."""
 
-LINEAR_S = 2
-"""Backtracking over these texts would take hours."""
+LINEAR_S = 10
+"""The limit of the processor time. Backtracking over these texts would take hours."""
 
 
 def patterns_of(path: Path) -> list[str]:
@@ -51,22 +51,22 @@ def test_python_s_expressions_are_our_own() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 15), reason="google-re2 has no wheels for Python 3.15")
 def test_a_hostile_expression_matches_in_linear_time() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert expressions.compiled("(a+)+$").fullmatch("a" * 100_000 + "b") is None
-    assert time.monotonic() - began < LINEAR_S
+    assert time.process_time() - began < LINEAR_S
 
 
 @pytest.mark.parametrize("unit", ["encountered from ", "metadata ", "rebalance failed due t"])
 def test_a_long_client_reason_is_classified_in_linear_time(unit: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     sub_cause(unit * 5_000)
-    assert time.monotonic() - began < LINEAR_S
+    assert time.process_time() - began < LINEAR_S
 
 
 @pytest.mark.parametrize("text", ["1" * 300_000 + "x", "1" * 300_000, "." * 300_000, "-" * 300_000])
 @pytest.mark.parametrize("kind", [ConfigType.DOUBLE, ConfigType.LONG, ConfigType.INT])
 def test_a_long_config_value_is_parsed_in_linear_time(kind: ConfigType, text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     problem = ConfigKey("some.ratio", kind, lowest="0", highest="1").problem(text)
     assert problem is not None
-    assert time.monotonic() - began < LINEAR_S
+    assert time.process_time() - began < LINEAR_S

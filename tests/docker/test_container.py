@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.docker_cli import docker
+from brokers.docker_cli import WAIT_S, docker
 from clients.consumers import WARNINGS_OF_CLIENTS, Members, wait_until
 
 from koordinator.faults import error
@@ -22,8 +22,6 @@ pytestmark = [
     pytest.mark.needs("docker"),
     *map(pytest.mark.filterwarnings, WARNINGS_OF_CLIENTS),
 ]
-
-PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -39,17 +37,17 @@ def test_groups_of_real_clients_from_outside(
     cluster = koordinator_container.cluster
     for number in range(2):
         join(kind, group=f"outside-{kind}", instance=f"i{number}")
-    group = cluster.group(f"outside-{kind}").wait_stable(members=2, timeout=PATIENCE_S)
+    group = cluster.group(f"outside-{kind}").wait_stable(members=2, timeout=WAIT_S)
     assert sorted(len(owned["t"]) for owned in group.assignment.values()) == [2, 2]
 
 
 def test_the_levers_are_the_same_over_http(koordinator_container: KoordinatorContainer, join: Members) -> None:
     group = koordinator_container.cluster.group("levers")
     join("confluent-kafka", group="levers", instance="one")
-    group.wait_stable(members=1, timeout=PATIENCE_S)
+    group.wait_stable(members=1, timeout=WAIT_S)
     rule = group.rule("Heartbeat", error("REBALANCE_IN_PROGRESS"), once=True)
     before = group.generation
-    group.wait_stable(members=1, timeout=PATIENCE_S, after_generation=before)
+    group.wait_stable(members=1, timeout=WAIT_S, after_generation=before)
     assert rule.hits == 1
     group.set_clock("manual")
     assert [fired.kind for fired in group.advance("7d", keep_alive="none")].count("session") == 1
@@ -60,15 +58,15 @@ def test_a_container_that_is_paused_while_members_beat_goes_on(
 ) -> None:
     group = koordinator_container.cluster.group("paused")
     member = join("confluent-kafka", group="paused")
-    group.wait_stable(members=1, timeout=PATIENCE_S)
+    group.wait_stable(members=1, timeout=WAIT_S)
     generation, polls = group.generation, member.polls
     koordinator_container.container.pause()
     try:
         wait_until("a second of polls", lambda: member.polls > polls + 20, member)
     finally:
         koordinator_container.container.unpause()
-    group.assert_request("Heartbeat", timeout=PATIENCE_S)
-    group.wait_stable(members=1, timeout=PATIENCE_S)
+    group.assert_request("Heartbeat", timeout=WAIT_S)
+    group.wait_stable(members=1, timeout=WAIT_S)
     assert group.generation == generation
 
 
@@ -87,13 +85,13 @@ def test_sigkill_and_a_restart_on_a_volume_and_the_static_group_continues(image:
     try:
         with container, Members(container.cluster) as join:
             members = [join("confluent-kafka", group="kept", instance=f"i{number}") for number in range(2)]
-            before = container.cluster.group("kept").wait_stable(members=2, timeout=PATIENCE_S)
+            before = container.cluster.group("kept").wait_stable(members=2, timeout=WAIT_S)
             generation, owned = before.generation, before.assignment
             container.cluster.produce("t", *[f"r{number}" for number in range(8)])
             container.container.kill()
-            container.container.wait(timeout=30)
+            container.container.wait(timeout=WAIT_S)
             container.restart()
-            after = container.cluster.group("kept").wait_stable(members=2, timeout=PATIENCE_S)
+            after = container.cluster.group("kept").wait_stable(members=2, timeout=WAIT_S)
             assert (after.generation, after.assignment) == (generation, owned)
             for member in members:
                 wait_until("records after the restart", lambda each=member: bool(each.records), member)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from brokers.cluster import syncing
-from brokers.docker_cli import MIB, docker, size_mib
+from brokers.docker_cli import MIB, WAIT_S, docker, size_mib
 from clients.raw_member import Rival
 
 from koordinator.emulator.control.inspect.groups import Groups
@@ -19,17 +19,21 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("docker")
 
-READY_TIMES = 5
-"""The start time limit, as a multiple of a container that only starts Python."""
+READY_TIMES = 10
+"""The limit of the processor time of a start, as a multiple of a Python that only imports Trio."""
 
 IDLE_MIB = 80
-END_S = 1.0
 
 MEMBERS = 100
-WAIT_S = 60
 
-STARTS = 5
-"""The fastest of this many starts counts: the machine has other work as well."""
+SERVER_S = """
+import os
+times = open("/proc/1/stat").read().rpartition(")")[2].split()[11:15]
+print(sum(map(int, times)) / os.sysconf("SC_CLK_TCK"))
+"""
+"""Print the processor seconds of the container's first process and of its ended children."""
+
+PYTHON_S = "import time, trio; print(time.process_time())"
 
 UNWANTED = ("*/bin/*gcc*", "*/cc1", "/opt/*/pip", "/opt/*/tests", "*/.cache", "/src", "/tools")
 
@@ -61,25 +65,22 @@ def test_its_size(image: str, figure: Callable[[str, str], None]) -> None:
     assert ours < 100
 
 
-def python_s(image: str) -> float:
-    """Return the seconds of a container that only starts Python."""
-    begun = time.monotonic()
-    docker("run", "--rm", "--network", "host", "--read-only", "--entrypoint", "python", image, "-c", "import trio")
-    return time.monotonic() - begun
+def printed_s(container: KoordinatorContainer, program: str) -> float:
+    """Return the number that a program of the container's Python prints."""
+    done = container.container.exec_run(["python", "-c", program])
+    assert done.exit_code == 0, done.output
+    return float(done.output)
 
 
 def test_it_serves_soon_after_python_would_and_is_small(image: str, figure: Callable[[str, str], None]) -> None:
-    took: list[float] = []
-    python: list[float] = []
-    for _ in range(STARTS):
-        python.append(python_s(image))
-        with KoordinatorContainer(image, network_mode="host", read_only=True) as container:
-            took.append(container.ready_s)
-            idle = memory_mib(container)
-    figure("docker run to ready", f"{min(took):.2f} s, the quickest of {len(took)}; the slowest {max(took):.2f} s")
-    figure("docker run of Python alone", f"{min(python):.2f} s, the quickest of {len(python)}")
+    with KoordinatorContainer(image, network_mode="host", read_only=True) as container:
+        server_s = printed_s(container, SERVER_S)
+        python_s = min(printed_s(container, PYTHON_S) for _ in range(3))
+        idle = memory_mib(container)
+    figure("docker run to ready", f"{container.ready_s:.2f} s, of the processor {server_s:.2f} s")
+    figure("processor time of Python with Trio alone", f"{python_s:.2f} s")
     figure("memory, idle", f"{idle:.0f} MiB")
-    assert min(took) < READY_TIMES * min(python)
+    assert 0 < server_s < READY_TIMES * python_s
     assert idle < IDLE_MIB
 
 
@@ -104,13 +105,18 @@ def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> No
         figure(f"memory, with {MEMBERS} members that are connected", f"{memory_mib(container):.0f} MiB")
 
 
-def test_sigterm_ends_it_with_0_in_under_a_second(image: str) -> None:
-    with KoordinatorContainer(image, network_mode="host") as container:
+def test_sigterm_ends_it_with_0_and_waits_for_no_client(image: str, figure: Callable[[str, str], None]) -> None:
+    arguments = ["--topic", "t:1", "--config", "group.initial.rebalance.delay.ms=3600000"]
+    with (
+        KoordinatorContainer(image, network_mode="host", arguments=arguments) as container,
+        Rival(container.bootstrap_servers, "i") as member,
+    ):
+        member.send_join()
+        assert container.cluster._port.wait(Groups.meets, WAIT_S, group="g", members=1)
         begun = time.monotonic()
         container.container.kill("SIGTERM")
-        ended = container.container.wait(timeout=30)
-        assert ended["StatusCode"] == 0
-        assert time.monotonic() - begun < END_S
+        assert container.container.wait(timeout=WAIT_S)["StatusCode"] == 0
+        figure("SIGTERM to the end", f"{time.monotonic() - begun:.2f} s")
 
 
 def test_it_is_healthy_when_it_serves_and_ill_when_it_does_not(image: str) -> None:

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.needs("docker"), pytest.mark.slow]
 
 UP_S = 120
 JOB_S = 600
-WAIT_S = 60
 
 COUNTED = """
 import json, pathlib, pyarrow.parquet
@@ -55,7 +54,7 @@ def test_the_job_loads_the_trace_of_the_emulator_beside_it(
         group = server.cluster().group("svc")
         for number in range(2):
             group.puppet(f"p{number}", topics=["orders"]).join()
-        last = group.wait_stable(members=2, timeout=WAIT_S).generation
+        last = group.wait_stable(members=2, timeout=UP_S).generation
     compose("stop", "koordinator")
     begun = time.monotonic()
     said = compose("run", "--rm", "pipeline", timeout_s=JOB_S)

@@ -38,7 +38,7 @@ OTHER = "kafka.example:9092"
 """The address of a second cluster."""
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
-READY_S = 30
+READY_S = 60
 
 
 class Command(NamedTuple):

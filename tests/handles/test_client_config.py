@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 RECORDS = 20
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 def kafka_python(cluster: Cluster) -> int:

@@ -143,7 +143,7 @@ def test_handles_can_be_used_from_many_threads(cluster: Cluster) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert len(cluster.records("orders")) == 400
 
 

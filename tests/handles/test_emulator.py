@@ -59,7 +59,7 @@ def test_it_stops_with_clients_connected() -> None:
     with Emulator() as cluster:
         clients = [socket.create_connection(open_port(cluster), timeout=60) for _ in range(50)]
         parts = cluster._port.served
-        assert cluster._port.wait_until(lambda: len(parts.runtime.broker(1).clients()) == 50, 10, "test")
+        assert cluster._port.wait_until(lambda: len(parts.runtime.broker(1).clients()) == 50, 60, "test")
         # it does not wait until they close
         cluster.stop()
     for client in clients:
@@ -117,7 +117,7 @@ def test_a_stop_ends_a_wait(cluster: Cluster) -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     cluster.stop()
-    thread.join(10)
+    thread.join(60)
     assert len(caught) == 1
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from koordinator import Cluster
 
-LIMIT_S = 30.0
+LIMIT_S = 60
 
 IGNORED_IN_FINALIZERS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """CPython prints an exception in a finalizer, and goes on."""

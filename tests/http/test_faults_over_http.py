@@ -20,7 +20,7 @@ def test_a_rule_reports_its_uses_over_http(server: Remote) -> None:
     group = cluster.group("g/1")
     rule = group.rule("JoinGroup", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True)
     group.puppet("a", topics=["t"]).join()
-    group.wait_stable(members=1, timeout=30)
+    group.wait_stable(members=1, timeout=60)
     assert rule.hits == 1
     assert rule.last is not None
     assert (rule.last.client_id, rule.last.group) == ("a", "g/1")
@@ -54,7 +54,7 @@ def test_a_hold_is_waited_for_and_released_over_http(server: Remote) -> None:
         with pytest.raises(AssertionError, match=r"held just now: .* its SyncGroup is held by"):
             group.wait_stable(members=1, timeout=0.1)
         held.release()
-    group.wait_stable(members=1, timeout=30)
+    group.wait_stable(members=1, timeout=60)
     assert cluster.holds == []
 
 
@@ -68,7 +68,7 @@ def test_members_take_turns_over_http(server: Remote) -> None:
             group.puppet(name, topics=["t"]).join()
         step.wait_round()
         assert step.rounds >= 1
-    group.wait_stable(members=2, timeout=30)
+    group.wait_stable(members=2, timeout=60)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ SETTINGS = {
     "group.min.session.timeout.ms": "100",
 }
 TOPICS = {"t": 4, "u": 2}
-ADMIN_S = 30
+ADMIN_S = 60
 
 LEAVE_GROUP_VERSION = 5
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
 
 GROUPS = 40
-ADMIN_S = 30
+ADMIN_S = 60
 
 
 @pytest.fixture(scope="module")

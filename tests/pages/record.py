@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parent / "traces"
 GROUP = "orders-svc"
 LEFT_OUT = {"ApiVersions", "Metadata", "Fetch", "ListOffsets", "FindCoordinator"}
-PATIENCE_S = 30.0
+PATIENCE_S = 120
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from scenes.documentation import BASH, blocks
 if TYPE_CHECKING:
     from pathlib import Path
 
-LIMIT_S = 280
+LIMIT_S = 900
 
 SUITE = """
 import pytest

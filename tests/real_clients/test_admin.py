@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import Member, Members, wait_until
+from clients.consumers import PATIENCE_S, Member, Members, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 pytestmark = pytest.mark.koordinator(topics={"t": 2})
-
-WAIT_S = 60
 
 
 @pytest.fixture
@@ -169,7 +167,7 @@ def outcomes(futures: dict[Any, Any]) -> list[Any]:
     found = []
     for future in futures.values():
         try:
-            found.append(future.result(WAIT_S))
+            found.append(future.result(PATIENCE_S))
         except KafkaException as exception:
             found.append(exception.args[0].name())
     return found
@@ -179,13 +177,13 @@ def outcomes(futures: dict[Any, Any]) -> list[Any]:
 def test_confluent_lists_and_describes_groups(confluent: Any) -> None:
     from confluent_kafka import ConsumerGroupState  # noqa: PLC0415
 
-    listed = confluent.list_consumer_groups().result(WAIT_S)
+    listed = confluent.list_consumer_groups().result(PATIENCE_S)
     assert listed.errors == []
     assert {row.group_id: row.state for row in listed.valid} == {
         "busy": ConsumerGroupState.STABLE,
         "idle": ConsumerGroupState.EMPTY,
     }
-    stable = confluent.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(WAIT_S)
+    stable = confluent.list_consumer_groups(states={ConsumerGroupState.STABLE}).result(PATIENCE_S)
     assert [row.group_id for row in stable.valid] == ["busy"]
     busy, idle, nobody = outcomes(
         confluent.describe_consumer_groups(["busy", "idle", "nobody"], include_authorized_operations=True)
@@ -237,7 +235,7 @@ def test_confluent_manages_topics(koordinator: Cluster, confluent: Any) -> None:
     ]
     assert outcomes(confluent.create_topics(new)) == [None, "TOPIC_ALREADY_EXISTS", "TOPIC_EXCEPTION"]
     assert outcomes(confluent.create_partitions([api.NewPartitions("new", 5)])) == [None]
-    listed = confluent.list_topics(timeout=WAIT_S).topics
+    listed = confluent.list_topics(timeout=PATIENCE_S).topics
     assert {name: len(topic.partitions) for name, topic in listed.items()} == {"new": 5, "t": 2}
     topic, missing = outcomes(confluent.describe_topics(TopicCollection(["new", "missing"])))
     assert len(topic.partitions) == 5
@@ -254,12 +252,12 @@ def test_confluent_manages_topics(koordinator: Cluster, confluent: Any) -> None:
         (found,) = outcomes(confluent.list_offsets({TopicPartition("t", 0): spec}))
         assert found.offset == offset
     assert outcomes(confluent.delete_topics(["new", "missing"])) == [None, "UNKNOWN_TOPIC_OR_PART"]
-    assert list(confluent.list_topics(timeout=WAIT_S).topics) == ["t"]
+    assert list(confluent.list_topics(timeout=PATIENCE_S).topics) == ["t"]
 
 
 def test_confluent_describes_the_cluster(koordinator: Cluster, confluent: Any) -> None:
     api: Any = import_module("confluent_kafka.admin")
-    cluster = confluent.describe_cluster(include_authorized_operations=True).result(WAIT_S)
+    cluster = confluent.describe_cluster(include_authorized_operations=True).result(PATIENCE_S)
     assert [f"{node.host}:{node.port}" for node in cluster.nodes] == [koordinator.bootstrap_servers]
     assert cluster.authorized_operations
     (configs,) = outcomes(confluent.describe_configs([api.ConfigResource("broker", str(cluster.controller.id))]))

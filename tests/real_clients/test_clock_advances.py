@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
-from clients.consumers import wait_settled
+from clients.consumers import PATIENCE_S, wait_settled
 from confluent_kafka import Consumer, TopicPartition
 
 from koordinator.emulator.control.inspect.events import Events
@@ -29,7 +29,6 @@ pytestmark = pytest.mark.koordinator(topics={"t": 4, "u": 1})
 AT_ONCE_S = 40.0
 """Less than the shortest time that a lever skips, with room for a busy machine."""
 
-PATIENCE_S = 30.0
 SESSION_MS, REBALANCE_MS = 45_000, 300_000
 
 

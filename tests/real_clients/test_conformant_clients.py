@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from clients.consumers import ASSIGNORS, KINDS, Member, Members, assignor_settings, wait_settled, wait_until
+from clients.consumers import ASSIGNORS, KINDS, PATIENCE_S, Member, Members, assignor_settings, wait_settled, wait_until
 
 if TYPE_CHECKING:
     from koordinator import Cluster, Group
@@ -71,7 +71,7 @@ def test_a_moved_coordinator_is_looked_up(koordinator: Cluster, join: Members, k
     here = koordinator.coordinator("g")
     assert here is not None
     koordinator.move_coordinator("g", to=3 - here.id)
-    group.assert_request("Heartbeat", error="NOT_COORDINATOR", timeout=30)
+    group.assert_request("Heartbeat", error="NOT_COORDINATOR", timeout=PATIENCE_S)
     wait_until("it looks for it", lambda: count(group, "FindCoordinator") > lookups, member)
     beats = count(group, "Heartbeat")
     wait_until("it beats again", lambda: count(group, "Heartbeat") > beats + 2, member)
@@ -96,7 +96,7 @@ def test_endless_joins_of_a_full_group_are_found(
     first = join("aiokafka", client_id="first", **assignor_settings("aiokafka", "range"))
     group.wait_stable(members=1, owned="all")
     second = join(kind, client_id="second", goes_on=True, **assignor_settings(kind, "range"))
-    group.assert_request("JoinGroup", client_id="second", error="GROUP_MAX_SIZE_REACHED", timeout=30)
+    group.assert_request("JoinGroup", client_id="second", error="GROUP_MAX_SIZE_REACHED", timeout=PATIENCE_S)
     asked = count(group, "JoinGroup")
     wait_until("it asks again", lambda: count(group, "JoinGroup") >= asked + times, second, first)
     assert group.conformance()["C09"].status == status

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from clients.consumers import PATIENCE_S
 from confluent_kafka import Consumer, TopicPartition
 
 from koordinator.client.admin import Admin
@@ -22,7 +23,6 @@ SETTINGS = {"group.consumer.heartbeat.interval.ms": 100, "group.consumer.assignm
 
 pytestmark = pytest.mark.koordinator(topics={"t": 4}, config=SETTINGS)
 
-WAIT_S = 30
 POLL_S = 0.05
 
 
@@ -63,7 +63,7 @@ class Members:
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Poll every consumer until the condition holds."""
-        deadline = Deadline(WAIT_S)
+        deadline = Deadline(PATIENCE_S)
         while not condition():
             assert deadline.left(), [assigned(consumer) for consumer in self.all]
             for consumer in self.all:
@@ -101,7 +101,7 @@ def test_offsets_are_committed_with_the_epoch_and_read_by_the_next_member(member
     members.leave(first)
     second = members.join()
     members.wait_until(lambda: len(assigned(second)) == 4)
-    (committed,) = second.committed([TopicPartition("t", 0)], WAIT_S)
+    (committed,) = second.committed([TopicPartition("t", 0)], PATIENCE_S)
     assert committed.offset == 2
 
 
@@ -230,7 +230,7 @@ def test_the_command_line_describes_the_group_and_removes_its_members(koordinato
     first = members.join()
     members.wait_until(lambda: len(assigned(first)) == 4)
     host, _, port = koordinator.bootstrap_servers.rpartition(":")
-    with Admin((Address(host, int(port)),), WAIT_S, "1") as admin:
+    with Admin((Address(host, int(port)),), PATIENCE_S, "1") as admin:
         (group,) = describe_groups(admin, ["g"]).successes
         assert (group.state, group.protocol, group.protocol_type) == ("Stable", "uniform", "consumer")
         (member,) = group.members

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from clients.consumers import PATIENCE_S
 from clients.line_clients import TOOLS, LineClients
 
 from koordinator.client.connection import Deadline
@@ -21,8 +22,6 @@ pytestmark = pytest.mark.koordinator(topics={"t": 4}, config=SETTINGS)
 KINDS = [pytest.param(kind, marks=pytest.mark.needs(TOOLS[kind])) for kind in ("java", "franz-go")]
 
 DYNAMIC = "-"
-
-WAIT_S = 30
 
 
 @pytest.fixture(params=KINDS)
@@ -91,9 +90,9 @@ def test_a_static_member_of_franz_go_can_return_after_its_session_only(members: 
     join(members, "static", instance="i1")
     owned(members, "static", 4)
     members.ask("leave", "static")
-    group.assert_request("ConsumerGroupHeartbeat", error="INVALID_REQUEST", timeout=WAIT_S)
+    group.assert_request("ConsumerGroupHeartbeat", error="INVALID_REQUEST", timeout=PATIENCE_S)
     join(members, "back", instance="i1")
-    group.assert_request("ConsumerGroupHeartbeat", error="UNRELEASED_INSTANCE_ID", timeout=WAIT_S)
+    group.assert_request("ConsumerGroupHeartbeat", error="UNRELEASED_INSTANCE_ID", timeout=PATIENCE_S)
     group.expire_session("i1")
     owned(members, "back", 4)
 
@@ -116,7 +115,7 @@ def test_a_slow_revocation_delays_only_the_partitions_that_move(members: LineCli
     owned(members, "slow", 4)
     members.ask("block", "slow")
     join(members, "other")
-    deadline = Deadline(WAIT_S)
+    deadline = Deadline(PATIENCE_S)
     while not any(member.pending_revocation for member in group.members):
         assert deadline.left(), group.snapshot()
         owned(members, "other", 0)

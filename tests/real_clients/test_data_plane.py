@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import KINDS, POLL_MS, Member, Members, partition_of, patient_poll_ms, wait_until
+from clients.consumers import KINDS, PATIENCE_S, POLL_MS, Member, Members, partition_of, patient_poll_ms, wait_until
 from clients.producers import send
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ pytestmark = pytest.mark.koordinator(topics={"t": 2})
 VALUES = [f"value {number} ".encode() * 40 for number in range(50)]
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
-
-PATIENCE_S = 60
 
 
 def needs_codec(kind: str, codec: str | None) -> None:

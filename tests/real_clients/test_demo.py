@@ -17,12 +17,12 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from clients.consumers import PATIENCE_S
 from clients.demo import EXAMPLES, examples, false_claims, story, verdicts
 from rich.console import Console
 
 __all__ = ["examples", "story", "verdicts"]
 
-PATIENCE_S = 180
 """The demo takes less than 60 s on an idle machine; other tests may run beside it."""
 
 NAMES = [f"{client}-{number}" for client in ("kafka-python", "confluent-kafka", "aiokafka") for number in (1, 2)]

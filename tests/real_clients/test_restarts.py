@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.consumers import KINDS, Members, wait_settled, wait_until
+from clients.consumers import KINDS, PATIENCE_S, Members, wait_settled, wait_until
 
 from koordinator import Emulator
 
@@ -46,7 +46,7 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
         members.append(join("confluent-kafka", session_timeout_ms=SESSION_MS))
         for member in members:
             wait_until("four members", lambda member=member: 1 <= len(member.assignment) <= 2, member)  # type: ignore[misc]
-        cluster.group("g").wait_stable(members=4, timeout=30)
+        cluster.group("g").wait_stable(members=4, timeout=PATIENCE_S)
         wait_settled(cluster.group("g"))
         before, callbacks = state_of(cluster), [len(member.callbacks) for member in members]
         cluster.stop()

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from clients.consumers import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 NAME = "__koordinator_trace"
-PATIENCE_S = 60
 
 
 def with_kafka_python(bootstrap_servers: str, until: float) -> Iterator[tuple[int, bytes]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.http_server import Serving
 from brokers.port_forwarder import MappedPort
-from clients.consumers import Members
+from clients.consumers import PATIENCE_S, Members
 from confluent_kafka.admin import AdminClient
 
 from koordinator.emulator.broker.unreached_listeners import WAIT_MS
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 UNREACHABLE = ("127.0.0.3", 1)
 
-PATIENCE_S = 120
 """Seconds until the log line, which is written after WAIT_MS."""
 
 

@@ -13,7 +13,7 @@ from koordinator.emulator.server import listening_sockets
 if TYPE_CHECKING:
     import pytest
 
-LIMIT_S = 30.0
+LIMIT_S = 60
 
 HELLO = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """ApiVersions in version 0."""

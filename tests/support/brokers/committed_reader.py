@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 READ_COMMITTED = 1
 PARTITION_BYTES_MAX = 1 << 20
-END_S = 20
+END_S = 60
 
 
 class CommittedReader(SoakClient):

@@ -15,13 +15,16 @@ ROOT = Path(__file__).parents[3]
 IMAGE = "koordinator"
 PIPELINE_IMAGE = "koordinator-pipeline"
 
+WAIT_S = 120
+"""The limit of a wait for a container; it only ends a test that hangs."""
+
 MIB = 1024 * 1024
 
 BASE = os.environ.get("PYTHON_IMAGE", "python:3.12-slim")
 """The base image: a stand-in for a private engine (compose/engine.sh)."""
 
 
-def docker(*arguments: str, timeout_s: float = 60, environment: Mapping[str, str] | None = None) -> str:
+def docker(*arguments: str, timeout_s: float = WAIT_S, environment: Mapping[str, str] | None = None) -> str:
     """Return the output of a docker command, with additional variables; fail with its error output."""
     command, environ = ["docker", *arguments], {**os.environ, **(environment or {})}
     done = subprocess.run(

@@ -37,8 +37,8 @@ LOOK_S = 0.2
 TRY_S = 2
 """Time limit of one poll."""
 
-TOPIC_S = 30
-END_S = 30
+TOPIC_S = 60
+END_S = 60
 TRIES = 3
 """Starts in case another process takes the port between its choice and its use."""
 

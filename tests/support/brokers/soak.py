@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from koordinator.client.connection import BrokerConnection
 
-READY_S = 30
+READY_S = 60
 """Time limit for the server to be ready on a busy machine."""
 
 TOPIC = "t"

@@ -13,7 +13,7 @@ from koordinator.wire.apis import APIS, REQUEST_KEYS
 if TYPE_CHECKING:
     from brokers.soak import Figures, Lives
 
-ANSWER_S = 20
+ANSWER_S = 60
 """Time limit of a response."""
 
 PAUSE_S = 0.005

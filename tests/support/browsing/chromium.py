@@ -26,7 +26,8 @@ QUIETLY = (
     "--disable-lcd-text",
 )
 
-WAIT_MS = 20_000
+WAIT_MS = 120_000
+"""The limit of a wait; it only ends a test that hangs."""
 
 
 @contextmanager
@@ -39,6 +40,16 @@ def launched() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program, args=QUIETLY)
         yield browser
         browser.close()
+
+
+def processor_s(page: Page) -> float:
+    """Return the processor seconds of all processes of the page's browser."""
+    browser = page.context.browser
+    assert browser is not None, "the page has a browser"
+    session = browser.new_browser_cdp_session()
+    processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
+    session.detach()
+    return sum(float(process["cpuTime"]) for process in processes)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ ASSIGNORS = {
 }
 """The assignors of each client."""
 
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 """The default limit of a wait; successful waits take a second or two."""
 
 LONG_SESSION_MS = 30_000

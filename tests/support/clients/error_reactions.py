@@ -29,7 +29,7 @@ CODES = {
 }
 """The error codes, by numbering."""
 
-WAIT_S = 60
+WAIT_S = 120
 """The limit of every wait."""
 
 

@@ -40,7 +40,7 @@ BUILD = Path(__file__).parents[3] / "build" / "clients"
 TOOLS = {"java": "java", "franz-go": "go", "kafkajs": "node"}
 """The tool that each client needs."""
 
-ANSWER_S = 60
+ANSWER_S = 120
 INSTALL_S = 300
 
 

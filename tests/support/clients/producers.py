@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WAIT_S = 60
+WAIT_S = 120
 
 
 def send(kind: str, bootstrap_servers: str, topic: str, values: Sequence[bytes], **settings: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
-WAIT_S = 20
+WAIT_S = 120
 
 
 class Transactional(Protocol):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from koordinator.client.connection import Address
     from scenarios.targets import Target
 
-LOAD_S = 30
+LOAD_S = 60
 """Time limit for a restarted broker to load a group."""
 
 LOOK_S = 0.1

@@ -43,7 +43,7 @@ ANSWER_MAX = 100 * 1024 * 1024
 OTHER = "other "
 """Name prefix of connections to a node that does not coordinate the scenario's group."""
 
-CLOSE_S = 20
+CLOSE_S = 60
 """Time limit in scenario seconds for all connections to a stopped node to close."""
 
 LOADING_S = 600

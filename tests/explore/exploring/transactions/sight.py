@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koordinator.client.connection import Address
     from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
-ANSWER_S = 30
+ANSWER_S = 60
 
 STATES = "__transaction_state"
 STATES_PARTITIONS = 50
