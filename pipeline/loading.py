@@ -20,7 +20,7 @@ import koordinator
 
 from . import input_files, layers
 from .continuation import Continuation
-from .fold.frames import FOLD
+from .fold.frames import FOLD, unfolded
 from .frames import select_schema
 from .input_files import PACKED, PARQUET, LogOptions
 from .job_errors import JobFailed
@@ -166,7 +166,7 @@ class Loader:
         self.spark, self.store, self.max_bad_ratio = spark, store, max_bad_ratio
         self._options = options or LogOptions()
         self.report_progress = report_progress
-        self._folded: DataFrame
+        self._folded: dict[str, DataFrame] = {}
         self._draft: Draft
         self._continuation: Continuation
 
@@ -322,18 +322,34 @@ class Loader:
         self.report_progress(step.table.path)
         if step.table is FOLD:
             trace = self._draft.read(TRACE, homes)
-            frame = step.build(self._continuation.events(), trace, self._continuation.states)
-            self._folded = frame.persist(StorageLevel.DISK_ONLY)
+            self._fold(step.build(self._continuation.events(), trace, self._continuation.states), homes)
             return
-        inputs = (self._folded if table is FOLD else self._continuation.input(step, table) for table in step.inputs)
-        frame = step.build(*inputs)
-        if self._continuation.is_needed(step):
-            frame = frame.unionByName(self._continuation.kept(step.table, frame))
+        made = self._folded.get(step.table.path)
+        if made is None:
+            frame = step.build(*(self._continuation.input(step, table) for table in step.inputs))
+            if self._continuation.is_needed(step):
+                frame = frame.unionByName(self._continuation.kept(step.table, frame))
+            self._draft.write_homes(self._in_homes(frame, homes), step.table, homes)
+        elif self._continuation.is_needed(step):
+            kept = self._continuation.kept(step.table, made)
+            self._draft.write_homes(self._in_homes(kept, homes), step.table, homes)
+        self._draft.replace_homes(step.table, homes)
+
+    def _fold(self, rows: DataFrame, homes: list[str]) -> None:
+        """Write the tables of the fold: where workers reach the store themselves, all of them in one job."""
+        tables = [step.table for step in layers.PER_HOME_STEPS if step.inputs == (FOLD,)]
+        rows = self._in_homes(rows, homes)
+        if self.store.local is not None:
+            self._folded = self._draft.write_tables(rows, tables, homes)
+            return
+        rows = rows.persist(StorageLevel.DISK_ONLY)
+        self._folded = {table.path: self._draft.write_homes(unfolded(table, rows), table, homes) for table in tables}
+
+    def _in_homes(self, frame: DataFrame, homes: list[str]) -> DataFrame:
+        """Return rows with the `home` of their traces."""
         if len(homes) == 1:
-            frame = frame.withColumn("home", F.lit(homes[0]))
-        else:
-            frame = frame.join(F.broadcast(self._draft.read(TRACE_HOME, homes)), "trace_id")
-        self._draft.replace_homes(frame, step.table, homes)
+            return frame.withColumn("home", F.lit(homes[0]))
+        return frame.join(F.broadcast(self._draft.read(TRACE_HOME, homes)), "trace_id")
 
 
 def _send_code(spark: SparkSession) -> None:

@@ -10,6 +10,7 @@ Every folder is written once. The snapshots say which folders are the tables (`s
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -22,6 +23,7 @@ from pyspark.sql.utils import is_remote
 from . import snapshots
 from .schema import TABLES
 from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot
+from .table_files import WRITTEN, write_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,6 +100,7 @@ class Draft(Tables):
         super().__init__(spark, root, base)
         self.number = base.number + 1
         self._files, self._token = files, uuid4().hex[:6]
+        self._of_homes: dict[str, list[Folder]] = {}
 
     def append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
         """Add rows to a table and return them."""
@@ -105,19 +108,35 @@ class Draft(Tables):
         self._list(table, [*self.snapshot.folders(table.path), added])
         return self._read(table, [added])
 
+    def write_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> DataFrame:
+        """Write rows of some homes and return them; `replace_homes` makes them part of the table."""
+        name = f"{self.number}-{len(self._of_homes.get(table.path, []))}"
+        return self._new(table, [self._written(frame, table, name, homes)])
+
+    def write_tables(self, frame: DataFrame, tables: Sequence[Table], homes: Sequence[str]) -> dict[str, DataFrame]:
+        """Write rows of several tables as `write_homes` does, in one job, and return them by `Table.path`.
+
+        The frame has a column for each table, one of which is not null in each row. The store is on this machine.
+        """
+        folder = Folder(f"{self.number}-{self._token}", tuple(homes))
+        paths = {table.name: f"{self.root.removeprefix('file:')}/{table.path}/{folder.name}" for table in tables}
+        run = partial(write_tables, paths, {table.name: [*table.names, *table.origin] for table in tables})
+        have_rows = {row.table_name for row in frame.mapInArrow(run, WRITTEN).collect()}
+        return {table.path: self._new(table, [folder] if table.name in have_rows else []) for table in tables}
+
     def replace(self, frame: DataFrame, table: Table) -> None:
         """Replace all rows of a table."""
         self._list(table, [self._written(frame, table, str(self.number))])
 
-    def replace_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> None:
-        """Replace the rows of some homes. Other rows in their folders move to a new folder."""
+    def replace_homes(self, table: Table, homes: Sequence[str]) -> None:
+        """Replace the rows of some homes by those written for them. Other rows in their folders move to a new one."""
         affected = self.snapshot.folders(table.path, homes)
         folders = [folder for folder in self.snapshot.folders(table.path) if folder not in affected]
         others = sorted({home for folder in affected for home in folder.homes} - set(homes))
         if others:
             rest = self._read(table, affected).where(F.col("home").isin(others))
             folders.append(self._written(rest, table, f"{self.number}-rest", others))
-        self._list(table, [*folders, self._written(frame, table, str(self.number), homes)])
+        self._list(table, [*folders, *self._of_homes.pop(table.path, [])])
 
     def compact(self, table: Table) -> None:
         """Merge the folders of a table into one with files of about BYTES_PER_FILE."""
@@ -138,6 +157,10 @@ class Draft(Tables):
 
     def _list(self, table: Table, folders: Sequence[Folder]) -> None:
         self.snapshot = self.snapshot.with_folders(table.path, folders)
+
+    def _new(self, table: Table, folders: Sequence[Folder]) -> DataFrame:
+        self._of_homes.setdefault(table.path, []).extend(folders)
+        return self._read(table, folders).select(*table.names)
 
     def _written(self, frame: DataFrame, table: Table, name: str, homes: Sequence[str] = ()) -> Folder:
         folder = Folder(f"{name}-{self._token}", tuple(homes))

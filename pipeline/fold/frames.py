@@ -106,9 +106,10 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
 
 
 def unfolded(table: Table, fold_: DataFrame) -> DataFrame:
-    """Return the rows of one table."""
-    columns = (name if name in TRACE_NAMES else f"{table.name}.{name}" for name in table.names)
-    return fold_.where(F.col(table.name).isNotNull()).select(*columns)
+    """Return the rows of one table, with their home if the rows of all tables have one."""
+    columns = [name if name in TRACE_NAMES else f"{table.name}.{name}" for name in table.names]
+    home = ["home"] if "home" in fold_.columns else []
+    return fold_.where(F.col(table.name).isNotNull()).select(*columns, *home)
 
 
 def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -62,7 +62,7 @@ def left(begun: Path, spark: SparkSession) -> dict[str, Path]:
     """The stores that a crash would have left, by the next step; `whole` is that of the complete load."""
     found: dict[str, Path] = {}
     whole = copied(begun / "store", begun / "whole")
-    write, commit = store.write, Draft.commit
+    write, write_tables, commit = store.write, Draft.write_tables, Draft.commit
 
     def kept(step: str) -> Path:
         found[f"{len(found)}: {step}"] = point = begun / f"{len(found)}"
@@ -71,7 +71,18 @@ def left(begun: Path, spark: SparkSession) -> dict[str, Path]:
     def observed_write(frame: Any, path: str) -> None:
         kept(f"before {path}")
         write(frame, path)
-        for file in (kept(f"in the middle of {path}") / os.path.relpath(path, whole)).glob("*.parquet"):
+        cut_off(kept(f"in the middle of {path}") / os.path.relpath(path, whole))
+
+    def observed_write_tables(draft: Draft, *arguments: Any) -> Any:
+        kept("before the tables of the fold")
+        made = write_tables(draft, *arguments)
+        point = kept("in the middle of the tables of the fold")
+        for table in made:
+            cut_off(max((point / table).iterdir(), key=os.path.getmtime))
+        return made
+
+    def cut_off(folder: Path) -> None:
+        for file in folder.glob("*.parquet"):
             os.truncate(file, file.stat().st_size // 2)
 
     def observed_commit(draft: Draft) -> Any:
@@ -80,6 +91,7 @@ def left(begun: Path, spark: SparkSession) -> dict[str, Path]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "write", observed_write)
+        patch.setattr(Draft, "write_tables", observed_write_tables)
         patch.setattr(Draft, "commit", observed_commit)
         load(spark, whole, begun / "inputs", max_bad_ratio=BAD)
     return found | {"whole": whole}

@@ -15,10 +15,19 @@ from click.testing import CliRunner
 from spark.loads import TRACES, copied, differing, load, put, read_table, tables, trace
 
 from koordinator.pipeline import layers
-from koordinator.pipeline.fold.frames import FOLD, unfolded
+from koordinator.pipeline.fold.frames import FOLD, folded
 from koordinator.pipeline.job_errors import JobFailed, JobRefused, spark_errors_explained
 from koordinator.pipeline.jobs import compact as compact_job
-from koordinator.pipeline.schema import COUNTS, EVENT, MEMBER_SPAN, QUARANTINE, SCHEMA_VERSION, STATE_TIME
+from koordinator.pipeline.schema import (
+    COUNTS,
+    EVENT,
+    GROUP_STATE,
+    MEMBER_SPAN,
+    QUARANTINE,
+    SCHEMA_VERSION,
+    STATE_TIME,
+    TRACE,
+)
 from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of, parquet_files
 from koordinator.pipeline.store import Store
 
@@ -113,13 +122,13 @@ def test_a_small_table_of_the_fold_is_one_file(adaptive: SparkSession, tmp_path:
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: DataFrame, folded: DataFrame) -> DataFrame:
-        made = unfolded(STATE_TIME, folded)
-        return made if event.count() < HALF else made.where("false")
+    def half_state_time(event: DataFrame, *more: DataFrame) -> DataFrame:
+        made = folded(event, *more)
+        return made if event.count() < HALF else made.where("state_time IS NULL")
 
-    steps = [step for step in layers.PER_HOME_STEPS if step.table != STATE_TIME]
-    shrinks = layers.Step(STATE_TIME, half_state_time, (EVENT, FOLD))
-    monkeypatch.setattr(layers, "PER_HOME_STEPS", (*steps, shrinks))
+    shrinks = layers.Step(FOLD, half_state_time, (EVENT, TRACE, GROUP_STATE))
+    steps = tuple(shrinks if step.table is FOLD else step for step in layers.PER_HOME_STEPS)
+    monkeypatch.setattr(layers, "PER_HOME_STEPS", steps)
     store = copied(first, tmp_path / "store")
     before = read_table(store, STATE_TIME).num_rows
     load(spark, store, folder / "inputs")
