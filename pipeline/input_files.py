@@ -26,6 +26,9 @@ FILES = "{*.jsonl,*.jsonl.*,*.json,*.json.*,*.log,*.log.*,*.txt,*.txt.*,*.parque
 
 PARQUET = ".parquet"
 
+COMPRESSION = 25
+"""Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""
+
 PACKED = (".gz", ".zst", ".zstd", ".bz2", ".lz4", ".snappy", ".deflate")
 """Suffixes of compressed text files, which cannot grow."""
 
@@ -41,6 +44,11 @@ class LogOptions:
     def columns(self) -> dict[str, Column]:
         """Return the columns of bronze/file."""
         return {"cluster": F.lit(self.cluster).cast("string"), "time_zone": F.lit(self.time_zone)}
+
+
+def unpacked_bytes(name: str, size: int) -> int:
+    """Return roughly the number of bytes of a file's lines."""
+    return size * (COMPRESSION if name.endswith((*PACKED, PARQUET)) else 1)
 
 
 def list_files(spark: SparkSession, inputs: Sequence[str]) -> list[Row]:

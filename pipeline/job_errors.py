@@ -30,7 +30,7 @@ KNOWN_ERRORS = {
         "{file} cannot be read ({cause}). Repair or remove it, and run the command again"
     ),
     r"(?:AccessControlException|AccessDeniedException|Permission denied):? *(?P<file>[^\n]*)": "no permission: {file}",
-    r"FoldFailed: (?P<what>[^\n]+)": "{what}. Remove its file if it is damaged, else report this; nothing is loaded",
+    r"FoldFailed: (?P<what>[^\n]+)": "{what}",
     r"Python worker failed to connect back": "Spark could not start Python in time. Run the command again",
     r"Connection refused|UNAVAILABLE": "Spark does not respond. Check the server and run the command again",
 }
@@ -53,14 +53,14 @@ def explain(error: Exception, store: str) -> str | None:
 
 @contextmanager
 def spark_errors_explained(store: str) -> Iterator[None]:
-    """Turn a known Spark exception into a JobFailed with one line."""
+    """Turn a known exception of Spark or the file system into a JobFailed with one line."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - an optional dependency
     from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
 
     try:
         yield
     # PySpark does not wrap every Java exception; that of a failed task is an example
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, OSError) as error:
         message = explain(error, store)
         if message is None:
             raise

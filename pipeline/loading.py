@@ -21,8 +21,8 @@ import koordinator
 from . import input_files, layers
 from .continuation import Continuation
 from .fold.frames import FOLD, unfolded
-from .frames import select_schema
-from .input_files import PACKED, PARQUET, LogOptions
+from .frames import from_rows, in_driver, select_schema
+from .input_files import PACKED, PARQUET, LogOptions, unpacked_bytes
 from .job_errors import JobFailed
 from .lock import locked
 from .schema import (
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined")
 """The columns of bronze/counts that add up to the rows read."""
 
+SMALL_BYTES = 4 << 20
+"""Bytes of new lines, and of files in the store, up to which the driver keeps and writes the rows of a load itself."""
 
 BAD_SHOWN = 5
 """Number of quarantined rows that a load names."""
@@ -197,6 +199,8 @@ class Loader:
                 kinds["parquet" if row.source_file.endswith(PARQUET) else "text"].append(row)
         changed = {row.source_file for row in files if row.file_size not in sizes.get(row.source_file, {row.file_size})}
         loaded = LoadResult(len(files), changed=[] if self._options.follow else sorted(changed))
+        new = sum(unpacked_bytes(row.source_file, row.file_size) for rows in kinds.values() for row in rows)
+        self._draft.is_small = new <= SMALL_BYTES and self._draft.has_at_most(SMALL_BYTES)
         batches = [batch for kind, rows in kinds.items() if rows and (batch := self._ingest(kind, rows, loaded))]
         if batches:
             self._check_quality(loaded)
@@ -232,7 +236,8 @@ class Loader:
         if read is None:
             return None
         rows, lines, files_read = read
-        rows.expensive.persist(StorageLevel.DISK_ONLY)
+        if not rows.is_small:
+            rows.expensive.persist(StorageLevel.DISK_ONLY)
         try:
             old = self._assign_homes(batch, rows)
             touched = {} if old is None else {row.trace_id: row.home for row in old.collect()}
@@ -249,7 +254,7 @@ class Loader:
                 loaded.bad = (loaded.bad + bad.limit(BAD_SHOWN).collect())[:BAD_SHOWN]
         finally:
             rows.expensive.unpersist()
-        self._append(self.spark.createDataFrame(counts, COUNTS.columns), COUNTS, batch)
+        self._append(from_rows(self.spark, counts, COUNTS.columns), COUNTS, batch)
         if ingested.unread is not None:
             loaded.unread += self._append(ingested.unread, UNREAD, batch).collect()
         loaded.counts += counts
@@ -260,11 +265,11 @@ class Loader:
     def _read(self, kind: str, batch: str, files: list[Row]) -> tuple[ParsedRows, DataFrame | None, DataFrame] | None:
         """Return the rows of some files of a kind, their lines of text, and the files; None if there is no new row."""
         names = [row.path for row in files]
-        listed = self.spark.createDataFrame(files)
-        earlier = None
+        listed = from_rows(self.spark, files)
+        earlier, small = None, self._draft.is_small
         if kind == "parquet":
             read = self._append_files(listed, batch)
-            return intake.parse_table(input_files.read_parquet(self.spark, names)), None, read
+            return intake.parse_table(input_files.read_parquet(self.spark, names), small=small), None, read
         if kind == "grown":
             grown = input_files.read_grown(self.spark, files, self._draft.read(FILE))
             if grown is None:
@@ -275,7 +280,8 @@ class Loader:
         else:
             lines = self._read_lines(names, batch)
         read = self._append_files(listed, batch)
-        return intake.parse_lines(lines, self._options.cluster, self._options.time_zone, earlier), lines, read
+        options = self._options
+        return intake.parse_lines(lines, options.cluster, options.time_zone, earlier, small=small), lines, read
 
     def _read_lines(self, names: list[str], batch: str) -> DataFrame:
         try:
@@ -304,7 +310,8 @@ class Loader:
         """Record the home of new traces. Return the other traces with their `home`, or None if all are new."""
         identified = parsed.rows.select("trace_id").unionByName(parsed.metadata.select("trace_id"))
         traces = identified.where("trace_id is not null").distinct()
-        known = traces.join(self._draft.read(TRACE_HOME), "trace_id", "left").persist()
+        known = traces.join(self._draft.read(TRACE_HOME), "trace_id", "left")
+        known = in_driver(known) if parsed.is_small else known.persist()
         new = known.where("home IS NULL").withColumn("home", F.lit(batch))
         self._draft.append(new, TRACE_HOME, batch, [batch])
         old = known.where("home IS NOT NULL")
@@ -322,7 +329,8 @@ class Loader:
         self.report_progress(step.table.path)
         if step.table is FOLD:
             trace = self._draft.read(TRACE, homes)
-            self._fold(step.build(self._continuation.events(), trace, self._continuation.states), homes)
+            states, small = self._continuation.states, self._draft.is_small
+            self._fold(step.build(self._continuation.events(), trace, states, small=small), homes)
             return
         made = self._folded.get(step.table.path)
         if made is None:

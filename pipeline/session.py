@@ -29,7 +29,7 @@ COMMON_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # patterns of log lines are literals of SQL
     "spark.sql.parser.escapedStringLiterals": "false",
-    # else each table of the fold has a file for every partition of its shuffle, most of them tiny
+    # else the tables of the fold have a file for every partition of its shuffle in stores that are not local
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
 }
 """Settings that the tables and their files depend on, wherever Spark runs."""

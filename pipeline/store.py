@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,12 +22,13 @@ from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from . import snapshots
+from .frames import from_arrow
 from .schema import TABLES
 from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot
-from .table_files import WRITTEN, write_tables
+from .table_files import WRITTEN, read_rows, write_rows, write_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -38,6 +40,10 @@ PATH_NOT_FOUND = "PATH_NOT_FOUND"
 
 BYTES_PER_FILE = 128 << 20
 """Size of the files that `compact` writes."""
+
+
+SMALL_TABLE_BYTES = 1 << 20
+"""Size of a table up to which the driver reads it: Spark then filters and joins its rows while it plans."""
 
 
 class Store:
@@ -70,6 +76,8 @@ class Tables:
 
     def __init__(self, spark: SparkSession, root: str, snapshot: StoreSnapshot) -> None:
         self.spark, self.root, self.snapshot = spark, root, snapshot
+        self._local = Store(root).local
+        self._small: dict[tuple[str, tuple[Folder, ...]], DataFrame] = {}
 
     def read(self, table: Table, homes: Sequence[str] | None = None) -> DataFrame:
         """Return a table with its columns of origin; with `homes` only their rows. It may have no rows.
@@ -87,10 +95,22 @@ class Tables:
 
     def _read(self, table: Table, folders: Sequence[Folder]) -> DataFrame:
         schema = StructType(table.fields)
+        if self._local is not None and self._has_at_most(SMALL_TABLE_BYTES, [(table.path, each) for each in folders]):
+            key = table.path, tuple(folders)
+            if key not in self._small:
+                rows = read_rows((self._local / table.path / folder.name for folder in folders), schema)
+                self._small[key] = from_arrow(self.spark, rows, schema)
+            return self._small[key]
         if not folders:
             return self.spark.createDataFrame([], schema)
         paths = [f"{self.root}/{table.path}/{folder.name}" for folder in folders]
         return self.spark.read.schema(schema).parquet(*paths)
+
+    def _has_at_most(self, size: int, folders: Iterable[tuple[str, Folder]]) -> bool:
+        """Return whether folders of tables have no more than some bytes; only of a store on this machine."""
+        assert self._local is not None, "other stores are never small"
+        files = (file for table, folder in folders for file in (self._local / table / folder.name).iterdir())
+        return all(total <= size for total in accumulate(file.stat().st_size for file in files))
 
 
 class Draft(Tables):
@@ -101,6 +121,13 @@ class Draft(Tables):
         self.number = base.number + 1
         self._files, self._token = files, uuid4().hex[:6]
         self._of_homes: dict[str, list[Folder]] = {}
+        self.is_small = False
+        """Whether the driver writes all rows; only of a store on this machine."""
+
+    def has_at_most(self, size: int) -> bool:
+        """Return whether the store is on this machine, and its files have no more than some bytes."""
+        folders = ((table, folder) for table, each in self.snapshot.tables.items() for folder in each)
+        return self._local is not None and self._has_at_most(size, folders)
 
     def append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
         """Add rows to a table and return them."""
@@ -121,7 +148,10 @@ class Draft(Tables):
         folder = Folder(f"{self.number}-{self._token}", tuple(homes))
         paths = {table.name: f"{self.root.removeprefix('file:')}/{table.path}/{folder.name}" for table in tables}
         run = partial(write_tables, paths, {table.name: [*table.names, *table.origin] for table in tables})
-        have_rows = {row.table_name for row in frame.mapInArrow(run, WRITTEN).collect()}
+        if self.is_small:
+            have_rows = {name for part in run(frame.toArrow().to_batches()) for name in part["table_name"].to_pylist()}
+        else:
+            have_rows = {row.table_name for row in frame.mapInArrow(run, WRITTEN).collect()}
         return {table.path: self._new(table, [folder] if table.name in have_rows else []) for table in tables}
 
     def replace(self, frame: DataFrame, table: Table) -> None:
@@ -164,7 +194,8 @@ class Draft(Tables):
 
     def _written(self, frame: DataFrame, table: Table, name: str, homes: Sequence[str] = ()) -> Folder:
         folder = Folder(f"{name}-{self._token}", tuple(homes))
-        write(frame.select(*table.names, *table.origin), f"{self.root}/{table.path}/{folder.name}")
+        path = f"{self.root}/{table.path}/{folder.name}"
+        write(frame.select(*table.names, *table.origin), path, small=self.is_small)
         return folder
 
 
@@ -195,8 +226,14 @@ class SparkSnapshotFiles:
         frame.coalesce(1).write.mode("append").text(f"{self._root}/{number}")
 
 
-def write(frame: DataFrame, path: str) -> None:
-    """Write the rows into a new folder. It may have the remains of a failed attempt of the same load."""
+def write(frame: DataFrame, path: str, *, small: bool = False) -> None:
+    """Write the rows into a new folder. It may have the remains of a failed attempt of the same load.
+
+    `small` rows are written by the driver.
+    """
+    if small:
+        write_rows(frame.toArrow(), Path(path.removeprefix("file:")))
+        return
     frame.write.mode("overwrite").parquet(path)
 
 

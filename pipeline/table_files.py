@@ -1,6 +1,6 @@
-"""The Parquet files that the tasks of one Spark job write, for several tables at once.
+"""Parquet files without a Spark job for each table.
 
-Spark would plan and run a job for each table.
+The tasks of one job write several tables at once, and the driver reads and writes small tables itself.
 """
 
 from __future__ import annotations
@@ -11,15 +11,46 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from .job_errors import JobFailed
+from .snapshots import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql.types import StructType
 
 GROUP_ROWS = 100_000
 """Number of rows from which a table's rows leave memory for its file."""
 
 WRITTEN = "table_name STRING"
 """The result of a task: the tables that have rows in its partition."""
+
+
+def read_rows(folders: Iterable[Path], columns: StructType) -> pa.Table:
+    """Return the rows of all files in some folders. A column that a file lacks is null."""
+    schema = to_arrow_schema(columns, timezone="UTC")
+    files = (folder / name for folder in folders for name in sorted(visible(path.name for path in folder.iterdir())))
+    tables = [schema.empty_table()]
+    for file in files:
+        try:
+            rows = pq.ParquetFile(file).read()
+        except (pa.ArrowException, OSError) as error:
+            raise JobFailed(
+                f"{file} cannot be read ({error}). Repair or remove it, and run the command again"
+            ) from error
+        for field in schema:
+            if field.name not in rows.column_names:
+                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+        tables.append(rows.select(schema.names).cast(schema))
+    return pa.concat_tables(tables)
+
+
+def write_rows(rows: pa.Table, folder: Path) -> None:
+    """Write rows as the only file of a new folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(rows, folder / "part-00000.parquet")
 
 
 class TableFile:
@@ -57,13 +88,15 @@ class TableFile:
 def write_tables(
     folders: Mapping[str, str], names: Mapping[str, Sequence[str]], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Write one partition of a frame with a column for each table, one of which is not null in each row.
+    """Write one partition, or for the driver all rows, of a frame with a column for each table.
+
+    In each row one of these columns is not null.
 
     `folders` and `names` have the folder and the columns of each table. Columns that a table's own column lacks are
     those of the frame.
     """
     context = TaskContext.get()
-    assert context is not None, "only tasks call this"
+    part, attempt = (0, 0) if context is None else (context.partitionId(), context.taskAttemptId())
     files: dict[str, TableFile] = {}
     for batch in batches:
         for table, folder in folders.items():
@@ -71,12 +104,12 @@ def write_tables(
             if column.null_count == len(batch):
                 continue
             rows = batch.filter(column.is_valid())
-            parts = {field.name: part for field, part in zip(column.type, rows[table].flatten(), strict=True)}
+            fields = {field.name: part for field, part in zip(column.type, rows[table].flatten(), strict=True)}
             # a table's column may have the name of a table
             of_frame = {field.name for field in rows.schema if not pa.types.is_struct(field.type)}
-            columns = [rows[name] if name in of_frame else parts[name] for name in names[table]]
+            columns = [rows[name] if name in of_frame else fields[name] for name in names[table]]
             if table not in files:
-                files[table] = TableFile(Path(folder), context.partitionId(), context.taskAttemptId())
+                files[table] = TableFile(Path(folder), part, attempt)
             files[table].add(pa.RecordBatch.from_arrays(columns, names=[*names[table]]))
     for file in files.values():
         file.close()

@@ -14,6 +14,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from .. import schema
+from ..frames import mapped
+from ..job_errors import JobFailed
 from ..schema import Table
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
@@ -76,15 +78,15 @@ ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NA
 """The columns of the fold that come from events."""
 
 
-class FoldFailed(Exception):
+class FoldFailed(JobFailed):
     """A trace whose events cannot be followed; `job_errors` finds it in Spark's text by this name."""
 
 
-def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFrame:
+def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame, *, small: bool = False) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
     A log that goes on has its new events only, and the states of its groups. A growing trace of the emulator has the
-    new events, and the old ones of the groups that the added lines name.
+    new events, and the old ones of the groups that the added lines name. The driver folds `small` loads.
     """
     # client logs describe no group as a coordinator does
     events = event.where(F.col("kind") != "client").select(*COLUMNS)
@@ -101,7 +103,8 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame) -> DataFr
         events = events.unionByName(more, allowMissingColumns=True)
     # groupBy would give a worker all events of a trace at once; sorted partitions arrive in batches
     run = partial(_fold_partition, to_arrow_schema(ROWS, timezone="UTC"))
-    rows = events.repartition("trace_id").sortWithinPartitions("trace_id", "seq").mapInArrow(run, ROWS)
+    in_order = events.repartition("trace_id").sortWithinPartitions("trace_id", "seq")
+    rows = mapped(in_order, run, ROWS, small=small)
     return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)
 
 
@@ -124,7 +127,10 @@ def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Ite
             # the machine's limits, not the events
             raise
         except Exception as error:
-            raise FoldFailed(f"the events of trace {trace_id} cannot be followed ({error!r})") from error
+            raise FoldFailed(
+                f"the events of trace {trace_id} cannot be followed ({error!r}). Remove its file if it is damaged, else"
+                " report this; nothing is loaded"
+            ) from error
 
 
 def _slices(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:

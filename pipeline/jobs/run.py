@@ -13,7 +13,7 @@ import click
 
 from .. import layers
 from ..console import URL, absolute, progress
-from ..input_files import PACKED, PARQUET, LogOptions
+from ..input_files import LogOptions, unpacked_bytes
 from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
 from ..loading import COUNT_COLUMNS, Loader
 from ..report.facts import STEPS as REPORT_STEPS
@@ -33,9 +33,6 @@ STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 
 BIG_INPUT_BYTES = 128 << 20
 """Bytes of input from which Java should optimize: below, that takes longer than it saves."""
-
-COMPRESSION = 25
-"""Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +69,7 @@ def is_big(sources: Sequence[str]) -> bool:
     if not all(path.exists() for path in paths):
         return True
     files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-    sizes = (file.stat().st_size * (COMPRESSION if file.name.endswith((*PACKED, PARQUET)) else 1) for file in files)
+    sizes = (unpacked_bytes(file.name, file.stat().st_size) for file in files)
     return any(size > BIG_INPUT_BYTES for size in accumulate(sizes))
 
 

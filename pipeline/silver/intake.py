@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
 from ..bronze.lines import stem, trace_id_of
-from ..frames import computed, select_schema
+from ..frames import computed, in_driver, select_schema
 from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
 from . import log_rows, trace_rows
 from .logs.reader import BROKERS, MARKS, OTHER_CLIENTS
@@ -59,6 +59,8 @@ class ParsedRows:
     unread: DataFrame | None = None
     is_numbered: bool = False
     """Whether `row_id` is the number of the line in its file."""
+    is_small: bool = False
+    """Whether the driver has the rows (`frames.in_driver`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,17 @@ class IngestedRows:
 
 
 def parse_lines(
-    lines: DataFrame, cluster: str | None = None, time_zone: str = "UTC", earlier: DataFrame | None = None
+    lines: DataFrame,
+    cluster: str | None = None,
+    time_zone: str = "UTC",
+    earlier: DataFrame | None = None,
+    *,
+    small: bool = False,
 ) -> ParsedRows:
     """Parse the rows of bronze/line. The type of a file follows from its name, else from its lines.
 
     The logs of brokers belong to `cluster`, or each to a cluster of its own; their times are in `time_zone`.
-    Where files continue, `earlier` has the last events before.
+    Where files continue, `earlier` has the last events before. Of a `small` load the driver keeps the rows.
     """
     is_damaged = F.col("raw").isNull()
     damaged = lines.where(is_damaged).select(
@@ -88,8 +95,9 @@ def parse_lines(
         F.lit("bad_file").alias("reject_reason"),
         F.lit(DAMAGED).alias("detail"),
     )
-    rows, of_logs = _parse(lines.where(~is_damaged), cluster, time_zone, earlier)
+    rows, of_logs = _parse(lines.where(~is_damaged), cluster, time_zone, earlier, small=small)
     rows = _with_raw(rows.unionByName(damaged, allowMissingColumns=True))
+    rows = in_driver(rows) if small else rows
     is_metadata = F.col("disposition").isin(*METADATA_KINDS) | (F.col("reject_reason") == "unknown_version")
     is_metadata = F.coalesce(is_metadata, F.lit(col=False))
     return ParsedRows(
@@ -99,13 +107,15 @@ def parse_lines(
         log_header=None if of_logs is None else of_logs.header,
         unread=None if of_logs is None else of_logs.unread,
         is_numbered=earlier is not None,
+        is_small=small,
     )
 
 
-def parse_table(rows: DataFrame) -> ParsedRows:
+def parse_table(rows: DataFrame, *, small: bool = False) -> ParsedRows:
     """Parse the rows of Parquet files with the columns of silver/event, `source_file` and `ingest_id`."""
+    rows = in_driver(rows) if small else rows
     metadata = _with_raw(trace_rows.parse_table_metadata(rows))
-    return ParsedRows(_with_raw(trace_rows.parse_table_events(rows)), metadata, expensive=metadata)
+    return ParsedRows(_with_raw(trace_rows.parse_table_events(rows)), metadata, expensive=metadata, is_small=small)
 
 
 def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
@@ -113,7 +123,7 @@ def ingest(parsed: ParsedRows, known: DataFrame | None = None) -> IngestedRows:
 
     Usually no key occurs twice; one check establishes that, and no row has to be shuffled.
     """
-    rows = _deduplicated(_known_versions(parsed), known)
+    rows = _deduplicated(_known_versions(parsed), known, small=parsed.is_small)
     both = rows.unionByName(parsed.metadata, allowMissingColumns=True)
     header = select_schema(parsed.metadata.where(F.col("disposition") == "header").select("header.*"), HEADER)
     return IngestedRows(
@@ -138,19 +148,21 @@ def digest() -> Column:
 
 
 def _parse(
-    lines: DataFrame, cluster: str | None, time_zone: str, earlier: DataFrame | None
+    lines: DataFrame, cluster: str | None, time_zone: str, earlier: DataFrame | None, *, small: bool
 ) -> tuple[DataFrame, LogRows | None]:
     """Return the rows of traces and logs, and those of the logs alone."""
     others = lines.select("source_file").where(~F.col("source_file").rlike(TRACE_FILES)).distinct()
     if others.isEmpty():
         return trace_rows.parse_lines(lines), None
     files = _log_files(lines.where(~F.col("source_file").rlike(TRACE_FILES)))
+    files = in_driver(files) if small else files
     if files.isEmpty():
         return trace_rows.parse_lines(lines), None
     lines = lines.join(F.broadcast(files), "source_file", "left")
+    lines = in_driver(lines) if small else lines
     traces, others = lines.where(F.col("source").isNull()), lines.where(F.col("source").isNotNull())
     others = others.withColumns(_log_trace(cluster))
-    of_logs = log_rows.read_logs(others, time_zone, earlier)
+    of_logs = log_rows.read_logs(others, time_zone, earlier, small=small)
     rows = trace_rows.parse_lines(traces).unionByName(_all_rows(others, of_logs.events), allowMissingColumns=True)
     return rows, of_logs
 
@@ -212,7 +224,7 @@ def _known_versions(parsed: ParsedRows) -> DataFrame:
     return _quarantine(rows, is_unknown, "unknown_version", F.col("version"))
 
 
-def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
+def _deduplicated(rows: DataFrame, known: DataFrame | None, *, small: bool) -> DataFrame:
     """Keep one of the events with the same key."""
     keys = rows.where(F.col("disposition") == "event").select(*_KEY)
     if known is not None:
@@ -220,11 +232,11 @@ def _deduplicated(rows: DataFrame, known: DataFrame | None) -> DataFrame:
         known = known.join(F.broadcast(firsts), "trace_id").where("seq >= first").drop("first")
         keys = keys.unionByName(known.select(*_KEY))
     # several steps need these small tables, and finding them reads all keys
-    suspects = computed(_traces_with_gaps(keys))
+    suspects = computed(_traces_with_gaps(keys), small=small)
     if suspects.isEmpty():
         return rows
     suspects = keys.join(F.broadcast(suspects), "trace_id", "left_semi")
-    repeated = computed(suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY))
+    repeated = computed(suspects.groupBy(*_KEY).count().where("count > 1").select(*_KEY), small=small)
     if repeated.isEmpty():
         return rows
     repeated = repeated.withColumn("repeated", F.expr("true"))

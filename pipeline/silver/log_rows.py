@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from ..bronze.lines import stem
-from ..frames import computed, select_schema
+from ..frames import computed, mapped, select_schema
 from ..schema import BOOL, EVENT, HEADER, LONG, STRING, UNREAD
 from .logs.reader import BAD, BROKERS, LogReader
 
@@ -66,11 +66,14 @@ class LogRows:
     header: DataFrame
 
 
-def read_logs(lines: DataFrame, time_zone: str = "UTC", earlier: DataFrame | None = None) -> LogRows:
+def read_logs(
+    lines: DataFrame, time_zone: str = "UTC", earlier: DataFrame | None = None, *, small: bool = False
+) -> LogRows:
     """Read lines of bronze/line with `trace_id`, `cluster`, `source` and `client`. Their times are in `time_zone`.
 
     `source` is the type of a file, and `client` that of its lines without a mark, if any. `earlier` has the last events
-    before the lines of files that continue: `trace_id`, `of_node`, `last_seq`, `last_group_us`.
+    before the lines of files that continue: `trace_id`, `of_node`, `last_seq`, `last_group_us`. The driver reads and
+    keeps `small` logs.
     """
     last = {} if earlier is None else {(row[0], row[1]): (row[2], row[3]) for row in earlier.collect()}
     # the lines of clients in the log of a broker are a log of their own
@@ -79,8 +82,10 @@ def read_logs(lines: DataFrame, time_zone: str = "UTC", earlier: DataFrame | Non
     placed = lines.select(*names).repartition("source_file")
     run = partial(_read_partition, to_arrow_schema(_ROWS, timezone="UTC"), time_zone, last)
     in_order = placed.sortWithinPartitions("source_file", "block_start", "row_id")
-    # Spark would read the files again in every step that follows
-    rows = computed(in_order.mapInArrow(run, _ROWS))
+    rows = mapped(in_order, run, _ROWS, small=small)
+    if not small:
+        # Spark would read the files again in every step that follows
+        rows = computed(rows)
     return LogRows(
         rows.where(F.col("part") == _EVENT).select(*_PLACE, "raw", "reject_reason", "detail", "first", *EVENT.names),
         select_schema(rows.where(F.col("part") == _UNREAD).drop("kind").withColumnRenamed("unread", "kind"), UNREAD),

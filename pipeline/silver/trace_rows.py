@@ -69,7 +69,8 @@ def parse_lines(lines: DataFrame) -> DataFrame:
             *PLACE,
             "raw",
             "line",
-            F.lit("koordinator").alias("source"),
+            # a literal is never null, which PyArrow refuses inside of a header that is null
+            F.when(F.col("raw").isNotNull(), "koordinator").alias("source"),
             F.coalesce("line.trace_id", trace_id_of(F.col("source_file"))).alias("trace_id"),
             F.coalesce(*(F.col(f"line.{name}") for name in NAMES.values())).alias("name"),
         )

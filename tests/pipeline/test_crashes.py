@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from spark.loads import copied, differing, load, put, tables
 
-from koordinator.pipeline import layers, store
+from koordinator.pipeline import layers, loading, store
 from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.store import Draft
 
@@ -47,14 +47,22 @@ def _few_tables() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
-    """A folder with a store that has half a trace; its inputs have the other half, another trace, and a bad line."""
+@pytest.fixture(scope="module", params=["small", pytest.param("large", marks=pytest.mark.slow)])
+def begun(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession
+) -> Iterator[Path]:
+    """A folder with a store that has half a trace; its inputs have the other half, another trace, and a bad line.
+
+    The driver writes the rows of `small` loads, the tasks those of `large` ones.
+    """
     root = tmp_path_factory.mktemp("crashes")
     put(root / "inputs", "begin.jsonl", ONE.lines[:HALF])
-    load(spark, root / "store", root / "inputs")
     put(root / "inputs", "rest.jsonl", [*ONE.lines[HALF:], *TWO.lines, "{"])
-    return root
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "large":
+            patch.setattr(loading, "SMALL_BYTES", -1)
+        load(spark, root / "store", root / "inputs" / "begin.jsonl")
+        yield root
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +76,9 @@ def left(begun: Path, spark: SparkSession) -> dict[str, Path]:
         found[f"{len(found)}: {step}"] = point = begun / f"{len(found)}"
         return copied(whole, point)
 
-    def observed_write(frame: Any, path: str) -> None:
+    def observed_write(frame: Any, path: str, **how: Any) -> None:
         kept(f"before {path}")
-        write(frame, path)
+        write(frame, path, **how)
         cut_off(kept(f"in the middle of {path}") / os.path.relpath(path, whole))
 
     def observed_write_tables(draft: Draft, *arguments: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.pipeline.frames import select_schema, with_trace_columns
+import pyarrow as pa
+
+from koordinator.pipeline.frames import from_arrow, select_schema, with_trace_columns
 from koordinator.pipeline.schema import STATE_TIME, TABLES, TRACE
 
 if TYPE_CHECKING:
@@ -22,6 +24,11 @@ def test_rows_take_run_test_and_cluster_from_their_trace(spark: SparkSession) ->
         spark.sql("select 't' trace_id, 'g' group_id, 'old' run_id"), trace, STATE_TIME
     ).collect()
     assert (row.run_id, row.test_id, row.cluster, row.group_id) == ("r", "x", "c", "g")
+
+
+def test_rows_after_empty_batches_remain(spark: SparkSession) -> None:
+    rows = pa.table({"n": [1, 2]})
+    assert from_arrow(spark, pa.concat_tables([rows.slice(0, 0), rows.slice(0, 0), rows])).count() == 2
 
 
 def test_keys_consist_of_columns() -> None:

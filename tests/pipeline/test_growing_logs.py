@@ -41,9 +41,9 @@ def folded_events() -> Iterator[list[int]]:
     """Return the number of events that each load folds. Only the tables of the fold are made."""
     counts: list[int] = []
 
-    def counting(event: DataFrame, *more: DataFrame) -> DataFrame:
+    def counting(event: DataFrame, *more: DataFrame, small: bool) -> DataFrame:
         counts.append(event.count())
-        return build(event, *more)
+        return build(event, *more, small=small)
 
     steps = [step for step in layers.PER_HOME_STEPS if step.table in (TRACE, FOLD) or FOLD in step.inputs]
     (build,) = (step.build for step in steps if step.table is FOLD)

@@ -30,9 +30,9 @@ def events_folded() -> Iterator[list[int]]:
     """Return the number of events that each load folds."""
     counts: list[int] = []
 
-    def counting(event: DataFrame, *more: DataFrame) -> DataFrame:
+    def counting(event: DataFrame, *more: DataFrame, small: bool) -> DataFrame:
         counts.append(event.where(~F.col("kind").isin(CHOSEN, STAY)).count())
-        return build(event, *more)
+        return build(event, *more, small=small)
 
     (build,) = (step.build for step in layers.PER_HOME_STEPS if step.table is FOLD)
     steps = (layers.Step(FOLD, counting, step.inputs) if step.table is FOLD else step for step in layers.PER_HOME_STEPS)

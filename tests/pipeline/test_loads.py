@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from spark.loads import TRACES, copied, differing, load, put, read_table, tables, trace
+from spark.log_rows import recorded
 
-from koordinator.pipeline import layers
+from koordinator.pipeline import layers, loading
+from koordinator.pipeline import store as stores
 from koordinator.pipeline.fold.frames import FOLD, folded
+from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.job_errors import JobFailed, JobRefused, spark_errors_explained
 from koordinator.pipeline.jobs import compact as compact_job
 from koordinator.pipeline.schema import (
@@ -36,6 +39,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+OF_TRACE = ("run_id", "test_id", "cluster")
+"""The columns of a row that come from silver/trace."""
+
+BAD = 0.1
+"""The tolerated share of bad rows: one line does not exceed it."""
 
 A, B = trace("cooperative"), trace("late_commit")
 HALF = len(A) // 2
@@ -100,30 +109,54 @@ def test_a_second_load_reads_new_files_only(second: Path, folder: Path, spark: S
     assert load(spark, store, folder / "inputs").counts == []
 
 
-@pytest.fixture
-def adaptive(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session as for large loads: Spark adapts plans, here from more partitions than a small table needs."""
+@pytest.fixture(scope="module")
+def both_sizes(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Path, Path]:
+    """Two stores of the same inputs: one loaded as small, the other as large, in more partitions than it needs."""
+    folder, generated = tmp_path_factory.mktemp("sizes"), generate_trace(7, 1, 60)
+    for path in TRACES.glob("*.jsonl"):
+        put(folder / "inputs", path.name, trace(path.stem))
+    put(folder / "inputs", "generated.jsonl", [*generated.lines, "{"])
+    put(folder / "inputs", "server.log", recorded("4.3"))
+    load(spark, folder / "small", folder / "inputs", max_bad_ratio=BAD)
     settings = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "16"}
     before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield spark
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "SMALL_BYTES", -1)
+        patch.setattr(stores, "SMALL_TABLE_BYTES", -1)
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        load(spark, folder / "large", folder / "inputs", max_bad_ratio=BAD)
     for name, old in before.items():
         spark.conf.set(name, str(old))
+    return folder / "small", folder / "large"
 
 
-def test_a_small_table_of_the_fold_is_one_file(adaptive: SparkSession, tmp_path: Path) -> None:
-    for path in TRACES.glob("*.jsonl"):
-        put(tmp_path / "traces", path.name, trace(path.stem))
-    load(adaptive, tmp_path / "store", tmp_path / "traces")
-    assert len(parquet_files(tmp_path / "store", MEMBER_SPAN.path)) == 1
+def test_a_large_load_makes_the_tables_of_a_small_one(both_sizes: tuple[Path, Path]) -> None:
+    small, large = both_sizes
+    assert differing(tables(large), tables(small)) == {}
+    for table in (COUNTS, QUARANTINE):
+        names = [name for name in table.names if name != "ingest_id"]
+        one, other = ({*map(repr, read_table(each, table).select(names).to_pylist())} for each in both_sizes)
+        assert one == other != set()
+
+
+def test_rows_of_the_fold_have_the_columns_of_their_trace(both_sizes: tuple[Path, Path]) -> None:
+    for each in both_sizes:
+        rows = {(row["trace_id"], *map(row.get, OF_TRACE)) for row in read_table(each, STATE_TIME).to_pylist()}
+        traces = {(row["trace_id"], *map(row.get, OF_TRACE)) for row in read_table(each, TRACE).to_pylist()}
+        assert rows <= traces
+        assert all(any(values) for values in zip(*rows, strict=True))
+
+
+def test_a_small_table_of_the_fold_is_one_file(both_sizes: tuple[Path, Path]) -> None:
+    assert [len(parquet_files(each, MEMBER_SPAN.path)) for each in both_sizes] == [1, 1]
 
 
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: DataFrame, *more: DataFrame) -> DataFrame:
-        made = folded(event, *more)
+    def half_state_time(event: DataFrame, *more: DataFrame, small: bool) -> DataFrame:
+        made = folded(event, *more, small=small)
         return made if event.count() < HALF else made.where("state_time IS NULL")
 
     shrinks = layers.Step(FOLD, half_state_time, (EVENT, TRACE, GROUP_STATE))
@@ -164,8 +197,8 @@ KILLED = """
 import os, signal, sys
 from koordinator.pipeline import cli, store
 real = store.write
-def write(frame, path):
-    real(frame, path)
+def write(frame, path, **how):
+    real(frame, path, **how)
     if sys.argv[1] in path:
         os.killpg(0, signal.SIGKILL)
 store.write = write
@@ -178,7 +211,7 @@ def test_a_killed_load_changes_nothing_and_the_next_one_starts_again(
 ) -> None:
     store = copied(first, tmp_path / "store")
     job = ["run", "--input", str(folder / "inputs"), "--output", str(store), "--master", "local[2]"]
-    command = [sys.executable, "-c", KILLED, "gold/state_time", *job]
+    command = [sys.executable, "-c", KILLED, "gold/heartbeat", *job]
     environ = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"}
     done = subprocess.run(
         command, check=False, env=environ, start_new_session=True, capture_output=True, text=True, timeout=JOB_S
