@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-JOB_S = 500
+JOB_S = 900
 TRACES = ("cooperative",)
 
 BROKEN_SEEDS = 120

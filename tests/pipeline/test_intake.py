@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark.literal_frames import literal
+
 from koordinator.emulator.pages.perfetto import perfetto_of
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.schema import API_KEY_MAX, BRONZE_LINE, EVENT, REASONS
@@ -39,14 +41,13 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 def ingested(lines: DataFrame, known: DataFrame | None = None) -> IngestedRows:
-    # a load caches the rows in the same way
-    return intake.ingest(intake.parse_lines(lines), known)
+    return intake.ingest(intake.parse_lines(lines, small=True), known)
 
 
 def frame(spark: SparkSession, *lines: dict[str, object] | str, file: str = "a.jsonl") -> DataFrame:
     texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-    rows = [(file, 0, number, text, "i", 9, None) for number, text in enumerate(texts, start=5)]
-    return spark.createDataFrame(rows, BRONZE_LINE.columns)
+    rows = ({"row_id": number, "raw": text} for number, text in enumerate(texts, start=5))
+    return literal(spark, BRONZE_LINE, *rows, source_file=file, block_start=0, ingest_id="i", file_size=9)
 
 
 def one(frame: DataFrame) -> Row:
@@ -166,12 +167,9 @@ def test_a_trace_in_perfettos_format_is_ignored(spark: SparkSession) -> None:
 
 
 def test_line_numbers_continue_over_the_parts_of_a_file(spark: SparkSession) -> None:
-    rows = [
-        ("a.jsonl", 0, 70, "", "i", 9, None),
-        ("a.jsonl", 0, 71, "", "i", 9, None),
-        ("a.jsonl", 900, 3, "?", "i", 9, None),
-    ]
-    found = ingested(spark.createDataFrame(rows, BRONZE_LINE.columns))
+    places = ((0, 70, ""), (0, 71, ""), (900, 3, "?"))
+    rows = (dict(zip(("block_start", "row_id", "raw"), place, strict=True)) for place in places)
+    found = ingested(literal(spark, BRONZE_LINE, *rows, source_file="a.jsonl", ingest_id="i", file_size=9))
     assert one(found.quarantine).line_no == 3
     assert one(found.counts).ignored == 2
 

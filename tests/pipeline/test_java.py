@@ -49,7 +49,7 @@ def test_the_java_of_the_wheel_starts_with_sparks_arguments(tmp_path: Path) -> N
         "-XshowSettings:properties",
         "-version",
     ]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "colour = light blue" in done.stderr
 

@@ -30,7 +30,7 @@ GOLDEN = Path(__file__).parent / "golden"
 TOLD = ("gold/rebalance", "gold/member_downtime", "gold/partition_gap", "gold/state_time", "mart/verdict")
 """The tables recorded in `golden`."""
 
-LOAD_S = 600
+LOAD_S = 900
 """Time limit of a load on a busy machine."""
 
 ENVIRON = {name: value for name, value in os.environ.items() if name not in {"SPARK_REMOTE", "COLUMNS"}}

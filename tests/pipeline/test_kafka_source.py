@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 PROGRAM = Path(__file__).parents[1] / "support" / "spark" / "kafka_source.py"
-PROGRAM_S = 300
+PROGRAM_S = 900
 FETCH_S = 600
 
 

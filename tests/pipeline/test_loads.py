@@ -190,7 +190,7 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
     assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4")]
 
 
-JOB_S = 600
+JOB_S = 900
 """The limit of a job in a process of its own, also on a busy machine."""
 
 KILLED = """

@@ -23,7 +23,7 @@ with locked(Path(sys.argv[1])):
     sys.stdin.read()
 """
 
-END_S = 60
+END_S = 600
 
 
 def test_a_second_load_is_refused_and_names_the_first(tmp_path: Path) -> None:

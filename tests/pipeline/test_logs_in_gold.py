@@ -7,15 +7,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import StructField, StructType
 from spark.gold_frames import Gold
-from spark.log_rows import LOGS, RELEASES, bronze, recorded
+from spark.literal_frames import frame_of
+from spark.log_rows import LOGS, RELEASES, recorded
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
-from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, REBALANCE
+from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, LONG, REBALANCE, STRING
 from koordinator.pipeline.silver.log_rows import read_logs
+from koordinator.pipeline.silver.logs.reader import OTHER_CLIENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyspark.sql import Row, SparkSession
 
 CLIENTS = {
@@ -34,20 +39,33 @@ GOLDEN = (
     *("n_static", "n_timed_out", "join_ms", "sync_ms", "storm_id", "outcome"),
 )
 
+TEXTS = ("source_file", "raw", "ingest_id", "source", "trace_id", "cluster", "client")
+PLACE = ("block_start", "row_id")
+BRONZE = StructType([StructField(name, LONG if name in PLACE else STRING) for name in (*TEXTS, *PLACE)])
+"""The columns of bronze/line, and what a load knows of a log."""
+
 Found = tuple[dict[str, list["Row"]], dict[str, list["Row"]], dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> Found:
     """Return the rebalances of all brokers, the joins of the clients of one broker, and the events as trace lines."""
-    frame = bronze(spark, {(release, "server.log"): recorded(release) for release in RELEASES}, "server_log")
-    for name, source in CLIENTS.items():
-        frame = frame.union(bronze(spark, {(name, name): recorded("4.3", name)}, source))
+    rows = [row for release in RELEASES for row in bronze(release, recorded(release), "server_log")]
+    rows += [row for name, source in CLIENTS.items() for row in bronze(name, recorded("4.3", name), source)]
     lines: dict[str, list[dict[str, Any]]] = {}
-    for row in read_logs(frame).events.select(*EVENT.names).orderBy("seq").collect():
+    for row in (
+        read_logs(frame_of(spark, rows, BRONZE), small=True).events.select(*EVENT.names).orderBy("seq").collect()
+    ):
         lines.setdefault(row.trace_id, []).append(_line(row))
     gold = Gold(spark, lines)
     return _by_trace(gold.rows(REBALANCE)), _by_trace(gold.rows(CLIENT_JOIN)), lines
+
+
+def bronze(trace: str, lines: Iterable[str], source: str) -> list[dict[str, Any]]:
+    """Return the lines of a log, which is a trace of its own."""
+    same = {"source_file": trace, "trace_id": trace, "block_start": 0, "ingest_id": "ingest", "source": source}
+    same |= {"client": source} if source in OTHER_CLIENTS else {}
+    return [same | {"row_id": number, "raw": line} for number, line in enumerate(lines)]
 
 
 def _line(row: Row) -> dict[str, Any]:

@@ -3,54 +3,47 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pytest
-from scenes.documentation import BASH, blocks
+from scenes.documentation import blocks
+from spark.in_process import run_in_process
 from spark.loads import read_table
 from spark.log_rows import LOGS
 
 from koordinator.pipeline.schema import CLIENT_JOIN, TABLES
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.needs("engines")
 
 COMMANDS = [block.text for block in blocks("bash") if block.page.stem == "pipeline-logs"]
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "pipeline-logs.md"
-LIMIT_S = 500
-
-SHELL = """
-set -eu
-koordinator-pipeline() { "$PYTHON" -c "from koordinator.pipeline.cli import main; main()" "$@"; }
-"""
 
 
-def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [BASH, "-c", SHELL + script.replace("/var/log/kafka/", "logs/")],
-        cwd=folder,
-        env={**os.environ, "PYTHON": sys.executable, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+def run(command: str, folder: Path, spark: SparkSession) -> subprocess.CompletedProcess[str]:
+    program, *arguments = shlex.split(command.replace("/var/log/kafka/", "logs/"))
+    assert program == "koordinator-pipeline"
+    return run_in_process(spark, arguments, folder)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
     """Return a folder in which the first commands of the page ran."""
     folder = tmp_path_factory.mktemp("logs_page")
     (folder / "logs").mkdir()
     for log in (LOGS / "4.3").glob("*.log"):
         shutil.copy(log, folder / "logs")
-    done = run(COMMANDS[0], folder)
+    done = run(COMMANDS[0], folder, spark)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -59,11 +52,11 @@ def test_a_log_becomes_a_report(folder: Path) -> None:
     assert "Rebalances by cause" in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_objective_names_the_groups_that_miss_it(folder: Path) -> None:
-    done = run(COMMANDS[1], folder)
+def test_the_objective_names_the_groups_that_miss_it(folder: Path, spark: SparkSession) -> None:
+    done = run(COMMANDS[1], folder, spark)
     assert "of their time in rebalances" in done.stdout, done.stderr
     assert done.returncode == int(not done.stdout.startswith("0 of "))
-    lax = run(COMMANDS[1].replace("--max-share 1", "--max-share 100 --json shares.json"), folder)
+    lax = run(COMMANDS[1].replace("--max-share 1", "--max-share 100 --json shares.json"), folder, spark)
     assert (lax.returncode, (folder / "shares.json").read_text().count('"share"') > 0) == (0, True), lax.stderr
 
 
@@ -91,7 +84,7 @@ def names_in(cell: str) -> list[str]:
 
 
 @pytest.mark.parametrize("number", range(2, len(COMMANDS)))
-def test_a_query_of_the_page_has_rows(folder: Path, number: int) -> None:
-    done = run(COMMANDS[number], folder)
+def test_a_query_of_the_page_has_rows(folder: Path, number: int, spark: SparkSession) -> None:
+    done = run(COMMANDS[number], folder, spark)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) > 4, done.stdout

@@ -19,6 +19,7 @@ from spark.report_store import write_store
 from koordinator import Simulation
 from koordinator.pipeline import schema
 from koordinator.pipeline.cli import jobs
+from koordinator.pipeline.frames import from_rows
 from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     made = [
         schema.TABLES[path] for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD))
     ]
-    write_store(spark, root, {table: spark.createDataFrame(gold.rows(table), table.columns) for table in made})
+    write_store(spark, root, {table: from_rows(spark, gold.rows(table), table.columns) for table in made})
     return root
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from spark.literal_frames import literal
-from spark.report_store import EVIL, reader, store_facts
+from spark.report_store import EVIL, empty_facts, store_facts
 
 from koordinator.pipeline.report import advice, queries
-from koordinator.pipeline.report.facts import Facts, interval, read_facts
+from koordinator.pipeline.report.facts import Facts, interval
 from koordinator.pipeline.schema import MEMBER_DOWNTIME, REBALANCE
 
 if TYPE_CHECKING:
@@ -224,6 +224,6 @@ def test_every_input_row_is_accounted_for(facts: Facts) -> None:
 
 
 def test_empty_tables_give_empty_facts(spark: SparkSession) -> None:
-    facts = read_facts(reader(spark, {}))
+    facts = empty_facts(spark)
     assert facts.totals["begun"] == 0
     assert facts.cohorts == facts.causes == facts.moves == []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from spark.in_process import run_in_process
 from spark.literal_frames import literal
 from spark.report_store import ROWS, reader, write_store
 
@@ -16,15 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-PATIENCE_S = 280
-
-MAIN = "from koordinator.pipeline.cli import main; main()"
-
-
-def report(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", MAIN, "report", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.fixture
@@ -36,9 +26,12 @@ def store(spark: SparkSession, tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_page_timelines_and_summary_are_written_to_the_given_paths(store: Path, tmp_path: Path) -> None:
+def test_page_timelines_and_summary_are_written_to_the_given_paths(
+    store: Path, tmp_path: Path, spark: SparkSession
+) -> None:
     html, markdown = tmp_path / "new" / "page.html", tmp_path / "summary.md"
-    done = report("--store", str(store), "--html", str(html), "--markdown", str(markdown), "--title", "a & b")
+    files = ["--html", str(html), "--markdown", str(markdown)]
+    done = run_in_process(spark, ["report", "--store", str(store), *files, "--title", "a & b"], tmp_path)
     assert (done.returncode, done.stdout) == (0, f"{html}\n"), done.stderr
     text = html.read_text(encoding="utf-8")
     assert "<title>a &amp; b</title>" in text
@@ -47,8 +40,8 @@ def test_page_timelines_and_summary_are_written_to_the_given_paths(store: Path, 
     assert markdown.read_text(encoding="utf-8").startswith("## a & b\n\n**6 rebalances**")
 
 
-def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path) -> None:
-    done = report("--store", str(tmp_path / "nowhere"), "--html", str(tmp_path / "page.html"))
+def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path, spark: SparkSession) -> None:
+    done = run_in_process(spark, ["report", "--store", "nowhere", "--html", "page.html"], tmp_path)
     assert done.returncode == 2
     assert done.stderr.strip().startswith(f"koordinator-pipeline: {tmp_path / 'nowhere'}: not a store")
     assert len(done.stderr.strip().splitlines()) == 1

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.report_store import EVIL, reader, store_facts
+from spark.report_store import EVIL, empty_facts, reader, store_facts
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.report.charts import draw_charts
@@ -123,7 +123,7 @@ def test_the_same_facts_give_the_same_page(facts: Facts, text: str) -> None:
 
 
 def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
-    empty = read_facts(reader(spark, {}))
+    empty = empty_facts(spark)
     text, short = page(empty, title="nothing", timelines={}), summary(empty, title="nothing")
     assert "Nothing to show" in text
     assert "**0 rebalances**" in short
@@ -133,7 +133,7 @@ def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
 
 def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession) -> None:
     idle = {schema.VERDICT.path: [{"group_id": "g", "check_id": "C03", "status": "not_applicable"}]}
-    for facts in (read_facts(reader(spark, {})), read_facts(reader(spark, idle))):
+    for facts in (empty_facts(spark), read_facts(reader(spark, idle))):
         tiles = re.sub(r"\s+", " ", Elements(page(facts, title="nothing", timelines={})).texts["tiles"])
         assert "\N{EN DASH} checks failed nothing was judged" in tiles
         assert "### Verdicts: nothing was judged" in summary(facts, title="nothing")

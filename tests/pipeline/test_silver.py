@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from spark.literal_frames import literal
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
 
 
-def rows(spark: SparkSession, table: Table, *rows: dict[str, object]) -> DataFrame:
-    return spark.createDataFrame([tuple(row.get(name) for name in table.names) for row in rows], table.columns)
-
-
 def one(frame: DataFrame) -> Row:
     (row,) = frame.collect()
     return row
@@ -37,21 +34,21 @@ def one(frame: DataFrame) -> Row:
 
 def events_of(spark: SparkSession, name: str) -> DataFrame:
     lines = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(TRACES / f"{name}.jsonl"))))
-    return intake.ingest(intake.parse_lines(lines)).event
+    return intake.ingest(intake.parse_lines(lines, small=True)).event
 
 
 def fold_of(spark: SparkSession, event: DataFrame, table: Table) -> DataFrame:
-    return unfolded(table, folded(event, rows(spark, TRACE), rows(spark, GROUP_STATE)))
+    return unfolded(table, folded(event, literal(spark, TRACE), literal(spark, GROUP_STATE), small=True))
 
 
 def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
-    event = rows(
+    event = literal(
         spark,
         EVENT,
         {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "dropped", "count": 3, "source": "koordinator"},
         {"trace_id": "t", "seq": 4, "wall_us": 40, "kind": "conn", "source": "koordinator"},
     )
-    header = rows(
+    header = literal(
         spark,
         HEADER,
         {"trace_id": "t", "wall_us": 10, "cluster": "c", "libs": {"a": "1"}, "source": "koordinator"},
@@ -63,14 +60,14 @@ def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
 
 
 def test_a_trace_without_a_header_is_its_own_run(spark: SparkSession) -> None:
-    event = rows(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
-    found = one(trace(event, rows(spark, HEADER)))
+    event = literal(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
+    found = one(trace(event, literal(spark, HEADER)))
     assert (found.run_id, found.test_id, found.source) == ("t", None, "server_log")
     assert (found.started_us, found.n_events, found.lost) == (30, 1, 0)
 
 
 def test_a_run_consists_of_the_traces_that_name_it(spark: SparkSession) -> None:
-    traces = rows(
+    traces = literal(
         spark,
         TRACE,
         {"trace_id": "1", "run_id": "r", "test_id": "x", "started_us": 9, "n_events": 5, "commit": "abc"},
@@ -83,14 +80,14 @@ def test_a_run_consists_of_the_traces_that_name_it(spark: SparkSession) -> None:
 
 
 def test_the_worst_outcome_of_a_test_counts(spark: SparkSession) -> None:
-    traces = rows(
+    traces = literal(
         spark,
         TRACE,
         {"trace_id": "1", "run_id": "r", "test_id": "x", "rerun": 1, "seed": 5},
         {"trace_id": "2", "run_id": "r", "test_id": "y", "rerun": 0, "seed": 6},
         {"trace_id": "3", "run_id": "r"},
     )
-    outcome = rows(
+    outcome = literal(
         spark,
         OUTCOME,
         {"trace_id": "1", "test_id": "x", "outcome": "passed", "duration_ms": 9.0, "rerun": 1, "seed": 7},
@@ -108,7 +105,7 @@ def member(seq: int, change: str, **more: object) -> dict[str, object]:
 
 
 def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None:
-    event = rows(
+    event = literal(
         spark,
         EVENT,
         member(1, "pending"),
@@ -131,7 +128,7 @@ def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None
 
 
 def test_puppets_are_recognized_by_their_events(spark: SparkSession) -> None:
-    event = rows(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
+    event = literal(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
     assert one(fold_of(spark, event, MEMBER_SPAN)).puppet
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EVENT = "silver/event"
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
-END_S = 60
+END_S = 600
 
 
 class Killed(BaseException):

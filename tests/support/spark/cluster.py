@@ -17,7 +17,7 @@ from koordinator.pipeline import java
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-READY_S = 180
+READY_S = 600
 """Time limit for starting a Spark process on a busy machine."""
 
 POLL_S = 0.2

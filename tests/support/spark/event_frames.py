@@ -33,7 +33,8 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
 
 def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
     """Return mart/verdict of these lines."""
-    return unfolded(VERDICT, folded(events(spark, traces), trace_rows(spark, *traces), literal(spark, GROUP_STATE)))
+    known = trace_rows(spark, *traces), literal(spark, GROUP_STATE)
+    return unfolded(VERDICT, folded(events(spark, traces), *known, small=True))
 
 
 def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:

@@ -9,6 +9,9 @@ from scenes.trace_tales import Tale
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.pipeline import layers, schema
+from koordinator.pipeline.fold.frames import FOLD
+from koordinator.pipeline.frames import in_driver
+from spark.literal_frames import frame_of, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,15 +53,14 @@ class Gold:
     """The tables of some traces, as rows; each table and its inputs are computed once, as in a load."""
 
     def __init__(self, spark: SparkSession, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
-        self._spark = spark
         self._lines = {name: [line for line in lines if line["kind"] != "header"] for name, lines in traces.items()}
         events = [{"trace_id": name} | _event(line) for name, lines in self._lines.items() for line in lines]
         headers = [{"trace_id": name, "run_id": "r", "test_id": f"test_{name}", "cluster": "c"} for name in self._lines]
         self._made = {
-            schema.EVENT.path: self._frame(schema.EVENT, events),
-            schema.HEADER.path: self._frame(schema.HEADER, headers),
+            schema.EVENT.path: frame_of(spark, events, schema.EVENT.columns),
+            schema.HEADER.path: frame_of(spark, headers, schema.HEADER.columns),
             # nothing was loaded before
-            schema.GROUP_STATE.path: self._frame(schema.GROUP_STATE, []),
+            schema.GROUP_STATE.path: literal(spark, schema.GROUP_STATE),
         }
 
     def rows(self, table: schema.Table) -> list[Row]:
@@ -81,15 +83,10 @@ class Gold:
     def _table(self, table: schema.Table) -> DataFrame:
         if table.path not in self._made:
             step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
-            frame = step.build(*(self._table(source) for source in step.inputs))
-            # write and read back, as a load does
-            self._made[table.path] = self._spark.createDataFrame(frame.collect(), table.columns)
+            how = {"small": True} if table is FOLD else {}
+            frame = step.build(*(self._table(source) for source in step.inputs), **how)
+            self._made[table.path] = in_driver(frame)
         return self._made[table.path]
-
-    def _frame(self, table: schema.Table, rows: Iterable[dict[str, Any]]) -> DataFrame:
-        return self._spark.createDataFrame(
-            [tuple(row.get(name) for name in table.names) for row in rows], table.columns
-        )
 
 
 def _event(line: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ NEEDED = ("org.junit.jupiter:junit-jupiter-api:5.13.4", "org.mockito:mockito-cor
 """Undeclared dependencies of the test cluster."""
 
 STARTED = re.compile(r"Started MiniDFSCluster -- namenode on port (\d+)")
-SHELL_S = 120
+SHELL_S = 600
 
 
 def version() -> str:

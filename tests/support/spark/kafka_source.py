@@ -17,7 +17,7 @@ from koordinator.pipeline import session
 
 CONNECTOR = "4.2.0"
 TOKENS = "4.0.0"
-QUERY_S = 120
+QUERY_S = 600
 
 
 def jars() -> list[str]:

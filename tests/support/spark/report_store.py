@@ -226,6 +226,7 @@ def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[
 def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame]) -> None:
     """Write a store with these tables, from one load."""
     draft = Store(str(root)).begin(spark)
+    draft.is_small = True
     for table, frame in tables.items():
         origin = (F.lit("text-1").alias(name) for name in table.origin)
         draft.append(frame.select("*", *origin), table, "text-1", ["text-1"])
@@ -236,3 +237,9 @@ def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame])
 def store_facts(spark: SparkSession) -> Facts:
     """Return the facts of this store, queried once for all tests."""
     return read_facts(reader(spark))
+
+
+@cache
+def empty_facts(spark: SparkSession) -> Facts:
+    """Return the facts of an empty store."""
+    return read_facts(reader(spark, {}))
