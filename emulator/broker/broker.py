@@ -33,7 +33,6 @@ from ..core.effects import (
     Failed,
     InternalTopicEffect,
     Reply,
-    Retry,
     SendRequest,
 )
 from ..core.registrations import PLAINTEXT
@@ -53,10 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from koordinator.wire.apis import Message
-    from koordinator.wire.errors import Error
 
     from ..config.settings import Settings
-    from ..core.effects import Effect, WriteLog
+    from ..core.effects import Effect
     from ..core.node import NodeCore
     from ..trace.trace import Trace
     from .connections import Inbox, Output
@@ -71,11 +69,10 @@ SHOWN_MAX = 200
 class Broker:
     """Serves the connections of a node.
 
-    `log` gets a line for every connection that the broker closes, and for partitions that cannot be loaded. With a log
-    store (`has_log_store`), outputs include `WriteLog`, and responses that depend on a write follow its `appended`.
+    `log` gets a line for every connection that the broker closes, and for partitions that cannot be loaded.
     """
 
-    def __init__(  # noqa: PLR0913 - what its node shares with the others
+    def __init__(
         self,
         node: NodeCore,
         settings: Settings,
@@ -83,8 +80,6 @@ class Broker:
         log: Callable[[str], None],
         requests: deque[tuple[int, SendRequest]] | None = None,
         failures: Failures | None = None,
-        *,
-        has_log_store: bool = False,
     ) -> None:
         self.node = node
         self.trace = trace
@@ -101,8 +96,7 @@ class Broker:
         self._serving: Connection | None = None
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
-        self._log_writes = LogWrites(node, log, is_durable=has_log_store)
-        self._has_log_store = has_log_store
+        self._log_writes = LogWrites(node, log)
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -219,10 +213,6 @@ class Broker:
         self._perform(now, effects)
         return self._serve(now)
 
-    def complete_write(self, now: int, write: WriteLog, error: Error) -> list[Output]:
-        """Complete a log write, successfully (NONE) or not, and answer the requests that waited for it."""
-        return self.perform(now, self._log_writes.complete(now, write, error))
-
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
         return self.node.deadline()
@@ -288,8 +278,6 @@ class Broker:
             peer.out.clear()
             peer.out_bytes = 0
         self._with_output.clear()
-        if self._has_log_store and (write := self._log_writes.next_write()) is not None:
-            outputs.append(write)
         if self._closing:
             outputs += self._closing
             self._closing.clear()
@@ -363,11 +351,10 @@ class Broker:
             self._perform(now, effects + self._handle(now, call, request))
 
     def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Have the node serve a request; a bug ends it, with the changes of metadata that it has proposed."""
+        """Have the node serve a request; a bug ends it."""
         try:
             return self.node.handlers[type(request)](now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
-            self.node.cluster.changes.take_staged()
             return [Failed(error, (call,))]
 
     def _take_steps(self, now: int, call: Call, steps: Iterable[Step]) -> None:
@@ -398,8 +385,6 @@ class Broker:
                     waiting += self._log_writes.perform(now, effect)
                 elif isinstance(effect, SendRequest):
                     self._requests.append((self._node_id, effect))
-                elif isinstance(effect, Retry):
-                    waiting += self._handle(now, effect.call, effect.request)
                 elif isinstance(effect, CloseConnection):
                     peer = self._connections.get(effect.call.connection)
                     if peer is not None:

@@ -12,35 +12,26 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
-from koordinator.wire.records import read_header
-
 from ..core.data import direct_records
 from ..core.data.topic import OFFSETS_TOPIC
-from ..core.data.unflushed_log import UnflushedLog
-from ..core.effects import LogBatches, WriteLog
-from ..core.refusal import Refusal, RefusedError
 from .broker import Broker
 from .connections import READ_AHEAD_BYTES, Close
 from .nodes import NodeRuntimes
 from .offsets_log import batch_of
-from .steps import OperationWrite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from koordinator.wire.apis import Message
 
     from ..config.seed_record import SeedRecord
     from ..config.settings import Settings
     from ..core.data.direct_records import StoredRecord
-    from ..core.data.metadata_changes import Change
     from ..core.data.topic import TopicState
     from ..core.effects import Call
     from ..core.groups.records import CoordinatorRecord
     from .connections import Inbox, Output
     from .interceptor import InterceptedBroker, Interceptor, Step
-    from .steps import Steps
     from .tickers import Ticker
     from .unreached_listeners import UnreachedListeners
 
@@ -50,9 +41,6 @@ PUPPETS_HOST = "/127.0.0.1"
 
 STEPS_PER_TURN = 8
 """Deadlines that fire before other connections are served."""
-
-OPERATION = -1
-"""The node id in log writes of operations."""
 
 
 class ClusterRuntime(NodeRuntimes):
@@ -266,7 +254,7 @@ class ClusterRuntime(NodeRuntimes):
     @property
     def is_durable(self) -> bool:
         """Whether the cluster has a data directory."""
-        return self._store is not None
+        return self.cluster.storage.store is not None
 
     def reconfigure(self, settings: Settings) -> None:
         """Apply settings to all nodes, present and future."""
@@ -277,99 +265,39 @@ class ClusterRuntime(NodeRuntimes):
 
     # -- topics, from Python ---------------------------------------------------------------------------------
 
-    def create_topic(self, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> Steps[None]:
+    def create_topic(self, name: str, partitions: int = -1, configs: Mapping[str, str] | None = None) -> None:
         """Create a topic; -1 partitions means the default. Raises RefusedError as for a client."""
-        yield from self.change(lambda: self.cluster.create_topic(name, partitions, configs))
+        self.cluster.create_topic(name, partitions, configs)
 
-    def change(self, propose: Callable[[], object]) -> Steps[int]:
-        """Bring the metadata changes that `propose` proposes into effect, all of them or none; return the time.
-
-        Raises RefusedError if the disk fails, and what `propose` raises.
-        """
-        changes = self.cluster.changes
-        # writes in flight must not share the failure of this one
-        now = yield []
-        while changes.is_in_flight:
-            now = yield []
-        try:
-            propose()
-        finally:
-            staged = changes.take_staged()
-        return (yield from self._write(now, staged))
-
-    def produce(self, topic: str, records: Iterable[SeedRecord]) -> Steps[int]:
+    def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
         """Append records at any leader; return their number. A missing topic is created as for a client.
 
         Parked fetches are answered by the next `tick`, which is due at once. Raises RefusedError for an illegal topic,
         a failing disk, and as `write_records`.
         """
-        now = yield []
-        while topic not in self.cluster.topics:
-            now = yield from self.change(lambda: direct_records.create_missing_topic(self.cluster, topic))
-        places = direct_records.write_records(self.cluster, now, topic, records)
-        yield from self._write(now, (), [(topic, partition) for partition in dict.fromkeys(places)])
-        return len(places)
+        direct_records.create_missing_topic(self.cluster, topic)
+        partitions = direct_records.write_records(self.cluster, now, topic, records)
+        self._grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
+        return len(partitions)
 
-    def compact(self, topic: TopicState) -> Steps[int]:
-        """Compact all logs of a topic to their ends, without tombstones; return the time.
+    def compact(self, topic: TopicState) -> None:
+        """Compact all logs of a topic to their ends, without tombstones.
 
-        Raises RefusedError if the disk fails, and the errors of `wire.records.read_records`.
+        Raises the errors of `wire.records.read_records`.
         """
-        now = yield []
-        while not all(log.is_flushed for log in topic.logs):
-            now = yield []
-        for log in topic.logs:
+        for partition, log in enumerate(topic.logs):
             log.compact(log.end)
-        places = [(topic, partition) for partition in range(len(topic.logs))]
-        return (yield from self._write(now, (), compacted=places))
+            self.cluster.storage.compacted(topic, partition)
 
-    def load_groups(self, records: Iterable[CoordinatorRecord]) -> Steps[None]:
-        """Write records to `__consumer_offsets` at any leader, and reload their groups once they are durable."""
-        now = yield from self.change(self.cluster.internal_topic)
+    def load_groups(self, now: int, records: Iterable[CoordinatorRecord]) -> list[Output]:
+        """Write records to `__consumer_offsets` at any leader, and reload their groups. Raises RefusedError."""
         topic = self.cluster.internal_topic()
         by_partition: dict[int, list[CoordinatorRecord]] = defaultdict(list)
         for record in records:
             by_partition[self.cluster.partition_of(record.key.group)].append(record)
-        for partition, written in by_partition.items():
-            batch = batch_of(written, now)
-            topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
-        yield from self._write(now, (), [(OFFSETS_TOPIC, partition) for partition in by_partition])
-
-    def _write(
-        self,
-        now: int,
-        changes: tuple[Change, ...],
-        places: Sequence[tuple[str, int]] = (),
-        compacted: Sequence[tuple[TopicState, int]] = (),
-    ) -> Steps[int]:
-        """Make staged changes, appended records and compacted logs durable, and return the time then.
-
-        They are discarded if the disk fails (RefusedError).
-        """
-        own: OperationWrite | None = None
-        if self._store is not None and (changes or places or compacted):
-            logs = [(self.cluster.topics[name], partition) for name, partition in places]
-            appends = (
-                LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
-                for topic, partition in logs
-                if isinstance(log := topic.logs[partition], UnflushedLog)
-            )
-            replaced = (
-                LogBatches(topic.name, topic.topic_id, partition, log.flushed)
-                for topic, partition in compacted
-                if isinstance(log := topic.logs[partition], UnflushedLog)
-            )
-            own = OperationWrite(WriteLog(OPERATION, tuple(replaced), tuple(appends), changes))
-            self._operation_writes.append(own)
-            self.cluster.changes.is_in_flight |= bool(changes)
-        else:
-            self._grown(now, places)
-        outputs = [output for name, at in places if name == OFFSETS_TOPIC for output in self._reload(now, at)]
-        now = yield outputs if own is None else [own.write, *outputs]
-        if own is not None and own.failure is not None:
-            problem = f"Disk error: {own.failure.strerror or own.failure}"
-            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem)) from own.failure
-        return now
+        self.cluster.storage.append_all(topic, ((at, batch_of(written, now)) for at, written in by_partition.items()))
+        self._grown(now, [(OFFSETS_TOPIC, partition) for partition in by_partition])
+        return [output for partition in by_partition for output in self._reload(now, partition)]
 
     def _reload(self, now: int, partition: int) -> list[Output]:
         """Reload the groups of a partition of `__consumer_offsets` at its leader."""

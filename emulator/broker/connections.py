@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.values import ready, value
 
-from ..core.effects import Call, WriteLog
+from ..core.effects import Call
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
@@ -42,7 +42,7 @@ class Close:
     reason: str
 
 
-Output = Send | Close | WriteLog
+Output = Send | Close
 
 
 @value

@@ -13,13 +13,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
-
 from ..core.data.data_plane import DataPlane
-from ..core.data.metadata_changes import PartitionLed
 from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
-from ..core.data.unflushed_log import UnflushedLog
-from ..core.effects import WriteLog
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
 from ..core.registrations import Endpoint, Registration
@@ -43,8 +38,6 @@ if TYPE_CHECKING:
     from ..trace.trace import Trace
     from .connections import Inbox, Output
     from .interceptor import Interceptor
-    from .log_writes import LogStore
-    from .steps import OperationWrite
     from .tickers import HeartbeatSender, Ticker
     from .unreached_listeners import UnreachedListeners
 
@@ -81,11 +74,10 @@ class NodeRuntime:
 class NodeRuntimes:
     """The nodes of a cluster by id; registered nodes are up from the start.
 
-    `log` gets a line for every connection closed by a node, and for every partition that cannot be loaded. `store`
-    performs log writes; without one, logs are in memory only.
+    `log` gets a line for every connection closed by a node, and for every partition that cannot be loaded.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the dependencies of every node
+    def __init__(
         self,
         now: int,
         cluster: ClusterState,
@@ -93,10 +85,8 @@ class NodeRuntimes:
         new_uuid: Callable[[], UUID],
         trace: Trace,
         log: Callable[[str], None],
-        store: LogStore | None = None,
     ) -> None:
         self.cluster = cluster
-        self._store = store
         self.trace = trace
         self._settings = settings
         self.new_uuid = new_uuid
@@ -111,7 +101,6 @@ class NodeRuntimes:
         self._load_durations_ms: dict[int, int] = {}
         self.failures = Failures(log, {**trace.header, "kafka.version": settings.kafka_version})
         """The bugs that ended requests."""
-        self._operation_writes: list[OperationWrite] = []
         cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.tickers: dict[Ticker, None] = {}
         """Actors with deadlines, each once. At equal times the nodes go first, then these in order."""
@@ -135,7 +124,7 @@ class NodeRuntimes:
             self._nodes[node_id] = NodeRuntime(node_id, self._new_broker(now, node_id))
         self._states_changed()
         # a transaction that has to be ended writes its markers before any client connects
-        self.settle(now, self._catch_up(now, has_changes=True))
+        self._catch_up(now, has_changes=True)
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -247,10 +236,8 @@ class NodeRuntimes:
         node.queued_bytes.clear()
         self._note(node_id, "resumed")
         self._states_changed()
-        # a write that failed meanwhile ends nothing that is written after the pause
-        outputs, queued = self._process_first(node.paused_at, broker, queued, [Broker.complete_write])
         # it gives up lost leaderships before it acts on queued input
-        outputs += broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
+        outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
             # before it loads later records
             outputs += broker.perform(node.paused_at, broker.node.coordinator.topics_deleted(node.paused_at, deleted))
@@ -291,68 +278,6 @@ class NodeRuntimes:
         topic, partition = self.cluster.planned_topic(), self.cluster.partition_of(group_id)
         return self._move(now, topic, partition, node_id, group_id, load_ms)
 
-    # -- durability ------------------------------------------------------------------------------------------
-
-    def appended(self, now: int, write: WriteLog, failure: OSError | None) -> list[Output]:
-        """Complete a log write, and repeat what has waited for it at any node; the requests are answered.
-
-        A failed write takes back everything that is not durable, at all nodes.
-        """
-        changes, error = self.cluster.changes, Error.NONE if failure is None else Error.KAFKA_STORAGE_ERROR
-        if failure is None:
-            changes.is_in_flight &= all(isinstance(change, PartitionLed) for change in write.changes)
-            self.cluster.apply(write.changes)
-            for batches in write.appends:
-                topic = self.cluster.topics_by_id.get(batches.topic_id)
-                if topic is not None and isinstance(log := topic.logs[batches.partition], UnflushedLog):
-                    log.mark_flushed()
-        else:
-            changes.is_in_flight = False
-            for topic in self.cluster.all_topics():
-                for log in topic.logs:
-                    if isinstance(log, UnflushedLog):
-                        log.discard()
-        for own in [own for own in self._operation_writes if failure is not None or own.write is write]:
-            own.failure = failure
-            self._operation_writes.remove(own)
-            self._grown(now, [(batches.topic, batches.partition) for batches in own.write.appends])
-        outputs: list[Output] = []
-        for node in self._nodes.values():
-            if failure is not None or node.node_id == write.node_id:
-                outputs += self._input(node, now, Broker.complete_write, write, error)
-        while changes.deferred and not changes.is_in_flight:
-            node_id, effect = changes.deferred.popleft()
-            outputs += self._input(self._nodes[node_id], now, Broker.perform, [effect])
-        for broker in self._running:
-            outputs += self._load(now, broker)
-        return outputs + self._catch_up(now)
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether outputs have log writes, which `settle` performs."""
-        return self._store is not None
-
-    def settle(self, now: int, outputs: Iterable[Output]) -> list[Output]:
-        """Perform the log writes among outputs, and those that follow; return all other outputs, in their order.
-
-        So no input comes between a change and its write, and no client sees a state that a failed write takes back.
-        """
-        if self._store is None:
-            return list(outputs)
-        queue = deque(outputs)
-        others: list[Output] = []
-        while queue:
-            output = queue.popleft()
-            if not isinstance(output, WriteLog):
-                others.append(output)
-                continue
-            failure = self._store.perform(output)
-            if failure is not None:
-                # what follows the lost records in the logs ends with them
-                queue = deque(each for each in queue if not isinstance(each, WriteLog))
-            queue.extend(self.appended(now, output, failure))
-        return others
-
     # -- internals -------------------------------------------------------------------------------------------
 
     def _move(
@@ -387,8 +312,7 @@ class NodeRuntimes:
 
         data = DataPlane(now, node_id, cluster, settings, new_uuid, on_topics_deleted)
         node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
-        parts = node, settings, self.trace, self._log, self.links.requests, self.failures
-        broker = Broker(*parts, has_log_store=self._store is not None)
+        broker = Broker(node, settings, self.trace, self._log, self.links.requests, self.failures)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
 
@@ -402,28 +326,15 @@ class NodeRuntimes:
             return []
         return method(node.broker, now, *arguments) or []
 
-    @staticmethod
-    def _process_first(
-        now: int, broker: Broker, queued: Sequence[QueuedInput], methods: Sequence[Input]
-    ) -> tuple[list[Output], list[QueuedInput]]:
-        """Process the queued inputs of some methods; return the outputs, and the other inputs."""
-        chosen = [each for each in queued if each[0] in methods]
-        others = [each for each in queued if each[0] not in methods]
-        return [output for method, arguments in chosen for output in method(broker, now, *arguments) or []], others
-
     def _take_down(self, now: int, broker: Broker, reason: str) -> list[Output]:
         node = self._nodes[broker.node.node_id]
-        outputs: list[Output] = []
         if node.queued is not None:
             # it also has the connections that were accepted while it was paused
-            first: list[Input] = [Broker.complete_write, Broker.connected, Broker.puppet_connected]
-            outputs, _ = self._process_first(now, broker, node.queued, first)
-        outputs += broker.close(now, reason)
-        if broker.node.data.has_unflushed:
-            # later batches of these logs follow them
-            outputs.append(broker.node.data.begin_flush())
-        changes = self.cluster.changes
-        changes.deferred = deque(each for each in changes.deferred if each[0] != node.node_id)
+            accepts: set[Input] = {Broker.connected, Broker.puppet_connected}
+            for method, arguments in node.queued:
+                if method in accepts:
+                    method(broker, now, *arguments)
+        outputs = broker.close(now, reason)
         node.broker = node.queued = None
         node.queued_bytes.clear()
         node.deleted_topics.clear()

@@ -1,18 +1,14 @@
-"""Operations in steps: a generator yields outputs, and goes on once the log writes among them have ended.
+"""Operations in steps: a generator yields outputs, and goes on once clients have had their turn.
 
-So an operation never blocks the event loop, and needs none: `run` takes all steps at once.
+So a long operation never blocks the event loop, and needs none: `run` takes all steps at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from .connections import Output
-
-if TYPE_CHECKING:
-    from ..core.effects import WriteLog
 
 T = TypeVar("T")
 
@@ -21,10 +17,7 @@ Steps = Generator[list[Output], int, T]
 
 
 def run(steps: Steps[T], now: int, perform: Callable[[list[Output]], object]) -> T:
-    """Take all steps of an operation at `now`, and return its result. Raises the errors of the operation.
-
-    `perform` performs the outputs of a step, and returns once their log writes have ended.
-    """
+    """Take all steps of an operation at `now`, and return its result. Raises the errors of the operation."""
     try:
         outputs = next(steps)
         while True:
@@ -33,11 +26,3 @@ def run(steps: Steps[T], now: int, perform: Callable[[list[Output]], object]) ->
     except StopIteration as done:
         result: T = done.value
         return result
-
-
-@dataclass(slots=True, eq=False)
-class OperationWrite:
-    """A log write of an operation, and the reason why it is not durable, if it is not."""
-
-    write: WriteLog
-    failure: OSError | None = field(default_factory=lambda: OSError("the emulator has stopped"))

@@ -67,7 +67,7 @@ class Control:
             Clocks(runtime, deliver),
             Events(runtime.trace),
             faults,
-            Groups(runtime),
+            Groups(runtime, deliver),
             holds,
             Nodes(runtime, host, deliver),
             PuppetProducers(runtime, deliver, producers),
@@ -85,7 +85,7 @@ class Control:
         }
 
     def call(self, now: int, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - its own type
-        """Perform an operation at once, after everything that is due by now; its log writes, if any, go on.
+        """Perform an operation at once, after everything that is due by now.
 
         Raises KeyError for an unknown operation, and what the operation raises: ValueError for an invalid call.
         """

@@ -1,7 +1,7 @@
 """The table of operations: every public method of a part, by its name `part.method`, such as `groups.describe`.
 
 An operation takes the node's time `now` in milliseconds, then plain data by keyword, and returns a dataclass of
-`results` or plain data. Operations that wait for log writes return `Steps`; those that open or close sockets are
+`results` or plain data. Long operations return `Steps`; those that open or close sockets are
 coroutines and take no time. Arguments and results are declared once, by the method's annotations.
 """
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
-    from ..broker.steps import Steps
     from ..core.data.topic import TopicState
     from ..core.groups.classic.group import Protocols
     from ..core.groups.group import BaseGroup, BaseMember
@@ -201,49 +200,39 @@ class Verbs:
         self._note(self._verb(now, "set_max_size", None, size=size))
         self._runtime.reconfigure(replace(self._runtime.cluster.settings, group_max_size=size))
 
-    def add_partitions(self, now: int, *, topic: str, count: int) -> Steps[int]:
+    def add_partitions(self, now: int, *, topic: str, count: int) -> int:
         """Add `count` partitions to a topic, and return their new number. Raises RefusedError (a ValueError)."""
         cluster = self._runtime.cluster
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")
-        total = 0
-
-        def grow() -> None:
-            nonlocal total
-            existing = topic_named(self._runtime, topic)
-            total = len(existing.logs) + count
-            if (refusal := refuse_shape(cluster, total, -1)) is not None:
-                raise RefusedError(refusal)
-            cluster.grow_topic(existing, total)
-
-        now = yield from self._runtime.change(grow)
+        existing = topic_named(self._runtime, topic)
+        total = len(existing.logs) + count
+        if (refusal := refuse_shape(cluster, total, -1)) is not None:
+            raise RefusedError(refusal)
+        cluster.grow_topic(existing, total)
         self._note(self._verb(now, "add_partitions", None, topic=topic, count=count))
         return total
 
-    def compact(self, now: int, *, topic: str) -> Steps[None]:
+    def compact(self, now: int, *, topic: str) -> None:
         """Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
 
         Raises ValueError unless `cleanup.policy` of the topic has `compact`.
         """
         existing = self._cleaned(topic, "compact", "compacts")
-        now = yield from self._runtime.compact(existing)
+        self._runtime.compact(existing)
         self._note(self._verb(now, "compact", None, topic=topic))
 
-    def expire_records(self, now: int, *, topic: str, before: int | None = None) -> Steps[None]:
+    def expire_records(self, now: int, *, topic: str, before: int | None = None) -> None:
         """Delete the records of a topic as its retention does: all, or in each partition those before an offset.
 
         Raises ValueError unless `cleanup.policy` of the topic has `delete`.
         """
         if before is not None and (not _is_integer(before) or before < 0):
             raise ValueError(f"topic {topic!r}: before={before!r}: must be an offset, an integer from 0")
-
-        def delete() -> None:
-            existing = self._cleaned(topic, "delete", "expires records of")
-            for partition, log in enumerate(existing.logs):
-                start = log.end if before is None else min(before, log.end)
-                self._runtime.cluster.changes.propose(RecordsDeleted(existing.topic_id, partition, start))
-
-        now = yield from self._runtime.change(delete)
+        existing = self._cleaned(topic, "delete", "expires records of")
+        ends = [log.end if before is None else min(before, log.end) for log in existing.logs]
+        changes = [RecordsDeleted(existing.topic_id, partition, end) for partition, end in enumerate(ends)]
+        self._runtime.cluster.storage.propose(*changes)
         self._note(self._verb(now, "expire_records", None, topic=topic, before=before))
 
     def _cleaned(self, topic: str, policy: str, does: str) -> TopicState:

@@ -21,7 +21,6 @@ from .data.metadata_changes import (
     ClientQuotaSet,
     FeatureLevelChanged,
     PartitionLed,
-    PendingChanges,
     ProducerIdsReserved,
     RecordsDeleted,
     ResourceConfigured,
@@ -32,10 +31,10 @@ from .data.metadata_changes import (
     TopicGrown,
 )
 from .data.producer_ids import ProducerIds
+from .data.storage import Storage
 from .data.topic import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, TopicState, internal_shape
 from .data.topic_configs import inherited, refuse_configs
 from .data.topic_rules import MetricNames, refuse_assignment, refuse_name, refuse_shape, unknown_partitions
-from .data.unflushed_log import UnflushedLog
 from .groups.records import offsets_partition
 from .refusal import RefusedError
 from .registrations import PLAINTEXT, Endpoint, Registration, place_replicas
@@ -75,8 +74,8 @@ class ClusterState:
         """Topics in ZooKeeper that brokers do not know, because no partition of them has ever had a leader."""
         self.queued_deletions: dict[str, set[int]] = {}
         """Deleted topics whose names ZooKeeper keeps, until these brokers with replicas are up."""
-        self.changes = PendingChanges(self.apply)
-        self.producer_ids = ProducerIds(self.changes)
+        self.storage = Storage(self.apply)
+        self.producer_ids = ProducerIds(self.storage)
         self.features = Features(settings)
         self.resource_configs: dict[int, dict[str, dict[str, str]]] = {BROKER: {}, CLIENT_METRICS: {}, GROUP: {}}
         """The configs of resources that are no topics, by type and name; groups need not exist (KIP-848)."""
@@ -201,9 +200,7 @@ class ClusterState:
             if topic.name in self.topics:
                 epoch = topic.epochs[partition]
                 changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
-        if self.changes.is_durable:
-            # a failover does not wait for the disk; at worst an epoch is used again after a restart
-            self.changes.of_leaders += changes
+        self.storage.led(changes)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Bring changes into effect (`replay` of KRaft's control managers). Those of leaders are in effect already."""
@@ -285,17 +282,13 @@ class ClusterState:
     def _add_partitions(self, topic: TopicState, replicas: Sequence[Sequence[int]]) -> None:
         self.topics_version += 1
         for nodes in replicas:
-            log = self.new_log()
+            log = PartitionLog()
             log.begin_epoch(0)
             topic.logs.append(log)
             topic.replicas.append(tuple(nodes))
             topic.leaders.append(self._first_up(nodes))
             topic.epochs.append(0)
         topic.unknown = unknown_partitions(self, topic)
-
-    def new_log(self) -> PartitionLog:
-        """Return the log of a new partition."""
-        return UnflushedLog() if self.changes.is_durable else PartitionLog()
 
     def clock_of(self, group_id: str, now: int) -> GroupClock:
         """Return the clock of a group, which need not exist; a new clock has the mode `group.clock`."""
@@ -379,8 +372,8 @@ class ClusterState:
             count = self.partitions_or_default(partitions)
             replicas = self.place_replicas(range(count), self.replication_factor(replication_factor))
         change = TopicCreated(topic_id, name, tuple(map(tuple, replicas)), dict(configs or {}))
-        self.changes.propose(change)
-        return self.topics_by_id.get(topic_id) or self._new_topic(change)
+        self.storage.propose(change)
+        return self.topics_by_id[topic_id]
 
     def restore_topic(self, topic: TopicState, epochs: Mapping[int, int]) -> None:
         """Restore a topic with its logs and replicas; partitions missing in `epochs` have leader epoch 0."""
@@ -405,15 +398,12 @@ class ClusterState:
             self._plans[name], topic = topic, None
         if topic is None:
             topic = self.planned_topic(name)
-            if topic_id is None:
-                # the plan must keep the id of a creation in flight
-                is_pending = self.changes.is_in_flight and topic.topic_id != ZERO_UUID
-                topic_id = topic.topic_id if is_pending else self.new_uuid()
+            topic_id = topic_id or self.new_uuid()
             led = [
                 PartitionLed(topic_id, at, topic.replicas[at], epoch) for at, epoch in enumerate(topic.epochs) if epoch
             ]
             topic.topic_id = topic_id
-            self.changes.propose(TopicCreated(topic_id, name, tuple(topic.replicas), topic.configs), *led)
+            self.storage.propose(TopicCreated(topic_id, name, tuple(topic.replicas), topic.configs), *led)
         return topic
 
     def planned_topic(self, name: str = OFFSETS_TOPIC) -> TopicState:
@@ -448,8 +438,8 @@ class ClusterState:
         assert count > before, f"{topic.name}: {count} partitions are not more than {before}"
         if replicas is None:
             replicas = self.place_replicas(range(before, count), len(topic.replicas[0]))
-        self.changes.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
+        self.storage.propose(TopicGrown(topic.topic_id, tuple(map(tuple, replicas))))
 
     def delete_topic(self, topic: TopicState) -> None:
         """Delete a topic with its records. A later topic of this name gets a new id."""
-        self.changes.propose(TopicDeleted(topic.topic_id))
+        self.storage.propose(TopicDeleted(topic.topic_id))

@@ -11,9 +11,6 @@ is one ordered list of effects:
 * `SendRequest` sends a request to a broker; the response is the input `answered(now, token, response)`.
 * `InternalTopicWritten` reports that others than its coordinator have written to an internal topic.
 * `TransactionEnded` reports a marker in `__consumer_offsets`.
-* `WriteLog` is the effect of the broker for batches and metadata changes that are not durable yet; its result is the
-  input `appended`.
-* `Retry` repeats a request that has waited for another one's metadata change.
 * `Failed` reports a bug; its calls get UNKNOWN_SERVER_ERROR.
 * The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
 """
@@ -26,13 +23,11 @@ from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from uuid import UUID
 
     from koordinator.wire.apis import Message
     from koordinator.wire.errors import Error
     from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
-    from .data.metadata_changes import Change
     from .groups.records import CoordinatorRecord
     from .timers import TimerKey
 
@@ -90,14 +85,6 @@ class Append:
 
 
 @value
-class Retry:
-    """A request to handle again, after the metadata change in flight."""
-
-    call: Call
-    request: object
-
-
-@value
 class AppendTransaction:
     """The state of a transactional id to write to a partition of `__transaction_state`; None is a tombstone."""
 
@@ -115,30 +102,6 @@ class SendRequest:
     token: int
     version: int
     request: Message
-
-
-@value
-class LogBatches:
-    """Encoded record batches of a partition; the topic id tells topics of the same name apart."""
-
-    topic: str
-    topic_id: UUID
-    partition: int
-    batches: bytes
-
-
-@value
-class WriteLog:
-    """The writes of a node, or of an operation (`node_id` 0), to perform with one sync.
-
-    First the `compacted` batches replace their logs, which may fail without consequences. Then `appends` are appended
-    and the `changes` of metadata are journaled, all or none. A failure takes back all later writes.
-    """
-
-    node_id: int
-    compacted: tuple[LogBatches, ...]
-    appends: tuple[LogBatches, ...]
-    changes: tuple[Change, ...] = ()
 
 
 @value
@@ -307,4 +270,4 @@ class Failed:
 
 
 InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
-Effect = Reply | CloseConnection | Retry | SendRequest | InternalTopicEffect | Failed | Fact
+Effect = Reply | CloseConnection | SendRequest | InternalTopicEffect | Failed | Fact

@@ -10,7 +10,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
 from .data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from .effects import Failed
+from .effects import Failed, Reply
 from .refusal import RefusedError
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ class NodeCore:
         return part.handle(now, call, request)
 
     def _find_coordinators(self, now: int, call: Call, request: FindCoordinatorRequest) -> list[Effect]:
-        return self.data.respond(now, call, request, lambda: self._coordinators(call.listener, request))
+        del now
+        return [Reply(call, self._coordinators(call.listener, request))]
 
     def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         keys, topic = request.coordinator_keys, TOPICS.get(request.key_type)

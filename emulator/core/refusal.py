@@ -19,10 +19,13 @@ class Refusal:
 
 
 class RefusedError(ValueError):
-    """A call from Python failed for a reason that a client would get as `error`."""
+    """A call from Python failed for a reason that a client would get as `error`.
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
+    Its text is the message that a client would get, or a `reason` that says more.
+    """
+
+    def __init__(self, refusal: Refusal, reason: str = "") -> None:
+        super().__init__(reason or refusal.message)
         self.refusal = refusal
         self.error = refusal.error
 

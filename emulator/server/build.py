@@ -9,7 +9,7 @@ import random
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
@@ -20,7 +20,6 @@ from koordinator.version import __version__
 
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
-from ..broker.steps import run
 from ..broker.unreached_listeners import UnreachedListeners
 from ..config.settings import InvalidSetting, Settings
 from ..core.cluster import ClusterState
@@ -241,7 +240,7 @@ def _build_cluster(
         **options.about,
     }
     trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topic_name)
-    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log, data_dir)
+    runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log)
     warnings += _fill(runtime, options, started_at)
     return BuiltCluster(
         options, settings, tuple(warnings), seed, started_at, cluster, trace, runtime, trace_file, data_dir
@@ -280,7 +279,7 @@ def _clock() -> Callable[[], int]:
 
 def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
     """Create the topics and records of the options; return a warning for each that the data directory overrides."""
-    warnings, perform = [], partial(runtime.settle, now)
+    warnings = []
     existing = {name: len(topic.logs) for name, topic in runtime.cluster.topics.items()}
     for name, partitions in options.topics.items():
         if partitions < 1:
@@ -290,7 +289,7 @@ def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
                 warnings.append(f"topic {name!r}: {existing[name]} partitions, as in the data directory")
             continue
         try:
-            run(runtime.create_topic(name, partitions), now, perform)
+            runtime.create_topic(name, partitions)
         except RefusedError as error:
             raise ValueError(f"topic {name!r}: {error}") from error
     for name, records in options.records.items():
@@ -298,7 +297,7 @@ def _fill(runtime: ClusterRuntime, options: Options, now: int) -> list[str]:
             warnings.append(f"topic {name!r}: keeps the records of the data directory; the given ones are ignored")
             continue
         try:
-            run(runtime.produce(name, records), now, perform)
+            runtime.produce(now, name, records)
         except RefusedError as error:
             raise ValueError(f"records of topic {name!r}: {error}") from error
     return warnings

@@ -4,8 +4,8 @@ A client whose socket is ready takes a turn (`turns`): its bytes are read, the b
 are sent. It is not read from while it has not taken its output, nor, beyond the read-ahead, while a request is in
 flight (Kafka's muting). So neither a slow reader nor an eager writer fills memory.
 
-The timekeeper waits for the next deadline. Log writes are performed before any other input (`ClusterRuntime.settle`).
-Listeners of a node open and close at run time. Only this module, `streams` and `listening_sockets` use sockets.
+The timekeeper waits for the next deadline. Listeners of a node open and close at run time. Only this module, `streams`
+and `listening_sockets` use sockets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..broker.connections import Send
-from ..core.effects import WriteLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
 from .listening_sockets import ListeningSocket, accept_forever, java_host
 from .streams import SocketConnection
@@ -254,10 +253,7 @@ class Server:
         self._check_deadline()
 
     def _route(self, outputs: Iterable[Output]) -> None:
-        if self._broker.is_durable:
-            outputs = self._broker.settle(self.now(), outputs)
         for output in outputs:
-            assert not isinstance(output, WriteLog), "only a cluster with a data directory writes logs"
             connection = self._connections.get(output.connection)
             if connection is None:
                 continue

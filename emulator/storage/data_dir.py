@@ -20,26 +20,27 @@ import base64
 import errno
 import json
 import re
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.records import read_batches
 
 from ..config.settings import LONG_MAX
-from ..core.data.metadata_changes import PartitionLed, TopicCreated, TopicDeleted
+from ..core.data.metadata_changes import TopicDeleted
 from .files import Files
 from .log_recovery import read_log
 from .metadata_journal import DamagedJournal, line_of, read_journal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
     from uuid import UUID
 
     from koordinator.wire.records import BatchHeader
 
     from ..core.data.metadata_changes import Change
-    from ..core.effects import LogBatches, WriteLog
+    from ..core.data.storage import LogBatches
     from .files import File
     from .metadata_journal import JournaledTopic
 
@@ -60,10 +61,14 @@ class DataDirRefused(ValueError):
     """The directory cannot be used; it was not changed."""
 
 
-class _LogId(NamedTuple):
-    topic: str
-    topic_id: UUID
-    partition: int
+@dataclass(slots=True)
+class _Log:
+    """The log of a partition: its directory and file, the bytes of the file, and its records that are not synced."""
+
+    directory: Path
+    file: Path
+    size: int = 0
+    unsynced: int = 0
 
 
 class _Append(NamedTuple):
@@ -103,12 +108,12 @@ class DataDir:
         self._warn = warn
         self._files = files or Files()
         self._lock_file: File | None = None
-        self._lengths: dict[_LogId, int] = {}
+        self._lock = path / LOCK
+        self._logs: dict[tuple[int, int], _Log] = {}
+        """The logs that have files, by topic id and partition."""
         self._unsynced: dict[Path, None] = {}
         """Directories with new names."""
         self._flush_messages = flush_messages
-        self._unflushed: dict[_LogId, int] = {}
-        """The records of each log that are not synced."""
         self._failure = ""
         try:
             self.cluster_id, self.starts = self._lock_and_read_meta()
@@ -135,7 +140,7 @@ class DataDir:
             names = []
         self._refuse_foreign(names)
         self._read_meta()
-        self._lock_file = self._files.open(self._path / LOCK)
+        self._lock_file = self._files.open(self._lock)
         try:
             self._lock_file.lock()
         except OSError as error:
@@ -178,7 +183,7 @@ class DataDir:
 
     def _check_in_place(self) -> None:
         """Raise OSError if the directory is not the locked one any more."""
-        if self._lock_file is not None and not self._lock_file.is_at(self._path / LOCK):
+        if self._lock_file is not None and not self._lock_file.is_at(self._lock):
             raise OSError(errno.ESTALE, REPLACED)
 
     def _read(self, path: Path) -> bytes:
@@ -215,53 +220,65 @@ class DataDir:
 
     def batches(self, topic: JournaledTopic, partition: int) -> list[tuple[BatchHeader, bytes]]:
         """Return the batches of a partition, and cut off a torn or damaged tail; DataDirRefused if that fails."""
-        log = _LogId(topic.name, topic.topic_id, partition)
-        directory = self._directory(log)
+        log = self._log(topic.name, partition)
+        directory = log.directory
         if self._read(directory / IDENTITY) != _identity(topic.topic_id):
             # never written, torn within its first write, or left by a deleted topic of the same name
             return []
-        recovered = read_log(self._read(directory / LOG))
+        recovered = read_log(self._read(log.file))
         if recovered.damage:
             self._warn(f"data directory {self._path}: {directory.name}: {recovered.damage}")
         if not recovered.batches:
             return []
         try:
-            self._settle(directory, recovered.end)
+            self._settle(log, recovered.end)
         except OSError as error:
             raise DataDirRefused(f"data directory {self._path}: {error.strerror or error}") from error
-        self._lengths[log] = recovered.end
+        log.size = recovered.end
+        self._logs[topic.topic_id.int, partition] = log
         return recovered.batches
 
-    def _settle(self, directory: Path, size: int) -> None:
+    def _settle(self, log: _Log, size: int) -> None:
         """Make the recovered batches durable; the process that wrote them may have died before its sync."""
-        with closing(self._files.open(directory / LOG)) as file:
+        with closing(self._files.open(log.file)) as file:
             self._check_in_place()
             if file.size() != size:
                 file.truncate(size)
             file.sync()
-        self._files.sync_dir(directory)
+        self._files.sync_dir(log.directory)
 
     # -- writes ----------------------------------------------------------------------------------------------
 
-    def write(self, appends: Iterable[LogBatches], changes: Sequence[Change] = ()) -> None:
-        """Append batches to their logs, and then metadata changes to the journal, as one line, which is synced.
+    def append(self, appends: Iterable[LogBatches]) -> None:
+        """Append batches to their logs, so that they outlive the process; or write nothing: OSError."""
+        writes: dict[tuple[int, int], bytes] = {}
+        logs: dict[tuple[int, int], tuple[_Log, int]] = {}
+        with self._writing() as opened:
+            for each in appends:
+                key = each.topic_id.int, each.partition
+                if key not in writes:
+                    log = self._logs.get(key)
+                    if log is None:
+                        log = self._log(each.topic, each.partition)
+                        self._make_log(log.directory, each.topic_id)
+                    logs[key] = log, log.unsynced
+                writes[key] = writes.get(key, b"") + each.batches
+            for key, data in writes.items():
+                log, unsynced = logs[key]
+                unsynced += self._count(data)
+                is_due = unsynced >= self._flush_messages
+                logs[key] = log, 0 if is_due else unsynced
+                self._open(opened, log.file, log.size, data, is_synced=is_due)
+        for key, (log, unsynced) in logs.items():
+            log.unsynced = unsynced
+            log.size += len(writes[key])
+            self._logs[key] = log
 
-        All of it outlives the process afterwards, or nothing is written: OSError. Writes to deleted topics are skipped.
-        """
-        created = {change.topic_id for change in changes if isinstance(change, TopicCreated)}
-        deleted = {change.topic_id for change in changes if isinstance(change, TopicDeleted)}
-        known = {*self.topics.by_id, *created} - deleted
-        # leaders change at once, and so perhaps after the deletion
-        changes = [each for each in changes if not isinstance(each, PartitionLed) or each.topic_id in known]
-        by_log: dict[_LogId, bytes] = {}
-        for log in appends:
-            if log.topic_id in known:
-                log_id = _LogId(log.topic, log.topic_id, log.partition)
-                by_log[log_id] = by_log.get(log_id, b"") + log.batches
-        line = line_of(*changes) if changes else b""
-        self._write(by_log, line)
-        for log_id, data in by_log.items():
-            self._lengths[log_id] = self._lengths.get(log_id, 0) + len(data)
+    def journal(self, changes: Sequence[Change]) -> None:
+        """Write metadata changes as one line of the journal, which is synced; or nothing: OSError."""
+        line = line_of(*changes)
+        with self._writing() as opened:
+            self._open(opened, self._path / JOURNAL, self._journal_bytes, line, is_synced=True)
         self._journal_bytes += len(line)
         for change in changes:
             topic = self.topics.by_id[change.topic_id] if isinstance(change, TopicDeleted) else None
@@ -269,31 +286,20 @@ class DataDir:
             if topic is not None:
                 self._remove(topic)
 
-    def _write(self, by_log: Mapping[_LogId, bytes], line: bytes) -> None:
+    @contextmanager
+    def _writing(self) -> Iterator[list[_Append]]:
+        """Write what the block opens: all of it, or nothing if it raises OSError."""
         opened: list[_Append] = []
-        unflushed: dict[_LogId, int] = {}
         touched: list[_Append] = []
         try:
             self._check_in_place()
-            for log, data in by_log.items():
-                if log not in self._lengths:
-                    self._make_log(self._directory(log), log.topic_id)
-                unflushed[log] = self._unflushed.get(log, 0) + self._count(data)
-                is_due = unflushed[log] >= self._flush_messages
-                unflushed[log] *= not is_due
-                self._open(opened, self._directory(log) / LOG, self._lengths.get(log, 0), data, is_synced=is_due)
-            if line:
-                self._open(opened, self._path / JOURNAL, self._journal_bytes, line, is_synced=True)
+            yield opened
             # the files that are open now are those of the locked directory, whatever happens to its path
             self._check_in_place()
-            for append in opened[: len(by_log)]:
+            for append in opened:
                 touched.append(append)
                 append.write()
             self._sync_dirs()
-            for append in opened[len(by_log) :]:
-                # last: only a complete write creates and deletes topics
-                touched.append(append)
-                append.write()
         except OSError as error:
             for append in touched:
                 # if this fails too, the next write truncates the file
@@ -304,7 +310,6 @@ class DataDir:
         finally:
             for append in opened:
                 append.file.close()
-        self._unflushed.update(unflushed)
         if opened:
             self._note_success()
 
@@ -324,12 +329,11 @@ class DataDir:
     def _remove(self, topic: JournaledTopic) -> None:
         """Remove the logs of a deleted topic; `begin` removes those that cannot be removed now."""
         for partition in range(len(topic.replicas)):
-            log = _LogId(topic.name, topic.topic_id, partition)
-            self._unsynced.pop(self._directory(log), None)
-            self._unflushed.pop(log, None)
-            if self._lengths.pop(log, None) is not None:
+            self._unsynced.pop(self._log(topic.name, partition).directory, None)
+            log = self._logs.pop((topic.topic_id.int, partition), None)
+            if log is not None:
                 with suppress(OSError):
-                    self._files.remove_tree(self._directory(log))
+                    self._files.remove_tree(log.directory)
 
     def _make_log(self, directory: Path, topic_id: UUID) -> None:
         """Make a partition's directory in place of one left by a deleted topic or by a failed write."""
@@ -342,24 +346,24 @@ class DataDir:
             identity.write(0, _identity(topic_id))
             identity.sync()
 
-    def replace(self, log: LogBatches) -> None:
+    def replace(self, content: LogBatches) -> None:
         """Replace the content of a log, after compaction; the old content stays if the disk fails."""
-        log_id = _LogId(log.topic, log.topic_id, log.partition)
-        if log_id not in self._lengths:
+        log = self._logs.get((content.topic_id.int, content.partition))
+        if log is None:
             return
         try:
             self._check_in_place()
-            self._replace(self._directory(log_id) / LOG, log.batches)
-            self._lengths[log_id] = len(log.batches)
-            self._unflushed.pop(log_id, None)
+            self._replace(log.file, content.batches)
+            log.size, log.unsynced = len(content.batches), 0
             self._sync_dirs()
         except OSError as error:
             self._note_failure(error)
 
     # -- files -----------------------------------------------------------------------------------------------
 
-    def _directory(self, log: _LogId) -> Path:
-        return self._path / f"{log.topic}-{log.partition}"
+    def _log(self, topic: str, partition: int) -> _Log:
+        directory = self._path / f"{topic}-{partition}"
+        return _Log(directory, directory / LOG)
 
     def _replace(self, path: Path, data: bytes) -> None:
         """Replace the content of a file; before `_sync_dirs` a crash may leave either content."""
@@ -394,25 +398,17 @@ class DataDir:
             self._warn(f"data directory {self._path}: writable again")
         self._failure = ""
 
-    def perform(self, write: WriteLog) -> OSError | None:
-        """Perform a log write of the broker; return why it failed, or None. A failed one has written nothing."""
-        for log in write.compacted:
-            self.replace(log)
-        try:
-            self.write(write.appends, write.changes)
-        except OSError as error:
-            return error
-        return None
-
     def flush(self) -> None:
         """Sync all logs, as a broker does that is shut down; the operating system keeps what cannot be synced."""
-        for log in [log for log, records in self._unflushed.items() if records]:
+        for log in self._logs.values():
+            if not log.unsynced:
+                continue
             with suppress(OSError):
                 # first: to open a file creates it, maybe in the directory of a new owner
                 self._check_in_place()
-                with closing(self._files.open(self._directory(log) / LOG)) as file:
+                with closing(self._files.open(log.file)) as file:
                     file.sync()
-        self._unflushed.clear()
+            log.unsynced = 0
 
     def close(self) -> None:
         """Sync all logs, and release the lock."""

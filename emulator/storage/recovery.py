@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..core.data.log import PartitionLog
 from ..core.data.topic import OFFSETS_TOPIC, TopicState
-from ..core.data.unflushed_log import UnflushedLog
 
 if TYPE_CHECKING:
     from ..core.cluster import ClusterState
@@ -20,8 +20,8 @@ def offsets_partitions(data_dir: DataDir) -> int | None:
 
 
 def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
-    """Restore all topics with their records; later changes take effect once they are durable."""
-    cluster.changes.is_durable = True
+    """Restore all topics with their records; the cluster writes later changes to the data directory."""
+    cluster.storage.store = data_dir
     for stored in data_dir.topics.by_id.values():
         topic = TopicState(stored.name, stored.topic_id, configs=dict(stored.configs))
         for partition, nodes in enumerate(stored.replicas):
@@ -39,8 +39,8 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
     cluster.apply(data_dir.topics.clients.changes())
 
 
-def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> UnflushedLog:
-    log = UnflushedLog()
+def _restore_log(data_dir: DataDir, stored: JournaledTopic, partition: int) -> PartitionLog:
+    log = PartitionLog()
     for header, batch in data_dir.batches(stored, partition):
         log.restore(header, batch)
     # damage may have cut off records beyond the start offset

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from koordinator.emulator.broker.offsets_log import records_of
-from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.emulator.core.refusal import RefusedError
@@ -79,7 +77,7 @@ def load(path: Path, records: list[CoordinatorRecord], now: int) -> None:
     except DataDirRefused as error:
         raise click.UsageError(str(error)) from error
     try:
-        run(parts.runtime.load_groups(records), now, partial(parts.runtime.settle, now))
+        parts.runtime.load_groups(now, records)
     except RefusedError as error:
         raise CommandFailed(f"data directory {path}: {error}") from error
     finally:

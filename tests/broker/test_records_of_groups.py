@@ -186,7 +186,7 @@ def beats(nodes: Nodes) -> list[Error]:
 
 
 def test_the_new_coordinator_takes_the_group_over(nodes: Nodes) -> None:
-    nodes.run(nodes.runtime.load_groups(world(*WORLD)))
+    nodes._perform(nodes.runtime.load_groups(nodes.now, world(*WORLD)))
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
     assert nodes.committed(2) == 5
 
@@ -200,7 +200,7 @@ def test_only_the_leader_accepts_records(nodes: Nodes) -> None:
 
 def test_a_paused_node_takes_over_when_it_goes_on(nodes: Nodes) -> None:
     nodes.do(nodes.runtime.pause_node, 2)
-    nodes.run(nodes.runtime.load_groups(world(*WORLD)))
+    nodes._perform(nodes.runtime.load_groups(nodes.now, world(*WORLD)))
     nodes.do(nodes.runtime.resume_node, 2)
     assert beats(nodes) == [Error.NOT_COORDINATOR, Error.NONE]
 
@@ -208,7 +208,7 @@ def test_a_paused_node_takes_over_when_it_goes_on(nodes: Nodes) -> None:
 def test_groups_loaded_without_a_coordinator_appear_with_the_next(nodes: Nodes) -> None:
     for node in (1, 2):
         nodes.do(nodes.runtime.kill_node, node)
-    nodes.run(nodes.runtime.load_groups(world(*WORLD)))
+    nodes._perform(nodes.runtime.load_groups(nodes.now, world(*WORLD)))
     nodes.do(nodes.runtime.start_node, 2)
     nodes.wait(0)
     assert nodes.heartbeat(2, A, 7) == Error.NONE

@@ -85,7 +85,7 @@ def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: GroupBroker)
 def test_the_trace_has_an_override_before_its_effects(here: GroupBroker) -> None:
     (a,) = here.form("a")
     here.verbs.evict(here.now, group=GROUP, member="a", as_if="session")
-    here.run(here.verbs.add_partitions(here.now, topic="t", count=1))
+    here.verbs.add_partitions(here.now, topic="t", count=1)
     lines = [(line["kind"], line.get("verb"), line.get("body")) for line in here.trace.events()]
     evicted = lines.index(("verb", "evict", {"member": a, "as_if": "session"}))
     assert lines[evicted + 1][0] == "member"
@@ -123,7 +123,7 @@ def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: GroupBroker
 
 
 def test_a_topic_gets_more_partitions(here: GroupBroker) -> None:
-    assert here.run(here.verbs.add_partitions(here.now, topic="t", count=2)) == 6
+    assert here.verbs.add_partitions(here.now, topic="t", count=2) == 6
     assert here.cluster.partition_count("t") == 6
 
 
@@ -293,7 +293,7 @@ class TestBadInput:
 
     def test_more_partitions_than_kafka_allows_are_refused_as_by_kafka(self, here: GroupBroker) -> None:
         with pytest.raises(RefusedError, match="must not exceed 10000"):
-            here.run(here.verbs.add_partitions(here.now, topic="t", count=10_000))
+            here.verbs.add_partitions(here.now, topic="t", count=10_000)
 
 
 def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: GroupBroker) -> None:

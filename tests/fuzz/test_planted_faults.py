@@ -7,11 +7,11 @@ import random
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from brokers.pending_writes import PendingWrites
 from builders.cluster_fuzzing import Cluster
 
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
@@ -19,11 +19,12 @@ from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.groups.consumer import membership
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.emulator.core.groups.group_store import GroupStore
+from koordinator.emulator.storage.data_dir import DataDir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.core.effects import WriteLog
+    from koordinator.emulator.core.data.storage import LogBatches
     from koordinator.emulator.core.groups.group import BaseGroup
     from koordinator.emulator.core.journal import Journal
 
@@ -61,13 +62,13 @@ def keep_removed_static_members(patch: pytest.MonkeyPatch) -> None:
 
 def acknowledge_failed_writes(patch: pytest.MonkeyPatch) -> None:
     """A record is acknowledged although the disk has failed."""
-    results = PendingWrites.results
+    append = DataDir.append
 
-    def succeed(writer: PendingWrites) -> Iterator[tuple[WriteLog, OSError | None]]:
-        for write, _ in results(writer):
-            yield write, None
+    def succeed(data_dir: DataDir, appends: Iterable[LogBatches]) -> None:
+        with suppress(OSError):
+            append(data_dir, appends)
 
-    patch.setattr(PendingWrites, "results", succeed)
+    patch.setattr(DataDir, "append", succeed)
 
 
 def never_pass_a_deadline(patch: pytest.MonkeyPatch) -> None:
@@ -112,11 +113,11 @@ def lose_a_topic_change(patch: pytest.MonkeyPatch) -> None:
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
     keep_both_instance_ids: ("planted/3", "static_members"),
     keep_removed_static_members: ("planted/0", "static_members"),
-    acknowledge_failed_writes: ("planted/11", "were given out twice"),
-    never_pass_a_deadline: ("planted/8", "never passes"),
+    acknowledge_failed_writes: ("planted/3", "is lost"),
+    never_pass_a_deadline: ("planted/3", "never passes"),
     raise_in_a_request: ("planted/0", "planted"),
-    lose_a_topic_change: ("planted/3", "has lost a change of its topics"),
-    undo_a_conversion_being_written: ("18/cluster/0/2", "static_members"),
+    lose_a_topic_change: ("planted/0", "has lost a change of its topics"),
+    undo_a_conversion_being_written: ("planted/21", "static_members"),
 }
 """The faults, each with the seed of a run that finds it and a part of the report."""
 

@@ -11,8 +11,6 @@ from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator import Emulator
 from koordinator.emulator.core.data import log as core_log
-from koordinator.emulator.core.data.unflushed_log import UnflushedLog
-from koordinator.emulator.core.effects import LogBatches
 from koordinator.emulator.storage.data_dir import FORMAT, JOURNAL, LOCK, LOG, META, DataDir, DataDirRefused
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.emulator.storage.metadata_journal import DamagedJournal, read_journal
@@ -176,7 +174,7 @@ def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypat
         assert durable.commit(f"g{number % 3}", "t", number) is Error.NONE
     file = tmp_path / "__consumer_offsets-0" / LOG
     (log,) = durable.node.cluster.topics["__consumer_offsets"].logs
-    assert file.read_bytes() == log.flushed  # type: ignore[attr-defined]
+    assert file.read_bytes() == log.content
     assert file.stat().st_size < 5_000
     durable = again(durable, tmp_path)
     assert [durable.committed(f"g{number}", "t") for number in range(3)] == [198, 199, 197]
@@ -185,47 +183,6 @@ def test_a_compacted_partition_is_on_disk_as_in_memory(tmp_path: Path, monkeypat
 
 
 # -- durability ------------------------------------------------------------------------------------
-
-
-def test_nothing_is_acknowledged_or_readable_before_it_is_durable(tmp_path: Path) -> None:
-    durable = DurableCluster(tmp_path)
-    durable.create("t")
-    waiting, other = durable.connect(), durable.connect()
-    frames: list[bytes] = []
-    settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
-    try:
-        for peer in (waiting, other):
-            durable.client = peer
-            with pytest.raises(AttributeError):
-                # no response, so the helper fails
-                durable.produce("t", b"x")
-        assert (waiting.pieces, other.pieces, frames) == ([], [], [])
-        durable.client = durable.connect()
-        assert durable.values("t") == []
-        assert not (tmp_path / "t-0").exists()
-    finally:
-        durable.settle = settle  # type: ignore[method-assign]
-    durable.settle()
-    assert len(waiting.answers()) == len(other.answers()) == 1
-    assert durable.values("t") == [b"x", b"x"]
-
-
-def test_requests_during_a_log_write_share_the_next_one() -> None:
-    files = CrashingFiles()
-    durable = DurableCluster(DIR, files)
-    durable.create("t")
-    durable.produce("t", b"first")
-    settle, durable.settle = durable.settle, lambda: None  # type: ignore[method-assign]
-    before = files.steps
-    for _ in range(10):
-        durable.client = durable.connect()
-        with pytest.raises(AttributeError):
-            durable.produce("t", b"x")
-    assert files.steps == before
-    settle()
-    # open and write: for the first request, and for the nine that came during its write
-    assert files.steps - before == 2 * 2
-    assert durable.node.cluster.topics["t"].logs[0].end == 11
 
 
 def test_an_input_without_writes_does_not_touch_the_disk() -> None:
@@ -336,10 +293,7 @@ def test_only_groups_of_an_unreadable_partition_are_not_served(tmp_path: Path) -
     topic = durable.node.cluster.topics["__consumer_offsets"]
     bad = b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x00"
     batch = write_batch([Record(timestamp=0, key=bad, value=b"\x00\x63")])
-    log = topic.logs[3]
-    log.append(read_header(batch), batch, 0)
-    assert isinstance(log, UnflushedLog)
-    durable.data_dir.write([LogBatches(topic.name, topic.topic_id, 3, log.begin_flush())])
+    durable.node.cluster.storage.append(topic, 3, read_header(batch), batch)
     durable = again(durable, tmp_path)
     assert durable.committed("grp", "t") == 2
     with pytest.raises(AssertionError, match="16"):

@@ -11,8 +11,6 @@ from brokers.durable_broker import DIR, DurableCluster
 
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.seed_record import SeedRecord
-from koordinator.emulator.core.data.unflushed_log import UnflushedLog
-from koordinator.emulator.core.effects import LogBatches
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import JOURNAL, LOG
 from koordinator.wire.records import Record, read_header, write_batch
@@ -55,10 +53,7 @@ def of_damage(path: Path) -> list[str]:
     durable.commit("g", "t", 1)
     topic = durable.node.cluster.topics["__consumer_offsets"]
     batch = write_batch([Record(timestamp=0, key=b"\x00\x02\x00\x01g", value=b"\x00\x63")])
-    log = topic.logs[1]
-    assert isinstance(log, UnflushedLog)
-    log.append(read_header(batch), batch, 0)
-    durable.data_dir.write([LogBatches(topic.name, topic.topic_id, 1, log.begin_flush())])
+    durable.node.cluster.storage.append(topic, 1, read_header(batch), batch)
     durable.built.close()
     torn, middle = path / "t-0" / LOG, path / "u-0" / LOG
     torn.write_bytes(torn.read_bytes()[:-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from brokers.crashing_files import CrashingFiles
@@ -31,11 +31,6 @@ from koordinator.wire.messages.offset_commit import (
 )
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from koordinator.emulator.broker.connections import Output
 
 START = 1_700_000_000_000
 GROUPS = ("g", "h")
@@ -67,9 +62,6 @@ class Watched(Wire):
         self.peers[peer.number] = peer
         self._perform(self.broker.connected(self.now, peer.number, "/127.0.0.1", 1, PLAINTEXT))
         return peer
-
-    def _perform(self, outputs: Iterable[Output]) -> None:
-        super()._perform(self.broker.settle(self.now, outputs))
 
     def view(self) -> list[Any]:
         """Return what the onlooker is told about all groups."""

@@ -17,10 +17,10 @@ from ..results import Member, PartitionOffset, Snapshot
 from .owners import named, owners_of, partition_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
-    from ...broker.steps import Steps
+    from ...broker.connections import Output
     from ...config.settings import Settings
     from ...core.cluster import ClusterState
     from ...core.groups.classic.group import ClassicGroup, ClassicMember
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class Groups:
     """Describes, loads and dumps groups."""
 
-    def __init__(self, runtime: ClusterRuntime) -> None:
+    def __init__(self, runtime: ClusterRuntime, deliver: Callable[[Iterable[Output]], None]) -> None:
         self._runtime = runtime
+        self._deliver = deliver
 
     def ids(self, _now: int) -> list[str]:
         """Return the ids of all groups, sorted."""
@@ -106,14 +107,14 @@ class Groups:
             for at, each in latest.items()
         ]
 
-    def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> Steps[None]:
+    def load(self, now: int, *, lines: Sequence[str | bytes], source: str = "groups") -> None:
         """Replace groups with those of a groups file (`emulator.formats.groups_file`).
 
         Raises LineError (a ValueError) at the first invalid line.
         """
         topics = self._runtime.cluster.topics
         records = parse_groups(lines, source, now, lambda name: topics[name].topic_id if name in topics else None)
-        yield from self._runtime.load_groups(records)
+        self._deliver(self._runtime.load_groups(now, records))
 
     def dump(self, _now: int) -> list[dict[str, object]]:
         """Return all groups in `__consumer_offsets`, as the lines of a groups file."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
-    from ...broker.steps import Steps
 
 
 class Topics:
@@ -24,13 +23,13 @@ class Topics:
 
     def create(
         self,
-        _now: int,
+        now: int,
         *,
         topic: str,
         partitions: int = 1,
         records: int | Sequence[Any] | None = None,
         configs: Mapping[str, str] | None = None,
-    ) -> Steps[None]:
+    ) -> None:
         """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
         Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
@@ -38,17 +37,17 @@ class Topics:
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
         seeds = [] if records is None else seed_records(records)
-        yield from self._runtime.create_topic(topic, partitions, configs)
+        self._runtime.create_topic(topic, partitions, configs)
         if seeds:
-            yield from self._runtime.produce(topic, seeds)
+            self._runtime.produce(now, topic, seeds)
 
-    def produce(self, _now: int, *, topic: str, records: Sequence[Any]) -> Steps[int]:
+    def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> int:
         """Append records, all or none, and return their number. Raises RefusedError (a ValueError) as Kafka would.
 
         A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
         text is written as UTF-8.
         """
-        return (yield from self._runtime.produce(topic, seed_records(records)))
+        return self._runtime.produce(now, topic, seed_records(records))
 
     def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
         """Return every record of a topic, partition by partition. Raises RefusedError for an unknown topic."""

@@ -15,6 +15,7 @@ from uuid import UUID
 from koordinator.wire.values import value
 
 from ...core.clock import GroupClock, mode_of
+from ...core.data.log import PartitionLog
 from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicState
 from ...storage.log_recovery import read_log
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
     from ...core.cluster import ClusterState
-    from ...core.data.log import PartitionLog
 
 FORMAT = 1
 """The version of the document's format."""
@@ -95,7 +95,7 @@ class SnapshotTopic:
 
 
 def read_cluster(runtime: ClusterRuntime, now: int) -> ClusterDocument:
-    """Return the document of a cluster, without batches that are not durable."""
+    """Return the document of a cluster."""
     cluster = runtime.cluster
     return ClusterDocument(
         format=FORMAT,
@@ -164,7 +164,7 @@ def _empty(runtime: ClusterRuntime, now: int, name: str) -> list[Output]:
     topic = runtime.cluster.topics.get(name)
     if topic is not None:
         for partition, epoch in enumerate(topic.epochs):
-            log = topic.logs[partition] = runtime.cluster.new_log()
+            log = topic.logs[partition] = PartitionLog()
             log.begin_epoch(epoch)
     return _reload(runtime, now, name)
 
@@ -209,7 +209,7 @@ def _create(cluster: ClusterState, source: SnapshotTopic) -> None:
     topic = TopicState(source.name, source.topic_id, configs=dict(source.configs))
     topic.replicas = cluster.place_replicas(range(len(source.logs)), cluster.replication_factor(-1))
     for each in source.logs:
-        log = cluster.new_log()
+        log = PartitionLog()
         _fill(log, each)
         topic.logs.append(log)
     cluster.restore_topic(topic, {partition: each.epoch for partition, each in enumerate(source.logs)})

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
-    from ...broker.steps import Steps
 
 SCOPES = ("rules", "holds", "puppets", "groups", "topics", "trace")
 """What `reset` can empty. Groups include their offsets and clocks, topics their records."""
@@ -31,9 +30,8 @@ class Snapshots:
         self._deliver = deliver
         self._resets = resets
 
-    def take(self, _now: int) -> Steps[ClusterDocument]:
+    def take(self, now: int) -> ClusterDocument:
         """Return topics, records, groups, offsets and clocks as one JSON document."""
-        now = yield []
         return read_cluster(self._runtime, now)
 
     def restore(self, now: int, *, document: Mapping[str, Any]) -> None:

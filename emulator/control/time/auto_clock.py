@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...broker.steps import run
 from ...core import overrides
 from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
 from ...core.timers import InitialDelay, PendingMemberExpiry, PendingSyncExpiry, RebalanceTimeout
@@ -33,14 +34,10 @@ class AutoClock:
     def __init__(self, runtime: ClusterRuntime) -> None:
         self._runtime = runtime
         self._is_moving = False
-        # a jump that waits for the writes of its group
-        self._jump: tuple[str, Steps[list[Fired]]] | None = None
 
     def deadline(self) -> int | None:
         """Return the current time if a group's clock can jump, else None."""
         now = self._runtime.last_input_ms
-        if self._jump is not None:
-            return now if not self._is_moving and self._is_written(self._jump[0]) else None
         # a jump's own inputs are checked after it
         is_due = not self._is_moving and any(self._next_barrier(now, each) is not None for each in self._candidates())
         return now if is_due else None
@@ -50,35 +47,13 @@ class AutoClock:
         outputs: list[Output] = []
         self._is_moving = True
         try:
-            if self._jump is not None:
-                self._go_on(now, outputs)
             for group_id in self._candidates():
-                barrier = self._next_barrier(now, group_id) if self._jump is None else None
+                barrier = self._next_barrier(now, group_id)
                 if barrier is not None:
-                    self._jump = group_id, self._begin(now, *barrier)
-                    outputs += next(self._jump[1])
-                    self._go_on(now, outputs)
+                    run(self._begin(now, *barrier), now, outputs.extend)
         finally:
             self._is_moving = False
         return outputs
-
-    def _go_on(self, now: int, outputs: list[Output]) -> None:
-        """Continue the jump to its end, or to a step that waits for a log write."""
-        while self._jump is not None and self._is_written(self._jump[0]):
-            try:
-                outputs += self._jump[1].send(now)
-            except StopIteration:
-                self._jump = None
-
-    def _is_written(self, group_id: str) -> bool:
-        """Return whether no record of a group waits to be durable."""
-        try:
-            coordinator = coordinator_of(self._runtime, group_id)
-        except ValueError:
-            # its node is paused
-            return False
-        writes = () if coordinator is None else coordinator.store.writes.values()
-        return not any(write.group.id == group_id for write in writes)
 
     def group_deadline(self, _group_id: str) -> int | None:
         """Return None: jumps have no deadline."""

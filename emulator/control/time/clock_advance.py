@@ -78,7 +78,7 @@ def no_member(_member: BaseMember) -> bool:
 
 
 class ClockAdvance:
-    """An advance of one group's clock, at one instant of the node unless log writes take time.
+    """An advance of one group's clock, at one instant of the node unless clients have turns between its steps.
 
     `keeps_session` selects the members that have a full session at the end, as if their heartbeats had arrived.
     `victims` are the ids of members whose sessions must expire: puppets send no heartbeats for them. `now` is the time
@@ -136,7 +136,7 @@ class ClockAdvance:
         return self._results
 
     def _resume(self, now: int) -> None:
-        # the group may have moved during a log write
+        # the group may have moved during a turn of the clients
         self.now, self._coordinator = now, coordinator_of(self._runtime, self._group_id)
 
     def _next_deadline(self, to: int) -> int | None:

@@ -78,7 +78,7 @@ def alter_client_quotas(cluster: ClusterState, request: AlterClientQuotasRequest
             accepted += changes
     if accepted and not request.validate_only:
         try:
-            cluster.changes.propose(*accepted)
+            cluster.storage.propose(*accepted)
         except RefusedError as error:
             results |= {entity: result or error.refusal for entity, result in results.items()}
     return AlterClientQuotasResponse(

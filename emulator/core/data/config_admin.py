@@ -213,7 +213,7 @@ def configure(cluster: ClusterState, kind: int, name: str, configs: Mapping[str,
     if kind == TOPIC:
         change = TopicConfigured(cluster.topics[name].topic_id, configs)
     try:
-        cluster.changes.propose(change)
+        cluster.storage.propose(change)
     except RefusedError as error:
         return error.refusal
     return None

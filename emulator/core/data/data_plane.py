@@ -6,7 +6,6 @@ small ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
@@ -27,17 +26,7 @@ from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, 
 from koordinator.wire.records import read_header
 
 from ..dialect import dialect_of
-from ..effects import (
-    CloseConnection,
-    Effect,
-    InternalTopicWritten,
-    LogBatches,
-    Reply,
-    Retry,
-    SendRequest,
-    TransactionEnded,
-    WriteLog,
-)
+from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
 from ..timers import CleanLogs, ProduceRetry
 from . import absent_features, administration, client_quotas, features, replica_admin, scram_credentials
 from .describe_producers import describe_producers
@@ -45,7 +34,7 @@ from .fetch import Fetches
 from .list_offsets import ListOffsetsByRow, list_offsets, offset_for_leader_epoch
 from .log_cleaner import LogCleaner
 from .metadata import describe_cluster, describe_topic_partitions, metadata
-from .produce import failure_without_acks, produce, refuse_produce, storage_failure
+from .produce import failure_without_acks, produce, refuse_produce
 from .record_checks import RejectedError, check_first_batches, has_first_batches
 from .topic import INTERNAL_TOPICS, TRANSACTIONS_TOPIC
 from .topic_admin import not_controller
@@ -60,8 +49,7 @@ from .transactional_produce import (
     verification,
     verified,
 )
-from .unflushed_log import UnflushedLog
-from .write_markers import markers_failed, write_markers
+from .write_markers import write_markers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -74,7 +62,6 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call
     from ..refusal import Refusal
-    from .metadata_changes import Change
     from .topic import TopicState
 
 
@@ -103,19 +90,6 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""
 
 
-@dataclass(slots=True)
-class _Unflushed:
-    """With a data directory: unflushed partitions, staged changes, and the requests that wait for their flush."""
-
-    changes: tuple[Change, ...] = ()
-    requested: tuple[Call, Message, Callable[[], Message]] | None = None
-    """The request that proposed the changes: its call, its response if they are durable, and its responder."""
-    logs: dict[UnflushedLog, tuple[TopicState, int]] = field(default_factory=dict)
-    produces: list[tuple[Call, int, ProduceResponse | WriteTxnMarkersResponse]] = field(default_factory=list)
-    consequences: dict[InternalTopicWritten | TransactionEnded, None] = field(default_factory=dict)
-    """The group coordinator's work on the flushed records."""
-
-
 class DataPlane:
     """The data APIs of a node.
 
@@ -137,13 +111,10 @@ class DataPlane:
         self.cluster = cluster
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
         self._node_id = node_id
-        self._changes = cluster.changes
         self._dialect = dialect_of(settings)
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []
         self._effects_due: int | None = None
-        self._unflushed, self._in_flight = _Unflushed(), _Unflushed()
-        self._compacted: dict[UnflushedLog, tuple[TopicState, int]] = {}
         self._to_verify: dict[int, ProduceToVerify] = {}
         self._started_at = self._producers_checked_ms = now
         self._cleaner = LogCleaner(now, node_id, cluster, self.fetches.timers)
@@ -164,8 +135,7 @@ class DataPlane:
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
             case _:
-                responder = RESPONDERS[type(request)]
-                return self.respond(now, call, request, lambda: responder(self.cluster, self._node_id, call, request))
+                self._reply(now, call, RESPONDERS[type(request)](self.cluster, self._node_id, call, request))
         return self._drain()
 
     def _expire_producers(self, now: int) -> None:
@@ -184,28 +154,6 @@ class DataPlane:
                 for log in topic.logs:
                     log.producers.expire(check_ms - idle_ms)
 
-    def respond(self, now: int, call: Call, request: object, responder: Callable[[], Message]) -> list[Effect]:
-        """Answer a request with the result of `responder`, after the metadata changes it proposes are in effect.
-
-        `responder` is called again if they cannot be written, and then every proposal raises RefusedError.
-        """
-        response, changes = responder(), self._changes
-        if not changes.staged:
-            self._reply(now, call, response)
-        elif changes.is_in_flight:
-            changes.take_staged()
-            changes.deferred.append((self._node_id, Retry(call, request)))
-        else:
-            self._stage_changes()
-            self._unflushed.requested = call, response, responder
-        return self._drain()
-
-    def _stage_changes(self) -> None:
-        """Write the staged changes with the next flush."""
-        staged = self._changes.take_staged()
-        self._changes.is_in_flight |= bool(staged)
-        self._unflushed.changes += staged
-
     def _reply(self, now: int, call: Call, response: Message) -> None:
         self._effects.append(Reply(call, response))
         if isinstance(response, DeleteTopicsResponse):
@@ -217,19 +165,13 @@ class DataPlane:
     def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
         """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it.
 
-        The topic may be a staged change, which is written with the batch.
+        Raises RefusedError (56) if the disk fails.
         """
         self._fire_due(now)
-        self._stage_changes()
-        log, header = topic.logs[partition], read_header(batch)
-        base_offset = log.append(header, batch, topic.epochs[partition])
-        if header.producer_id >= 0:
-            log.producers.appended(header, base_offset)
-        if isinstance(log, UnflushedLog):
-            self._unflushed.logs[log] = topic, partition
-        else:
-            log.compact_if_grown()
-            self._effects += self.fetches.grown(now, [(topic.name, partition)])
+        self.cluster.storage.append(topic, partition, read_header(batch), batch)
+        if topic.logs[partition].compact_if_grown():
+            self.cluster.storage.compacted(topic, partition)
+        self._effects += self.fetches.grown(now, [(topic.name, partition)])
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
@@ -238,70 +180,6 @@ class DataPlane:
         self._cleaner.schedule(now)
         self._effects += self.fetches.leaders_changed(now)
         return self._drain()
-
-    @property
-    def has_unflushed(self) -> bool:
-        """Whether anything waits for the next flush."""
-        waiting = self._unflushed
-        return bool(waiting.logs or waiting.produces or waiting.changes or self._compacted or self._changes.of_leaders)
-
-    def begin_flush(self) -> WriteLog:
-        """Begin to flush everything that waits."""
-        self._in_flight, self._unflushed = self._unflushed, _Unflushed()
-        compacted, self._compacted = self._compacted, {}
-        return WriteLog(
-            self._node_id,
-            tuple(
-                LogBatches(topic.name, topic.topic_id, partition, log.flushed)
-                for log, (topic, partition) in compacted.items()
-                # batches in flight would be lost; a later compaction includes this one
-                if not log.is_flushing
-            ),
-            tuple(
-                LogBatches(topic.name, topic.topic_id, partition, log.begin_flush())
-                for log, (topic, partition) in self._in_flight.logs.items()
-            ),
-            self._changes.take_leaders() + self._in_flight.changes,
-        )
-
-    def flushed(self, now: int, error: Error) -> list[Effect]:
-        """Answer the requests that waited for the flush, which has ended successfully (NONE) or not.
-
-        A failure also ends the wait for the next flush: its offsets follow the lost ones.
-        """
-        self._fire_due(now)
-        flush, self._in_flight = self._in_flight, _Unflushed()
-        if error is not Error.NONE:
-            waiting, self._unflushed = self._unflushed, _Unflushed()
-            for each in (flush, waiting):
-                self._complete_change(now, each, is_durable=False)
-            for call, acks, response in flush.produces + waiting.produces:
-                if isinstance(response, WriteTxnMarkersResponse):
-                    self._reply_to_produce(call, acks, markers_failed(response))
-                else:
-                    self._reply_to_produce(call, acks, storage_failure(response))
-            return self._drain()
-        self._complete_change(now, flush, is_durable=True)
-        grown: list[tuple[str, int]] = []
-        for log, (topic, partition) in flush.logs.items():
-            if topic.topic_id in self.cluster.topics_by_id:
-                grown.append((topic.name, partition))
-                if topic.is_internal and log.compact_if_grown():
-                    self._compacted[log] = topic, partition
-        for call, acks, response in flush.produces:
-            self._reply_to_produce(call, acks, response)
-        self._effects += self.fetches.grown(now, grown)
-        self._effects += flush.consequences
-        return self._drain()
-
-    def _complete_change(self, now: int, flush: _Unflushed, *, is_durable: bool) -> None:
-        """Answer the request that proposed the changes of a flush; again, without them, if they are not durable."""
-        if flush.requested is not None:
-            call, response, responder = flush.requested
-            if not is_durable:
-                with self._changes.refusing():
-                    response = responder()
-            self._reply(now, call, response)
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`."""
@@ -341,9 +219,7 @@ class DataPlane:
 
     def _clean_logs(self, now: int) -> None:
         for topic, partition in self._cleaner.run(now):
-            if isinstance(log := topic.logs[partition], UnflushedLog):
-                self._compacted[log] = topic, partition
-        self._stage_changes()
+            self.cluster.storage.compacted(topic, partition)
         self._cleaner.schedule(now)
 
     def _drain(self) -> list[Effect]:
@@ -411,23 +287,13 @@ class DataPlane:
         grown: list[tuple[str, int]],
         ended: Iterable[TransactionEnded] | None = None,
     ) -> None:
-        """Answer a request that has written, once what it has written is durable; `ended` is what markers end."""
+        """Answer a request that has written; `ended` is what markers end."""
         consequences: list[InternalTopicWritten | TransactionEnded] = [
             InternalTopicWritten(name, partition) for name, partition in grown if name in INTERNAL_TOPICS
         ]
         if ended is not None:
             consequences = [*ended]
         self._cleaner.written(now, {name for name, _ in grown})
-        for name, partition in grown:
-            topic = self.cluster.topics[name]
-            log = topic.logs[partition]
-            if isinstance(log, UnflushedLog):
-                self._unflushed.logs[log] = topic, partition
-        if self._unflushed.logs or self._in_flight.logs:
-            self._unflushed.consequences.update(dict.fromkeys(consequences))
-            # even if it wrote nothing: it may repeat a batch whose flush is in flight
-            self._unflushed.produces.append((call, acks, response))
-            return
         self._reply_to_produce(call, acks, response)
         self._effects += self.fetches.grown(now, grown)
         self._effects += consequences

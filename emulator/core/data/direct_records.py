@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.records import Record, read_header, write_batch
+from koordinator.wire.records import Record, write_batch
 from koordinator.wire.values import value
 
 from ...config.suggest import did_you_mean
@@ -65,7 +65,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
     """Append all records or none; return the partition of each, in the given order.
 
-    Raises RefusedError for an unknown partition, or a record beyond `message.max.bytes`.
+    Raises RefusedError for an unknown partition, a record beyond `message.max.bytes`, or a failing disk.
     """
     topic = cluster.topics[name]
     next_keyless = topic.next_keyless_partition
@@ -97,9 +97,8 @@ def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[
         if len(batch) > bytes_max:
             problem = f"a record of {name} makes a batch of {len(batch)} bytes, more than {bytes_max}"
             raise RefusedError(Refusal(Error.MESSAGE_TOO_LARGE, problem))
+    cluster.storage.append_all(topic, batches)
     topic.next_keyless_partition = next_keyless
-    for partition, batch in batches:
-        topic.logs[partition].append(read_header(batch), batch, topic.epochs[partition])
     return partitions
 
 

@@ -84,7 +84,7 @@ def update_features(cluster: ClusterState, version: int, request: UpdateFeatures
         accepted = (update for name, update in updates.items() if refusals[name] is None)
         changes = [FeatureLevelChanged(update.feature, update.max_version_level) for update in accepted]
         try:
-            cluster.changes.propose(*changes)
+            cluster.storage.propose(*changes)
         except RefusedError as error:
             return UpdateFeaturesResponse(error_code=error.error, error_message=error.refusal.message)
     rows = tuple(

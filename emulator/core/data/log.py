@@ -106,26 +106,21 @@ class PartitionLog:
     def begin_epoch(self, leader_epoch: int) -> None:
         """Start a leader epoch at the end of the log; an epoch without records is dropped."""
         self.producers.forget_verifications()
-        if self._epoch_starts and self._epoch_starts[-1] == self.next_offset:
+        if self._epoch_starts and self._epoch_starts[-1] == self.end:
             self._epochs.pop()
             self._epoch_starts.pop()
         self._epochs.append(leader_epoch)
-        self._epoch_starts.append(self.next_offset)
+        self._epoch_starts.append(self.end)
 
     @property
-    def is_flushed(self) -> bool:
-        """Whether all appended batches are durable, and so readable."""
-        return True
+    def content(self) -> bytes:
+        """All batches."""
+        return b"".join(batch.data for batch in self._batches)
 
     @property
     def size(self) -> int:
         """The bytes of the readable batches."""
         return self._written - self._positions[0] if self._positions else 0
-
-    @property
-    def next_offset(self) -> int:
-        """The offset of the next appended record."""
-        return self.end
 
     @property
     def last_stable_offset(self) -> int:
@@ -172,7 +167,7 @@ class PartitionLog:
         self.end = header.base_offset
         if not self._epochs or header.partition_leader_epoch > self._epochs[-1]:
             self.begin_epoch(header.partition_leader_epoch)
-        PartitionLog.append(self, header, batch, header.partition_leader_epoch)
+        self.append(header, batch, header.partition_leader_epoch)
         if header.producer_id >= 0:
             self.producers.appended(header, header.base_offset, batch)
 

@@ -8,12 +8,14 @@ Rules: `UnifiedLog.deleteOldSegments`, `LogCleanerManager.grabFilthiestCompacted
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire.primitives import Malformed
 
 from ...config.kafka_configs import TOPIC, configs_of
 from ...config.settings import RELEASES
+from ..refusal import RefusedError
 from ..timers import CleanLogs
 from .metadata_changes import RecordsDeleted
 
@@ -66,9 +68,8 @@ class LogCleaner:
         return self._started_at + settings.log_initial_task_delay_ms, settings.log_retention_check_interval_ms
 
     def run(self, now: int) -> Iterator[tuple[TopicState, int]]:
-        """Propose the deletion of expired records, and yield the partitions that were compacted."""
-        changes = self._cluster.changes
-        expires, by_default = not changes.is_in_flight, self._cluster.settings.log_retention_by_default
+        """Delete expired records, and yield the partitions that were compacted."""
+        by_default = self._cluster.settings.log_retention_by_default
         for topic in [topic for topic in self._cluster.topics.values() if not topic.is_internal]:
             if _next(now - 1, *self._times(topic)) != now:
                 continue
@@ -77,13 +78,15 @@ class LogCleaner:
                     continue
                 if topic.is_compacted and _clean(now, topic, log):
                     yield topic, partition
-                if not expires or not topic.is_deleted:
+                if not topic.is_deleted:
                     continue
                 start = _retained_from(now, topic, log, by_default=by_default)
                 if start > log.start:
                     if start == log.end:
                         log.roll()
-                    changes.propose(RecordsDeleted(topic.topic_id, partition, start))
+                    # the next run tries again
+                    with suppress(RefusedError):
+                        self._cluster.storage.propose(RecordsDeleted(topic.topic_id, partition, start))
 
 
 def _next(now: int, first: int, interval_ms: int) -> int:

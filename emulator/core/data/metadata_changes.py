@@ -1,24 +1,14 @@
-"""Changes of metadata as values: with a data directory each must be durable before it takes effect.
-
-Records are no metadata: see `unflushed_log`.
-"""
+"""Changes of metadata as values. `storage` writes them, and `ClusterState.apply` brings them into effect."""
 
 from __future__ import annotations
 
-from collections import deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
 from koordinator.wire.values import ready, value
 
-from ..refusal import Refusal, RefusedError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Mapping
     from uuid import UUID
-
-    from ..effects import Append, AppendTransaction, Retry
 
 Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
@@ -132,55 +122,3 @@ Change = (
     | ClientQuotaSet
     | ScramCredentialSet
 )
-
-
-class PendingChanges:
-    """The way of changes into effect: at once, or with a data directory once they are durable.
-
-    A request proposes changes, and its node stages them with its log writes and parks the response. One proposal is in
-    flight at a time, as in KRaft's controller; further ones are `deferred`, and never see unwritten metadata. `apply`
-    brings changes into effect.
-    """
-
-    def __init__(self, apply: Callable[[Iterable[Change]], None]) -> None:
-        self._apply = apply
-        self._is_refusing = False
-        self.is_durable = False
-        """Whether changes take effect only once they are durable."""
-        self.staged: tuple[Change, ...] = ()
-        """The changes proposed by the input that is being processed."""
-        self.is_in_flight = False
-        """Whether a node or an operation waits for a proposal to be durable."""
-        self.deferred: deque[tuple[int, Append | AppendTransaction | Retry]] = deque()
-        """The inputs that repeat after the proposal in flight, with their nodes."""
-        self.of_leaders: list[Change] = []
-        """Changes of leaders: in effect already, and written with the next log write."""
-
-    def propose(self, *changes: Change) -> None:
-        """Apply changes, or stage them. Raises RefusedError (56) inside `refusing`."""
-        if self._is_refusing:
-            problem = "Disk error when trying to access the metadata log on the disk."
-            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, problem))
-        if self.is_durable:
-            self.staged += changes
-        else:
-            self._apply(changes)
-
-    def take_staged(self) -> tuple[Change, ...]:
-        """Take the staged changes."""
-        staged, self.staged = self.staged, ()
-        return staged
-
-    def take_leaders(self) -> tuple[Change, ...]:
-        """Take the changes of leaders to write."""
-        changes, self.of_leaders = tuple(self.of_leaders), []
-        return changes
-
-    @contextmanager
-    def refusing(self) -> Iterator[None]:
-        """Refuse all proposals: a request is answered again after its changes could not be written."""
-        self._is_refusing = True
-        try:
-            yield
-        finally:
-            self._is_refusing = False

@@ -30,7 +30,7 @@ from koordinator.wire.records import (
 )
 
 from ..dialect import dialect_of
-from ..refusal import Refusal
+from ..refusal import Refusal, RefusedError
 from .leader_hints import LeaderHints
 from .log import LOOKUP_BYTES_MAX
 from .record_checks import MAGIC_2_SINCE, ZSTD_SINCE, RejectedError, check_batch, check_size_and_crc, complete_batches
@@ -129,23 +129,6 @@ def refuse_produce(request: ProduceRequest, error: Error, message: str | None = 
     return _response({place: _refused(place[-1], refusal) for place in sorted(places)})
 
 
-def storage_failure(response: ProduceResponse) -> ProduceResponse:
-    """Return the response after a failed flush: KAFKA_STORAGE_ERROR in each row (`LogDirFailureChannel`)."""
-    refusal = RejectedError(Error.KAFKA_STORAGE_ERROR, shows_log_start=False)
-    return replace(
-        response,
-        responses=tuple(
-            replace(
-                topic,
-                partition_responses=tuple(
-                    row if row.error_code else _refused(row.index, refusal) for row in topic.partition_responses
-                ),
-            )
-            for topic in response.responses
-        ),
-    )
-
-
 def _topic(cluster: ClusterState, version: int, topic_data: TopicProduceData, partition: int) -> TopicState:
     if version >= TOPIC_ID_SINCE:
         unknown = Error.UNKNOWN_TOPIC_ID
@@ -203,9 +186,11 @@ def _append(
         base_offset, append_time = duplicate.base_offset, duplicate.timestamp
     else:
         header = read_header(stored)
-        base_offset = log.append(header, stored, topic.epochs[partition])
-        if header.producer_id >= 0:
-            log.producers.appended(header, base_offset)
+        try:
+            base_offset = cluster.storage.append(topic, partition, header, stored)
+        except RefusedError as refused:
+            # `LogDirFailureChannel`
+            raise RejectedError(refused.error, shows_log_start=False) from refused
     return PartitionProduceResponse(
         index=partition, base_offset=base_offset, log_append_time_ms=append_time, log_start_offset=log.start
     )

@@ -11,7 +11,7 @@ from ..refusal import RefusedError
 from .metadata_changes import ProducerIdsReserved
 
 if TYPE_CHECKING:
-    from .metadata_changes import PendingChanges
+    from .storage import Storage
 
 BLOCK = 1_000
 """The number of ids reserved at once (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`); a restart loses the unused ones."""
@@ -20,8 +20,8 @@ BLOCK = 1_000
 class ProducerIds:
     """The allocator of producer ids, from 0 on, each with epoch 0."""
 
-    def __init__(self, changes: PendingChanges) -> None:
-        self._changes = changes
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._next = 0
         self.reserved = 0
         """The end of the reserved ids."""
@@ -44,7 +44,7 @@ class ProducerIds:
         """Return a new id, or None if no block of ids could be reserved."""
         if self._next >= self.reserved:
             try:
-                self._changes.propose(ProducerIdsReserved(self._next + BLOCK))
+                self._storage.propose(ProducerIdsReserved(self._next + BLOCK))
             except RefusedError:
                 return None
         self._next += 1

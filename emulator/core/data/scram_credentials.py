@@ -64,7 +64,7 @@ def alter_scram_credentials(
         if refusals[each.name] is None
     ]
     try:
-        cluster.changes.propose(*accepted)
+        cluster.storage.propose(*accepted)
     except RefusedError as error:
         refusals |= {each.user: error.refusal for each in accepted}
     # of the users that are not refused, those with deletions are first

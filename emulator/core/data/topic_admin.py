@@ -352,7 +352,7 @@ def _truncate(
         return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=error)
     start = log.end if offset == -1 else offset
     try:
-        cluster.changes.propose(RecordsDeleted(topic.topic_id, partition, start))
+        cluster.storage.propose(RecordsDeleted(topic.topic_id, partition, start))
     except RefusedError as refused:
         return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=-1, error_code=refused.error)
     return DeleteRecordsPartitionResult(partition_index=partition, low_watermark=max(start, log.start))

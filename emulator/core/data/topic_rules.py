@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ..refusal import Refusal
-from .metadata_changes import TopicCreated
 from .topic import NO_LEADER, PARTITIONS_MAX, illegal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from ..cluster import ClusterState
     from .topic import TopicState
@@ -30,8 +29,7 @@ def refuse_name(cluster: ClusterState, name: str, together: Collection[str] = ()
         return refuse_hidden_topic(name)
     if any(name in names for names in (cluster.topics, cluster.unled_topics, cluster.queued_deletions)):
         return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    staged = (new.name for new in cluster.changes.staged if isinstance(new, TopicCreated))
-    other = next((each for each in cluster.metric_names.colliding(name, staged) if each not in together), None)
+    other = next((each for each in cluster.metric_names.colliding(name) if each not in together), None)
     if other is not None:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
     return None
@@ -118,11 +116,9 @@ class MetricNames:
         """Remove a topic."""
         del self._topics[_metric_name(topic)][topic]
 
-    def colliding(self, topic: str, staged: Iterable[str]) -> Iterator[str]:
-        """Yield the topics that a new one collides with, also those that are `staged`."""
-        name = _metric_name(topic)
-        yield from self._topics.get(name, ())
-        yield from (other for other in staged if _metric_name(other) == name)
+    def colliding(self, topic: str) -> Iterable[str]:
+        """Return the topics that a new one collides with."""
+        return self._topics.get(_metric_name(topic), ())
 
 
 def _metric_name(topic: str) -> str:

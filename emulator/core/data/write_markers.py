@@ -5,7 +5,6 @@ Kafka: `KafkaApis.handleWriteTxnMarkersRequest`, `ProducerAppendInfo.appendEndTx
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.control_records import Marker, write_marker
@@ -20,6 +19,7 @@ from koordinator.wire.messages.write_txn_markers import (
 from koordinator.wire.records import read_header
 
 from ..effects import TransactionEnded
+from ..refusal import RefusedError
 from .topic import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
@@ -68,22 +68,6 @@ def _topic_rows(errors: Mapping[tuple[str, int], Error]) -> tuple[WritableTxnMar
     return tuple(WritableTxnMarkerTopicResult(name=name, partitions=tuple(rows)) for name, rows in topics.items())
 
 
-def markers_failed(response: WriteTxnMarkersResponse) -> WriteTxnMarkersResponse:
-    """Return the response after a failed flush: KAFKA_STORAGE_ERROR for what was to be written."""
-    return replace(
-        response,
-        markers=tuple(
-            replace(marker, topics=tuple(_topic_failed(topic) for topic in marker.topics))
-            for marker in response.markers
-        ),
-    )
-
-
-def _topic_failed(topic: WritableTxnMarkerTopicResult) -> WritableTxnMarkerTopicResult:
-    rows = (row if row.error_code else replace(row, error_code=Error.KAFKA_STORAGE_ERROR) for row in topic.partitions)
-    return replace(topic, partitions=tuple(rows))
-
-
 def _write(
     cluster: ClusterState, node_id: int, now: int, name: str, partition: int, marker: WritableTxnMarker
 ) -> Error:
@@ -103,6 +87,8 @@ def _write(
         producer_epoch=marker.producer_epoch,
         timestamp=now,
     )
-    header = read_header(batch)
-    producers.appended(header, log.append(header, batch, topic.epochs[partition]), batch)
+    try:
+        cluster.storage.append(topic, partition, read_header(batch), batch)
+    except RefusedError as refused:
+        return refused.error
     return Error.NONE

@@ -92,7 +92,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, request: CreateTop
     if not request.validate_only:
         topic_id = cluster.new_uuid()
         try:
-            cluster.changes.propose(TopicCreated(topic_id, name, replicas, configs))
+            cluster.storage.propose(TopicCreated(topic_id, name, replicas, configs))
         except RefusedError as refused:
             return create_error(name, refused.refusal)
         if not all(any(map(cluster.is_up, nodes)) for nodes in replicas):

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from clients.frame_clients import Peer, Wire
 
-from brokers.crashing_files import CrashingFiles
-from brokers.pending_writes import PendingWrites
-from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.registrations import PLAINTEXT
@@ -21,10 +18,6 @@ from koordinator.wire.messages import create_topics, delete_topics, fetch, offse
 from koordinator.wire.records import Record, read_records, whole_batches, write_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from koordinator.emulator.broker.connections import Output
-    from koordinator.emulator.broker.steps import Steps
     from koordinator.emulator.storage.files import Files
 
 DIR = Path("durable")
@@ -32,7 +25,7 @@ DIR = Path("durable")
 
 
 class DurableCluster(Wire):
-    """A cluster on a data directory, and one client; requests are answered once their log writes are durable."""
+    """A cluster on a data directory, and one client."""
 
     def __init__(self, path: Path, files: Files | Any | None = None, brokers: int = 1, **settings: object) -> None:
         self.logged = []
@@ -43,7 +36,6 @@ class DurableCluster(Wire):
         options = Options(seed=1, brokers=brokers)
         wall_us = assemble._clock()
         self.built = assemble._build_cluster(options, wall_us, self.settings, [], self.data_dir, self.logged.append)
-        self.log_writer = PendingWrites(self.data_dir)
         self.broker: Any = self.built.runtime
         self.node, self.trace = self.built.runtime.broker(1).node, self.built.trace
         self.now = self.built.started_at
@@ -64,24 +56,9 @@ class DurableCluster(Wire):
         self.settle()
 
     def settle(self) -> None:
-        """Perform the queued log writes as the server does, and everything due."""
-        while True:
-            while (due := self.broker.deadline()) is not None and due <= self.now:
-                self._perform(self.broker.tick(self.now))
-            if self.log_writer.is_idle:
-                return
-            self.log_writer.write_queued()
-            for write, failure in self.log_writer.results():
-                self._perform(self.broker.appended(self.now, write, failure))
-
-    def run(self, steps: Steps[Any]) -> Any:
-        """Take all steps of an operation, each after the log writes of the previous one; return its result."""
-
-        def perform(outputs: Iterable[Output]) -> None:
-            self._perform(outputs)
-            DurableCluster.settle(self)
-
-        return run(steps, self.now, perform)
+        """Perform everything due."""
+        while (due := self.broker.deadline()) is not None and due <= self.now:
+            self._perform(self.broker.tick(self.now))
 
     def exchange(self, message: Any, version: int) -> Any:
         """Send a request of the client and return the response."""
@@ -137,42 +114,3 @@ class DurableCluster(Wire):
         row = answer.responses[0].partitions[0]
         assert row.error_code == 0, Error(row.error_code)
         return [record.value for _, batch in whole_batches(row.records or b"") for record in read_records(batch)]
-
-
-class Unsettled(DurableCluster):
-    """A durable cluster with topic t, whose log writes stay in flight until `complete`."""
-
-    def __init__(self, brokers: int = 1, **settings: object) -> None:
-        self.is_settling = True
-        self.files = CrashingFiles()
-        super().__init__(DIR, self.files, brokers, **settings)
-        self.create("t")
-        self.is_settling = False
-
-    def settle(self) -> None:
-        if self.is_settling:
-            super().settle()
-
-    def in_flight(self, message: Any, version: int, node_id: int = 1) -> Peer:
-        """Send a request on a new connection, without waiting for the response."""
-        peer = self.connect(node_id)
-        self.send(peer, self.request(peer, message, version))
-        return peer
-
-    def produce_in_flight(self, value: bytes, node_id: int = 1) -> Peer:
-        """Produce on a new connection, without waiting for the response."""
-        records = write_batch([Record(timestamp=self.now, value=value)])
-        data = produce.PartitionProduceData(index=0, records=records)
-        topics = (produce.TopicProduceData(name="t", partition_data=(data,)),)
-        return self.in_flight(produce.ProduceRequest(acks=-1, topic_data=topics), 9, node_id)
-
-    def complete(self) -> None:
-        """Perform the queued writes once, and pass the results to the broker."""
-        self.log_writer.write_queued()
-        for write, failure in self.log_writer.results():
-            self._perform(self.broker.appended(self.now, write, failure))
-
-    def stored(self) -> list[bytes | None]:
-        """Return the readable values of t."""
-        self.client = self.connect()
-        return self.values("t")

@@ -27,8 +27,6 @@ LIMIT_S = 3600
 class WordBroker:
     """Answers words: `later` after 5 s, `other` with responses for all parked ones, `close` with a close."""
 
-    is_durable = False
-
     def __init__(self) -> None:
         self.log: list[str] = []
         self.failures = Failures(self.log.append, {})

@@ -19,6 +19,8 @@ SETTLING_ROUNDS = 30
 
 def end(ring: ClusterRing) -> None:
     """End all disturbances, and check that nothing waits, and that nothing but empty groups is left."""
+    if ring.files is not None:
+        ring.files.errors = set()
     ring.settle()
     for node_id, state in list(ring.runtime.states.items()):
         if state == "paused":

@@ -50,7 +50,6 @@ class Cluster:
         self._audit, self._topics = Audit(), Topics()
         self._valid = Valid(chance, ring.cluster.topics["t"].topic_id)
         self._served = list(served())
-        self._is_disk_slow = False
         ring.learned = self._operations.learn
 
     def step(self) -> None:
@@ -69,6 +68,8 @@ class Cluster:
         if ring.alive and chance.random() < 0.01:
             ring.drop(chance.choice(ring.alive))
         self._disk()
+        if chance.random() < 0.7:
+            ring.go_on()
         ring.catch_up()
         for request, answer in ring.listen():
             self._clients.learn(request, answer)
@@ -113,10 +114,5 @@ class Cluster:
             ring.ask_later(peer, request, version)
 
     def _disk(self) -> None:
-        chance, ring = self._chance, self.ring
-        if ring.files is None:
-            return
-        if chance.random() < 0.01:
-            self._is_disk_slow = not self._is_disk_slow
-        if not self._is_disk_slow or chance.random() < 0.2:
-            ring.write(chance.randrange(3) if chance.random() < 0.02 else None)
+        if self.ring.files is not None and self._chance.random() < 0.02:
+            self.ring.fail_disk(self._chance.randrange(3))

@@ -1,6 +1,6 @@
 """A cluster of three nodes for the fuzzer: its clients, its control, its time, and perhaps its disk.
 
-The file system is in memory: log writes complete at once, later, or fail, and the cluster restarts from its log.
+The file system is in memory: log writes may fail, and the cluster restarts from its log.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brokers.crashing_files import CrashingFiles
-from brokers.pending_writes import PendingWrites
 from clients.frame_clients import START, Peer
 
 from builders.cluster_audits import AUDIT, durable_state, may_write_markers
 from builders.cluster_ending import end
 from builders.fuzzing import Ring, Tally
 from koordinator.emulator.broker.connections import Send
-from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.control import Control
-from koordinator.emulator.core.effects import WriteLog
-from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.core.registrations import PLAINTEXT, Endpoint
 from koordinator.emulator.server import build
 from koordinator.emulator.storage.data_dir import DataDir
@@ -41,8 +37,8 @@ if TYPE_CHECKING:
 DIR = Path("fuzzed")
 NODES = (1, 2, 3)
 PEERS_MAX = 18
-WRITES_MAX = 20_000
-"""More log writes than an operation waits for: an advance by the week of an expiry waits for each check of offsets."""
+STEPS_MAX = 20_000
+"""More steps than an operation has: an advance by the week of an expiry has one for each check of offsets."""
 
 
 class ClusterRing(Ring):
@@ -75,7 +71,7 @@ class ClusterRing(Ring):
         self.node_of: dict[int, int] = {}
         self.asked: dict[tuple[int, int], Message] = {}
         self.answered: list[tuple[Any, Any]] = []
-        self.operation: tuple[Steps[Any], Callable[[], bool], str] | None = None
+        self.operation: tuple[Steps[Any], str] | None = None
         self.learned: Callable[[str, Any], None] = lambda _name, _result: None
         self._start()
 
@@ -85,8 +81,6 @@ class ClusterRing(Ring):
         built = build._build_cluster(self._options, lambda: self.wall_us, settings, [], data_dir, self.logged.append)
         self.built, self.cluster, self.trace = built, built.cluster, built.trace
         self.broker: Any = built.runtime
-        if data_dir is not None:
-            self.log_writer = PendingWrites(data_dir)
         for node_id, registration in built.cluster.brokers.items():
             registration.endpoints[PLAINTEXT] = Endpoint("fuzzed", 9091 + node_id)
         self.control = Control(built.runtime, self, self._perform, built.seed)
@@ -161,9 +155,6 @@ class ClusterRing(Ring):
     def _perform(self, outputs: Iterable[Output]) -> None:
         flushed: dict[int, None] = {}
         for output in outputs:
-            if isinstance(output, WriteLog):
-                self.log_writer.submit(output)
-                continue
             peer = self.peers.get(output.connection)
             if peer is None:
                 # the client has gone
@@ -218,7 +209,7 @@ class ClusterRing(Ring):
         raise NotImplementedError
 
     def perform(self, name: str, arguments: dict[str, Any]) -> bool:
-        """Begin a control operation; return False if it is refused, or an earlier one still waits for the disk."""
+        """Begin a control operation; return False if it is refused, or an earlier one has not ended."""
         self.last.append(f"{name} {arguments}")
         if self.operation is not None:
             return False
@@ -230,12 +221,10 @@ class ClusterRing(Ring):
                 except StopIteration:
                     return True
             result = self.control.begin(self.now, name, arguments)
-            if not isinstance(result, Generator):
-                self.learned(name, result)
-            elif self.files is None:
-                self.learned(name, run(result, self.now, self._perform))
-            else:
+            if isinstance(result, Generator):
                 self._take(name, result, lambda: next(result))
+            else:
+                self.learned(name, result)
         except ValueError as error:
             self.last.append(f"refused: {error}")
             return False
@@ -244,39 +233,36 @@ class ClusterRing(Ring):
     def _take(self, name: str, steps: Steps[Any], step: Callable[[], list[Output]]) -> None:
         try:
             self._perform(step())
-            self.operation = steps, self.log_writer.barrier(), name
+            self.operation = steps, name
         except StopIteration as done:
             self.operation = None
             self.learned(name, done.value)
 
-    def write(self, fails_at: int | None = None) -> None:
-        """Perform the queued log writes; the disk fails at its step of this number from now on, if any."""
+    def fail_disk(self, after: int) -> None:
+        """Let the step of the disk fail that follows so many others."""
         assert self.files is not None
-        if fails_at is not None:
-            self.files.errors = {self.files.steps + fails_at}
-        self.log_writer.write_queued()
-        self.files.errors = set()
-        for write, failure in self.log_writer.results():
-            self.last.append(f"written: {'yes' if failure is None else failure}")
-            self._perform(self.broker.appended(self.now, write, failure))
-        if self.operation is not None and self.operation[1]():
-            steps, _, name = self.operation
-            self.control.catch_up(self.now)
-            try:
-                self._take(name, steps, lambda: steps.send(self.now))
-            except RefusedError:
-                self.operation = None
-            except ValueError:
-                self.operation = None
+        self.files.errors = {self.files.steps + after}
+
+    def go_on(self) -> None:
+        """Take the next step of the operation, if there is one."""
+        if self.operation is None:
+            return
+        steps, name = self.operation
+        self.control.catch_up(self.now)
+        try:
+            self._take(name, steps, lambda: steps.send(self.now))
+        except ValueError as error:
+            self.last.append(f"{name} ends: {error}")
+            self.operation = None
 
     def settle(self) -> None:
-        """Perform log writes and everything due until nothing waits."""
-        for _ in range(WRITES_MAX):
+        """Take the steps of the operation, and perform everything due."""
+        for _ in range(STEPS_MAX):
             self.catch_up()
-            if self.files is None or (self.log_writer.is_idle and self.operation is None):
+            if self.operation is None:
                 return
-            self.write()
-        raise AssertionError("log writes never end")
+            self.go_on()
+        raise AssertionError("an operation never ends")
 
     def restart(self, *, crashes: bool) -> None:
         """Restart all nodes from the log: after a crash of the machine, or after the end of an idle process."""
@@ -286,6 +272,7 @@ class ClusterRing(Ring):
         for peer in list(self.alive):
             self._forget(peer)
         before = None
+        self.files.errors = set()
         if crashes:
             self.files = self.files.after_crash(self.chance)
         else:

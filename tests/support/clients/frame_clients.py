@@ -15,7 +15,6 @@ from koordinator.emulator.broker.steps import run
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
-from koordinator.emulator.core.effects import WriteLog
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.node import NodeCore
 from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
@@ -26,8 +25,6 @@ from koordinator.wire.codec import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from brokers.pending_writes import PendingWrites
 
     from koordinator.emulator.broker.steps import Steps
     from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
@@ -63,9 +60,6 @@ class Peer:
 
 class Wire:
     """A broker with topic t (4 partitions), and the peers connected to it."""
-
-    log_writer: PendingWrites
-    """Performs the log writes of a cluster with a data directory."""
 
     def __init__(self, trace_capacity: int = 100_000, **settings: object) -> None:
         self.now = START
@@ -134,9 +128,6 @@ class Wire:
     def _perform(self, outputs: Iterable[Output]) -> None:
         sent: list[Peer] = []
         for output in outputs:
-            if isinstance(output, WriteLog):
-                self.log_writer.submit(output)
-                continue
             peer = self.peers[output.connection]
             assert peer.closed is None, "nothing leaves on a closed connection"
             match output:
