@@ -78,6 +78,11 @@ class FrameBuffer:
         del data[:end]
         return frame
 
+    @property
+    def start(self) -> bytes:
+        """The first four bytes: the length of the next frame."""
+        return bytes(self._data[: _LENGTH.size])
+
     def complete(self) -> Iterator[bytes]:
         """Yield the complete frames without consuming them. Stop at an invalid frame length."""
         begin, data = 0, self._data

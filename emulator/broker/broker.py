@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.frames import FrameBuffer, read_request_header
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
@@ -46,6 +46,7 @@ from .error_responses import failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
+from .other_protocols import SASL, OtherProtocols, other_protocol
 from .trace_recorder import FETCH, TraceRecorder
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Broker:
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
+        self._other_protocols = OtherProtocols(log)
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -267,7 +269,7 @@ class Broker:
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
                 if self._closed.pop(peer.number, None) is None:
-                    self._close(now, peer, str(error))
+                    self._close(now, peer, str(error), other_protocol(peer.frames.start))
             except Exception as error:  # noqa: BLE001 - a bug ends one request
                 self._serving = None
                 self._end_failed_request(now, peer, error)
@@ -300,9 +302,12 @@ class Broker:
                 peer.client_id = header.client_id or ""
             version, request = self._api_table.read(header, frame, body)
             del frame  # frees the memory of a large one
+            number, key = header.correlation_id, header.api_key
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
-            number, key = header.correlation_id, header.api_key
+            elif key == ApiKey.SASL_HANDSHAKE:
+                name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
+                self._other_protocols.tell(peer.client_host, SASL, f"{name} sends {SASL}")
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
@@ -488,9 +493,15 @@ class Broker:
         if peer is not self._serving:
             self._ready.append(peer)
 
-    def _close(self, now: int, peer: Connection, reason: str) -> None:
+    def _close(self, now: int, peer: Connection, reason: str, other: str | None = None) -> None:
+        """Close a connection; the reason may be that it speaks an `other` protocol."""
+        reason = other or reason
         # the client id is quoted and cut, so that the log gets one line
-        self._log(f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}")
+        line = f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}"
+        if other is None:
+            self._log(line)
+        else:
+            self._other_protocols.tell(peer.client_host, other, line)
         peer.in_flight = None
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)

@@ -40,6 +40,9 @@ CLIENT_ID = "koordinator"
 TLS_ALERT = b"\x15\x03"
 """The start of a TLS alert: the record type and the first byte of every version (RFC 8446, 5.1)."""
 
+HTTP = b"HTTP"
+"""The start of a response of HTTP."""
+
 _UNSUPPORTED_VERSION = int(Error.UNSUPPORTED_VERSION).to_bytes(2, "big")
 
 
@@ -118,15 +121,17 @@ class ClientProtocol:
 
     def receive_data(self, data: bytes) -> Message | None:
         """Return the response once it is complete. Raises InvalidResponse, or SecuredListener for a TLS alert."""
-        if len(self._first_bytes) < len(TLS_ALERT):
-            self._first_bytes = (self._first_bytes + data)[: len(TLS_ALERT)]
+        if len(self._first_bytes) < len(HTTP):
+            self._first_bytes = (self._first_bytes + data)[: len(HTTP)]
         self._frames.feed(data)
         try:
             frame = self._frames.next_frame()
             return None if frame is None else self._decode(frame)
         except Malformed as error:
-            if self._first_bytes == TLS_ALERT:
+            if self._first_bytes.startswith(TLS_ALERT):
                 raise SecuredListener(f"{self.peer}: answers with a TLS alert", "TLS") from None
+            if self._first_bytes == HTTP:
+                raise InvalidResponse(f"{self.peer}: answers in HTTP: this is no port for Kafka clients") from None
             raise self._invalid(str(error)) from None
 
     def _decode(self, frame: bytes) -> Message:

@@ -20,6 +20,7 @@ from koordinator.wire.codec import encode
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def bare(api_key: int, version: int, body: bytes = b"") -> bytes:
 
 
 HOSTILE = {
+    "TLS": b"\x16\x03\x01\x02\x00\x01",
     "HTTP": b"GET / HTTP/1.1\r\n\r\n",
+    "too large": b"\x7f\xff\xff\xff",
     "unknown api": bare(999, 0),
     "unknown version": bare(ApiKey.HEARTBEAT, 99),
     "cut": bare(ApiKey.HEARTBEAT, 0, b"\0\5g"),
@@ -100,6 +103,7 @@ HOSTILE = {
 
 
 UNLOADABLE = (
+    frame(ApiKey.SASL_HANDSHAKE, 0, SaslHandshakeRequest(mechanism="PLAIN")),
     frame(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="g")),
     frame(
         ApiKey.PRODUCE,
@@ -142,7 +146,7 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
     lines = []
     with connect(ready) as connection:
         # a client that only looks up its group
-        connection.sendall(UNLOADABLE[0])
+        connection.sendall(UNLOADABLE[1])
         while not (lines and "for the coordinator of group" in lines[-1]):
             lines.append(served.line("err") or pytest.fail("it ended"))
     refused = serve("--port", str(ready["port"]))

@@ -164,7 +164,6 @@ def test_a_response_to_another_request_is_refused() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", id="http"),
         pytest.param((RESPONSE_BYTES_MAX + 1).to_bytes(4, "big"), id="too long"),
         pytest.param(b"\xff\xff\xff\xff", id="negative length"),
         pytest.param(b"\0\0\0\2\0\0", id="shorter than a header"),
@@ -192,6 +191,17 @@ def test_a_tls_alert_is_reported_as_a_tls_listener(first: int) -> None:
     assert str(raised.value) == (
         "broker:9092: answers with a TLS alert: this looks like a TLS listener, and only plaintext is supported"
     )
+
+
+@pytest.mark.parametrize("first", [0, 3, 4])
+def test_a_server_of_http_is_named(first: int) -> None:
+    data = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+    protocol = ClientProtocol("broker:9092", "1")
+    protocol.start()
+    with pytest.raises(InvalidResponse) as raised:
+        for part in filter(None, (data[:first], data[first:])):
+            protocol.receive_data(part)
+    assert str(raised.value) == "broker:9092: answers in HTTP: this is no port for Kafka clients"
 
 
 def test_a_close_before_the_response_is_a_lost_connection_and_within_it_a_truncation() -> None:

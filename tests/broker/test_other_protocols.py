@@ -1,0 +1,72 @@
+"""A client that speaks TLS, SASL or HTTP to a port is told so: one line for each host, with the remedy."""
+
+from __future__ import annotations
+
+import ssl
+from itertools import count
+
+import pytest
+from clients.frame_clients import Peer, Wire
+
+from koordinator.emulator.broker import other_protocols
+from koordinator.emulator.broker.other_protocols import HTTP, SASL, TLS
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+
+def client_hello() -> bytes:
+    """Return the first bytes of a real TLS client."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+NUMBERS = count(100)
+
+
+def sent(wire: Wire, host: str, data: bytes) -> Peer:
+    """Send data on a new connection of a host."""
+    peer = Peer(next(NUMBERS))
+    wire.peers[peer.number] = peer
+    wire.broker.connected(wire.now, peer.number, host)
+    wire.send(peer, data)
+    return peer
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(client_hello(), TLS), (b"GET / HTTP/1.1\r\n\r\n", HTTP), (b"POST /v1/clusters HTTP/1.1\r\n\r\n", HTTP)],
+    ids=["tls", "get", "post"],
+)
+def test_each_host_is_told_once_and_each_connection_closes(data: bytes, reason: str) -> None:
+    wire = Wire()
+    for host in ("/10.0.0.1", "/10.0.0.1", "/10.0.0.2"):
+        assert sent(wire, host, data).closed == reason
+    assert [line.partition(" of ")[2] for line in wire.logged] == [
+        f"'' ({host}) closed: {reason}" for host in ("/10.0.0.1", "/10.0.0.2")
+    ]
+
+
+def test_the_trace_has_the_reason_of_each_connection() -> None:
+    wire = Wire()
+    for _ in range(2):
+        sent(wire, "/10.0.0.1", client_hello())
+    assert [event["reason"] for event in wire.trace.events() if event.get("change") == "closed"] == [TLS, TLS]
+
+
+def test_a_client_that_begins_with_sasl_is_answered_and_its_host_is_told_once() -> None:
+    wire = Wire()
+    for _ in range(2):
+        answer = wire.ask(wire.connect(), SaslHandshakeRequest(mechanism="PLAIN"), 1, client_id="app")
+        assert answer.error_code == Error.ILLEGAL_SASL_STATE
+    assert wire.logged == [f"client 'app' (/127.0.0.1) sends {SASL}"]
+
+
+def test_only_so_many_hosts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(other_protocols, "HOSTS_MAX", 2)
+    wire = Wire()
+    for host in ("/1", "/2", "/3", "/3", "/1"):
+        sent(wire, host, client_hello())
+    assert len(wire.logged) == 4, "the first host was forgotten"
