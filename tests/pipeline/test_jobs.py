@@ -200,7 +200,7 @@ cp -R {disk}/store {kept}
 
 @pytest.mark.slow
 @pytest.mark.needs("mounts")
-@pytest.mark.parametrize("size", ["160k"])
+@pytest.mark.parametrize("size", ["80k"])
 def test_a_full_disk_gives_one_line_and_the_next_load_succeeds(run_store: Path, tmp_path: Path, size: str) -> None:
     disk, inputs, said, kept = (tmp_path / name for name in ("disk", "inputs", "said", "kept"))
     disk.mkdir()
