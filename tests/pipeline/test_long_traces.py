@@ -78,7 +78,7 @@ def test_a_trace_in_parts_has_the_rows_of_the_whole(
     assert tables(in_parts(events, lambda: chance.choice((10, 30, 90, 200)))) == expected
 
 
-@pytest.mark.parametrize("number", [2, 3, 10, 13])
+@pytest.mark.parametrize("number", [pytest.param(2, marks=pytest.mark.slow), 3, 10, 13])
 def test_a_fold_of_a_long_trace_has_no_more_lines_the_longer_the_trace(number: int, sizes_of_folds: list[int]) -> None:
     """Some of these groups go on from an older cut, because a line refers to the time before the last one."""
     events = table(map(json.loads, generate_trace(1, number, 20_000).lines))
@@ -100,7 +100,7 @@ def test_lines_that_were_lost_make_a_long_trace_wait_for_its_end(sizes_of_folds:
     assert max(sizes_of_folds) > len(events)
 
 
-@pytest.mark.parametrize("number", [2, 3, 13])
+@pytest.mark.parametrize("number", [pytest.param(2, marks=pytest.mark.slow), 3, 13])
 def test_a_later_load_goes_on_from_the_states_of_a_long_trace(number: int, sizes_of_folds: list[int]) -> None:
     lines = [json.loads(line) for line in generate_trace(1, number, 12_400).lines][1:]
     lines = [line for line in lines if line["kind"] != "test"]
