@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from marks.inner import WITHOUT_PLUGINS
 from scenes import group_invariants
 
 from koordinator.emulator.broker.failures import Failures
@@ -31,8 +32,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Let the inner pytest load no plugin of schemathesis, whose import takes half of a short run."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:schemathesis")
+    """Let the inner pytest load neither schemathesis nor Hypothesis, whose imports take most of a short run."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_PLUGINS)
     return pytester
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.needs("docker")
 
-READY_TIMES = 10
+READY_TIMES = 20
 """The limit of the processor time of a start, as a multiple of a Python that only imports Trio."""
 
 IDLE_MIB = 80

@@ -127,24 +127,27 @@ def nothing(*_: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("setup", "broken", "name", "by", "steps_max"),
+    ("setup", "broken", "name", "by", "steps_max", "seeds"),
     [
-        (PLAIN, ClassicGroup, "member_error", unfenced, 4),
-        (SMALL, join_module, "has_room", crowded, 5),
-        (PLAIN, rebalance, "complete_after_expiry", nothing, 6),
+        (PLAIN, ClassicGroup, "member_error", unfenced, 4, "67"),
+        (SMALL, join_module, "has_room", crowded, 5, "12"),
+        (PLAIN, rebalance, "complete_after_expiry", nothing, 6, "12"),
     ],
     ids=["nobody is fenced", "groups have no maximum", "timers complete nothing"],
 )
 def test_a_broken_rule_is_found_and_made_short(
-    setup: object, broken: object, name: str, by: object, steps_max: int
+    setup: object, broken: object, name: str, by: object, steps_max: int, seeds: str
 ) -> None:
+    """Each pair of seeds writes a sequence that shows nothing, and one that does."""
+
     def spoilt(sequences: list[Sequence]) -> list[Played]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(broken, name, by)
             return by_the_core(sequences)
 
-    found = Exploration(NEWEST, setup, spoilt, lambda _: None).explore(map(str, range(15)))
-    assert found.differences
+    found = Exploration(NEWEST, setup, spoilt, lambda _: None).explore(seeds)
+    assert found.judged == 2
+    assert len(found.shortest) == 1
     assert min(len(each.sequence.steps) for each in found.shortest) <= steps_max
     assert all(each.verdict is Verdict.DIFFERENT for each in found.shortest)
 
@@ -323,7 +326,7 @@ def test_the_report_fails_and_writes_a_scenario_for_a_difference(program: Any) -
             patch.setattr(ClassicGroup, "member_error", unfenced)
             return by_the_core(sequences)
 
-    found = explored(spoilt, 10)
+    found = explored(spoilt, 2)
     found.judged = 0  # too few sequences to require coverage
     assert not program.report(NEWEST, found, 1)
     assert len(list(program.OUTPUT.iterdir())) == len({each.sequence.name for each in found.shortest}) > 0

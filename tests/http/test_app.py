@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from brokers.http_server import WAIT_S, Serving
 
 from koordinator.emulator.http import guards
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CLUSTER = "/v1/clusters/default"
 TOKEN = "open sesame"
@@ -24,10 +27,20 @@ def problem(response: httpx.Response, status: int) -> dict[str, Any]:
     return said
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[httpx.Client]:
+    """Return a client of a server that several tests ask, and none changes."""
+    with (
+        Serving(seed=7, topics={"orders": 2}) as served,
+        httpx.Client(base_url=served.url, trust_env=False, timeout=WAIT_S) as client,
+    ):
+        yield client
+
+
 @pytest.mark.slow
-def test_health_and_readiness(http: httpx.Client) -> None:
-    assert http.get("/healthz").json() == {"status": "ok"}
-    assert http.get("/readyz").json() == {"status": "ready", "clusters": ["default"]}
+def test_health_and_readiness(shared: httpx.Client) -> None:
+    assert shared.get("/healthz").json() == {"status": "ok"}
+    assert shared.get("/readyz").json() == {"status": "ready", "clusters": ["default"]}
 
 
 @pytest.mark.slow
@@ -71,31 +84,31 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
     ],
 )
 def test_an_impossible_operation_is_a_problem_that_names_it(
-    http: httpx.Client, method: str, path: str, body: object, status: int, said: str
+    shared: httpx.Client, method: str, path: str, body: object, status: int, said: str
 ) -> None:
-    before = http.get(f"{CLUSTER}/topics").json()
-    assert said in problem(http.request(method, CLUSTER + path, json=body), status)["detail"]
-    assert http.get(f"{CLUSTER}/topics").json() == before
+    before = shared.get(f"{CLUSTER}/topics").json()
+    assert said in problem(shared.request(method, CLUSTER + path, json=body), status)["detail"]
+    assert shared.get(f"{CLUSTER}/topics").json() == before
 
 
 @pytest.mark.slow
-def test_a_response_lists_a_hundred_errors_at_most(http: httpx.Client) -> None:
-    refused = problem(http.put(f"{CLUSTER}/topics/new", json={f"unknown{number}": 1 for number in range(300)}), 422)
+def test_a_response_lists_a_hundred_errors_at_most(shared: httpx.Client) -> None:
+    refused = problem(shared.put(f"{CLUSTER}/topics/new", json={f"unknown{number}": 1 for number in range(300)}), 422)
     assert len(refused["errors"]) == 100
     assert refused["detail"].endswith("; and 200 more")
 
 
 @pytest.mark.slow
-def test_a_problem_names_the_field_and_its_value(http: httpx.Client) -> None:
-    errors = problem(http.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
+def test_a_problem_names_the_field_and_its_value(shared: httpx.Client) -> None:
+    errors = problem(shared.put(f"{CLUSTER}/topics/new", json={"partitions": "two"}), 422)["errors"]
     assert [(error["field"], error["value"]) for error in errors] == [("partitions", "'two'")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
-def test_a_body_that_is_no_object_is_a_problem(http: httpx.Client, body: bytes) -> None:
-    assert http.put(f"{CLUSTER}/topics/new", content=body).status_code in {400, 422}
-    assert "new" not in http.get(f"{CLUSTER}/topics").text
+def test_a_body_that_is_no_object_is_a_problem(shared: httpx.Client, body: bytes) -> None:
+    assert shared.put(f"{CLUSTER}/topics/new", content=body).status_code in {400, 422}
+    assert "new" not in shared.get(f"{CLUSTER}/topics").text
 
 
 @pytest.mark.slow
@@ -108,8 +121,8 @@ def test_a_body_that_is_no_object_is_a_problem(http: httpx.Client, body: bytes) 
         ("POST", "/v1/clusters", b'{"advertised": "\\ud800:1"}'),
     ],
 )
-def test_a_lone_surrogate_is_not_a_character(http: httpx.Client, method: str, path: str, body: bytes) -> None:
-    assert "a lone surrogate" in problem(http.request(method, path, content=body), 400)["detail"]
+def test_a_lone_surrogate_is_not_a_character(shared: httpx.Client, method: str, path: str, body: bytes) -> None:
+    assert "a lone surrogate" in problem(shared.request(method, path, content=body), 400)["detail"]
 
 
 @pytest.mark.slow
@@ -122,14 +135,14 @@ def test_a_body_that_is_too_large_is_not_read(http: httpx.Client, monkeypatch: p
 
 
 @pytest.mark.slow
-def test_a_group_may_have_any_name(http: httpx.Client) -> None:
+def test_a_group_may_have_any_name(shared: httpx.Client) -> None:
     for name in ("a%2Fb", "wait", "%3F%23%20", "%C3%A4"):
-        assert http.get(f"{CLUSTER}/groups/{name}").json()["state"] == "Dead"
+        assert shared.get(f"{CLUSTER}/groups/{name}").json()["state"] == "Dead"
 
 
 @pytest.mark.slow
-def test_a_long_poll_ends_at_its_timeout(http: httpx.Client) -> None:
-    response = http.get(f"{CLUSTER}/groups/g/wait?state=Stable&timeout=0.2")
+def test_a_long_poll_ends_at_its_timeout(shared: httpx.Client) -> None:
+    response = shared.get(f"{CLUSTER}/groups/g/wait?state=Stable&timeout=0.2")
     assert response.json() is False
     assert 0.2 <= response.elapsed.total_seconds() < 60
 
@@ -227,10 +240,10 @@ def test_new_clusters_get_ports_of_the_range_until_none_is_left(free_ports: rang
     ],
     ids=str,
 )
-def test_pages_of_other_sites_control_nothing(http: httpx.Client, headers: dict[str, str]) -> None:
-    refused = http.put(f"{CLUSTER}/topics/new", headers=headers)
+def test_pages_of_other_sites_control_nothing(shared: httpx.Client, headers: dict[str, str]) -> None:
+    refused = shared.put(f"{CLUSTER}/topics/new", headers=headers)
     assert next(iter(headers.values())) in problem(refused, 403)["detail"]
-    assert "new" not in http.get(f"{CLUSTER}/topics").text
+    assert "new" not in shared.get(f"{CLUSTER}/topics").text
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ THERE = {"cluster": "default", "group": "g", "topic": "orders", "name": "a"}
 """What the cluster has, by the names of path parameters."""
 
 ODD = ("\ud800", "\0", "[::1")
-LONG = "x" * 10_000_000
+LONG = "x" * 2_000_000
 
 Place = tuple[str | int, ...]
 

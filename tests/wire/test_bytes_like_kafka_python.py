@@ -110,4 +110,4 @@ def test_kafka_python_reads_the_same_and_writes_the_same_bytes(
 ) -> None:
     for cls, version in VERSIONS:
         drawn = messages(cls, version, no_error) if cls is ApiVersionsResponse and version else messages(cls, version)
-        for_examples(cls, version, drawn, is_the_same, 12)
+        for_examples(cls, version, drawn, is_the_same, 4)

@@ -111,4 +111,4 @@ def is_consumed(message: Message, version: int) -> None:
 @pytest.mark.slow
 def test_kio_reads_our_bytes(messages: Messages, for_examples: Callable[..., None]) -> None:
     for cls, version in VERSIONS:
-        for_examples(cls, version, messages(cls, version, narrower), is_consumed, 12)
+        for_examples(cls, version, messages(cls, version, narrower), is_consumed, 4)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from marks.inner import WITHOUT_PLUGINS
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("*/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -63,7 +64,7 @@ def run_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BASH, "-c", SHELL + script],
         cwd=folder,
-        env={**os.environ, "PYTHON": sys.executable},
+        env={**os.environ, "PYTHON": sys.executable, "PYTEST_ADDOPTS": WITHOUT_PLUGINS},
         capture_output=True,
         text=True,
         timeout=120,
