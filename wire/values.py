@@ -45,7 +45,7 @@ def with_methods(cls: type[_T]) -> type[_T]:
 
 
 def ready(cls: type[_T]) -> type[_T]:
-    """Compile the `__init__` of a value class or message now: the first group of a server shall not wait for it."""
+    """Compile the `__init__` of a value class or message now: else the first group of a server pays for it."""
     made: Any = cls
     made.__init__ = _compiled_init(cls)
     return cls

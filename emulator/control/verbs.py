@@ -238,7 +238,7 @@ class Verbs:
     def _cleaned(self, topic: str, policy: str, does: str) -> TopicState:
         """Return a topic whose `cleanup.policy` has this word. Raises ValueError for any other."""
         existing = topic_named(self._runtime, topic)
-        if not (existing.is_compacted if policy == "compact" else existing.is_deleted):
+        if not (existing.is_compacted if policy == "compact" else existing.has_retention):
             text = existing.configs.get("cleanup.policy", "delete")
             raise ValueError(
                 f"topic {topic!r} has cleanup.policy={text}: Kafka {does} it only with {policy};"

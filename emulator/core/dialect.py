@@ -165,7 +165,7 @@ class Dialect:
     """Whether removing a group at generation 0 writes a tombstone. OLD: no, because it has written no record
     (`GroupMetadataManager.cleanupGroupMetadata`)."""
 
-    # -- the history of releases, the latest change first ----------------------------------------------------
+    # -- the history of releases ----------------------------------------------------
 
     metadata_versions: Versions = history(
         ("2.4", Versions("none")), ("OLD", Versions("1-21")), ("4.0", Versions("7-25")), ("4.3", Versions("7-30"))

@@ -61,11 +61,11 @@ class Server:
 
     def __init__(
         self,
-        broker: ClusterRuntime,
+        runtime: ClusterRuntime,
         started_at: int,
         log: Callable[[str], None] | None = None,
     ) -> None:
-        self._broker = broker
+        self._runtime = runtime
         self._log = log or logging.getLogger("koordinator").warning
         self._started_at = started_at
         self._origin: float | None = None
@@ -96,7 +96,7 @@ class Server:
     async def keep_time(self) -> None:
         """Take a turn of the cluster at every deadline, forever."""
         while True:
-            deadline = self._broker.deadline()
+            deadline = self._runtime.deadline()
             # created before the wait and set by inputs only, so that a turn does not wake this task
             self._deadline_moved = trio.Event()
             self._next_deadline = math.inf if deadline is None else deadline
@@ -105,12 +105,12 @@ class Server:
             if waiting.cancelled_caught:
                 # bounded, so that connections, HTTP and signals are served in between
                 try:
-                    self._route(self._broker.turn(self.now()))
+                    self._route(self._runtime.turn(self.now()))
                 except Exception as error:
-                    if self._broker.deadline() == deadline:
+                    if self._runtime.deadline() == deadline:
                         # nothing was fired: to go on would be endless
                         raise
-                    self._broker.failures.add("what was due", error)
+                    self._runtime.failures.add("what was due", error)
 
     async def _measure_lag(self) -> None:
         """Trace how late this loop runs, forever: checks of a client's timing allow for it."""
@@ -119,7 +119,7 @@ class Server:
             await trio.sleep_until(due)
             lag_ms = int((trio.current_time() - due) * 1000)
             if lag_ms >= LAG_MIN_MS:
-                trace = self._broker.trace
+                trace = self._runtime.trace
                 trace.add(trace.now_us(), LoopLagged(lag_ms), WHOLE_CLUSTER)
 
     async def serve(
@@ -190,7 +190,7 @@ class Server:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = next(self._numbers)
         connection = self._connections[number] = SocketConnection(number, client)
-        self._route(self._broker.connected(self.now(), number, client_host, node_id, listener))
+        self._route(self._runtime.connected(self.now(), number, client_host, node_id, listener))
         self._watch(connection)
 
     async def _serve_clients(self) -> None:
@@ -201,7 +201,7 @@ class Server:
                 try:
                     reason = self._take_turn(connection)
                 except Exception as error:  # noqa: BLE001 - a bug ends one connection
-                    self._broker.failures.add(f"connection {connection.number}", error)
+                    self._runtime.failures.add(f"connection {connection.number}", error)
                     reason = "a bug in koordinator"
                 if reason is None:
                     self._watch(connection)
@@ -226,9 +226,9 @@ class Server:
             if connection.closing is not None:
                 return connection.closing
             connection.is_held_back = False
-            self.perform(self._broker.flushed(self.now(), connection.number))
+            self.perform(self._runtime.flushed(self.now(), connection.number))
         elif data:
-            self.perform(self._broker.received(self.now(), connection.number, data))
+            self.perform(self._runtime.received(self.now(), connection.number, data))
         return "" if data == b"" else None
 
     def _watch(self, connection: SocketConnection) -> None:
@@ -236,13 +236,13 @@ class Server:
         if connection.has_to_write:
             self._turns.watch(connection, WRITABLE)
         else:
-            self._turns.watch(connection, 0 if self._broker.is_muted(connection.number) else READABLE)
+            self._turns.watch(connection, 0 if self._runtime.is_muted(connection.number) else READABLE)
 
     def _end(self, connection: SocketConnection, reason: str) -> None:
         del self._connections[connection.number]
         self._turns.watch(connection, 0)
         connection.close()
-        self._broker.disconnected(self.now(), connection.number, reason)
+        self._runtime.disconnected(self.now(), connection.number, reason)
         # a jumping group clock may have waited for this connection
         self._check_deadline()
         self._notify()
@@ -267,7 +267,7 @@ class Server:
 
     def _check_deadline(self) -> None:
         """Wake the timekeeper for an earlier deadline; a later one costs it an idle tick."""
-        deadline = self._broker.deadline()
+        deadline = self._runtime.deadline()
         if deadline is not None and deadline < self._next_deadline:
             self._deadline_moved.set()
 

@@ -93,7 +93,7 @@ class Turns:
                 self._queue_ready()
                 poll_at = began + POLL_INTERVAL_S
             if not (self._queue or self._crowd):
-                # no debt lasts longer than the load
+                # nobody waits: earlier turns do not count any more
                 self._virtual_s = self._latest_s
                 return
             connection = self._next()

@@ -165,7 +165,7 @@ class DataPlane:
     def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
         """Append a batch of the broker's own to a compacted topic, and answer fetches that waited for it.
 
-        Raises RefusedError (56) if the disk fails.
+        Raises RefusedError with KAFKA_STORAGE_ERROR if the disk fails.
         """
         self._fire_due(now)
         self.cluster.storage.append(topic, partition, read_header(batch), batch)

@@ -2,8 +2,8 @@
 
 A fetch is answered at once if there is enough to read, if a read fails, if it has no partition to wait for, or if it
 does not want to wait. Otherwise it is *parked* until its partitions have `min_bytes`, a topic of it is deleted, or
-`max_wait_ms` have passed (Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition does not bring the
-response forward: clients would fetch in a tight loop.
+`max_wait_ms` have passed (Kafka's `DelayedFetch`). As in Kafka an unknown topic or partition does not end the
+wait: clients would fetch in a tight loop.
 
 A fetch of committed records reads below the last stable offset, and names the aborted transactions that the client
 skips (`UnifiedLog.collectAbortedTransactions`).

@@ -78,7 +78,7 @@ class LogCleaner:
                     continue
                 if topic.is_compacted and _clean(now, topic, log):
                     yield topic, partition
-                if not topic.is_deleted:
+                if not topic.has_retention:
                     continue
                 start = _retained_from(now, topic, log, by_default=by_default)
                 if start > log.start:

@@ -1,4 +1,4 @@
-"""ElectLeaders, reassignments, log directories and the quorum, as one copy of each log can mean them.
+"""ElectLeaders, reassignments, log directories and the quorum, of a cluster that has one copy of each log.
 
 A reassignment ends at once, so none is ever ongoing. Each broker has one log directory, whose size is unknown. Each
 broker is a controller as well, and has all of the metadata log. Texts and codes are those of KRaft

@@ -63,7 +63,7 @@ class Storage:
         self.store: LogStore | None = None
 
     def propose(self, *changes: Change) -> None:
-        """Write and apply changes, all or none. Raises RefusedError (56) if the disk fails."""
+        """Write and apply changes, all or none. Raises RefusedError with KAFKA_STORAGE_ERROR if the disk fails."""
         if self.store is not None and changes:
             try:
                 self.store.journal(changes)
@@ -79,7 +79,10 @@ class Storage:
                 self.store.journal(changes)
 
     def append(self, topic: TopicState, partition: int, header: BatchHeader, batch: bytes) -> int:
-        """Append a batch of magic 2; return the offset of its first record. Raises RefusedError (56)."""
+        """Append a batch of magic 2; return the offset of its first record.
+
+        Raises RefusedError with KAFKA_STORAGE_ERROR if the disk fails.
+        """
         log, epoch = topic.logs[partition], topic.epochs[partition]
         if self.store is not None:
             stored = rebase(batch, log.end, epoch)
@@ -87,7 +90,10 @@ class Storage:
         return _append(log, epoch, header, batch)
 
     def append_all(self, topic: TopicState, batches: Iterable[tuple[int, bytes]]) -> None:
-        """Append batches of magic 2 to partitions of a topic, all or none. Raises RefusedError (56)."""
+        """Append batches of magic 2 to partitions of a topic, all or none.
+
+        Raises RefusedError with KAFKA_STORAGE_ERROR if the disk fails.
+        """
         placed = [(partition, read_header(batch), batch) for partition, batch in batches]
         if self.store is not None:
             ends = [log.end for log in topic.logs]

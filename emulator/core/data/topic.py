@@ -77,7 +77,7 @@ class TopicState:
         return "compact" in self.config("cleanup.policy")
 
     @property
-    def is_deleted(self) -> bool:
+    def has_retention(self) -> bool:
         """Whether its records expire, and clients may delete them."""
         return "delete" in self.config("cleanup.policy", "delete")
 

@@ -344,7 +344,7 @@ def _truncate(
         error = Error.INVALID_TOPIC_EXCEPTION
     elif refused := cluster.check_leader(topic, partition, node_id):
         error = refused
-    elif not topic.is_deleted and (topic.is_compacted or not dialect_of(cluster.settings).deletes_without_policy):
+    elif not topic.has_retention and (topic.is_compacted or not dialect_of(cluster.settings).deletes_without_policy):
         error = Error.POLICY_VIOLATION
     elif not -1 <= offset <= log.end:
         error = Error.OFFSET_OUT_OF_RANGE

@@ -54,7 +54,7 @@ class HashTable(Generic[K]):
 
     @classmethod
     def copy_of(cls, keys: Iterable[K], size: int | None = None) -> HashTable[K]:
-        """Return `new HashSet<>(keys)`; `size` is that of a collection which claims another one."""
+        """Return `new HashSet<>(keys)`; `size` is what `keys.size()` returns, if not their number."""
         listed = list(keys)
         claimed = len(listed) if size is None else size
         return cls(listed, max(int(claimed / LOAD_FACTOR) + 1, BUCKETS_MIN))

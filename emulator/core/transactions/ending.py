@@ -142,7 +142,7 @@ def _decide(
     *,
     bumps: bool,
 ) -> Error:
-    """Write the decision; COORDINATOR_LOAD_IN_PROGRESS while there is no producer id to follow an exhausted one."""
+    """Write the decision; COORDINATOR_LOAD_IN_PROGRESS if it needs a new producer id, and there is none."""
     data = transaction.data
     if not bumps:
         store.change(now, transaction, cause, answer, client_version=0)

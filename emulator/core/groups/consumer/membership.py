@@ -44,7 +44,7 @@ def forget_new_group(store: GroupStore, group: ConsumerGroup) -> None:
 
 
 def check_capacity(store: GroupStore, group: ConsumerGroup, member_id: str) -> None:
-    """Raise RefusedError with 81 if the group is full and the member is not in it."""
+    """Raise RefusedError with GROUP_MAX_SIZE_REACHED if the group is full and the member is not in it."""
     limit = store.settings.group_consumer_max_size
     if len(group.members) >= limit and member_id not in group.members:
         text = f"The consumer group has reached its maximum capacity of {limit} members."
@@ -56,7 +56,7 @@ def identify(
 ) -> tuple[ConsumerMember, ConsumerMember | None]:
     """Return the member of a heartbeat, and the static member that it replaces, if any.
 
-    Raises RefusedError: 25, 82, 110 or 111.
+    Raises RefusedError with UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH or UNRELEASED_INSTANCE_ID.
     """
     joins, instance_id = request.member_epoch == JOINING_EPOCH, request.instance_id
     if instance_id is None:
@@ -89,7 +89,9 @@ def unknown_member(group: ConsumerGroup, member_id: str) -> RefusedError:
 
 
 def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerMember | None:
-    """Return the member of an instance id, or None. Raises RefusedError with 25 if the id's last owner is gone.
+    """Return the member of an instance id, or None.
+
+    Raises RefusedError with UNKNOWN_MEMBER_ID if the id's last owner is gone.
 
     Kafka: `ConsumerGroup.staticMember`.
     """
@@ -102,7 +104,7 @@ def static_member(group: ConsumerGroup, instance_id: str) -> ConsumerMember | No
 
 
 def check_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
-    """Raise RefusedError: 25 for an unknown instance id, 82 if another member has it."""
+    """Raise RefusedError: UNKNOWN_MEMBER_ID for an unknown instance id, FENCED_INSTANCE_ID if another member has it."""
     owner = static_member(group, instance_id)
     if owner is None:
         raise refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -112,7 +114,7 @@ def check_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> No
 
 
 def check_epoch(member: ConsumerMember, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    """Raise RefusedError with 110 unless the epoch is the member's.
+    """Raise RefusedError with FENCED_MEMBER_EPOCH unless the epoch is the member's.
 
     The previous epoch passes as well if the member owns nothing beyond its assignment: the answer was lost.
     """

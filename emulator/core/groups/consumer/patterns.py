@@ -33,7 +33,10 @@ REFRESH_MIN_INTERVAL_MS = 10_000
 
 
 def _compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
-    """Return the compiled expression. Raises RefusedError with 128 if it is invalid, or the library is missing."""
+    """Return the compiled expression.
+
+    Raises RefusedError with INVALID_REGULAR_EXPRESSION if it is invalid, or the library is missing.
+    """
     try:
         return compiled(pattern)
     except InvalidExpressionError as problem:
@@ -56,7 +59,7 @@ def change_pattern(
 ) -> tuple[list[CoordinatorRecord], bool]:
     """Return the tombstone of a pattern that loses its last member, and whether the group epoch rises at once.
 
-    Raises RefusedError with 128 for an invalid expression that is new to the group.
+    Raises RefusedError with INVALID_REGULAR_EXPRESSION for an invalid one that is new to the group.
     """
     old, new = before.regex, after.regex
     if old == new:

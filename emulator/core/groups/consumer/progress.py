@@ -59,7 +59,10 @@ class Progress(NamedTuple):
 
 
 def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress:
-    """Return the progress of a member; the group stays as it is. Raises RefusedError: 110 or 128."""
+    """Return the progress of a member; the group stays as it is.
+
+    Raises RefusedError with FENCED_MEMBER_EPOCH or INVALID_REGULAR_EXPRESSION.
+    """
     before, after, replaced, _, owned, keeps_target = update
     is_new = replaced is None and after.id not in group.members
     records = [] if replaced is None else _takeover(store, group, replaced, before)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def assign_equal_subscriptions(group: GroupSpec, *, extra_stays: bool) -> dict[str, Target]:
     """Return the targets of members with equal subscriptions, in members' order.
 
-    `extra_stays`: a partition more than others have is left to a member that has it already. Up to 3.9 the first
-    members get it (KAFKA-18046).
+    `extra_stays`: if some members get one partition more than others, it is those that have it already. Up to 3.9 it is
+    the first members (KAFKA-18046).
     """
     first = next(iter(group.members.values()))
     topics = HashTable.copy_of(first.topics, first.names)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def assign_mixed_subscriptions(group: GroupSpec) -> dict[str, Target]:
     """Return the targets of members with any subscriptions, in members' order.
 
-    Raises RefusedError with -1 where Kafka 3.9 fails.
+    Raises RefusedError with UNKNOWN_SERVER_ERROR where Kafka 3.9 fails.
     """
     if not any(member.topics for member in group.members.values()):
         return {member_id: {} for member_id in group.members}

@@ -48,7 +48,10 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
 
 
 def _group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-    """Return the group of a heartbeat; a join creates or converts it. Raises RefusedError with 69 if there is none."""
+    """Return the group of a heartbeat; a join creates or converts it.
+
+    Raises RefusedError with GROUP_ID_NOT_FOUND if there is none.
+    """
     group = store.find(now, request.group_id)
     if isinstance(group, ConsumerGroup):
         return group
@@ -67,7 +70,10 @@ def _group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatR
 
 
 def _leave(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
-    """Remove a member, or let a static one leave for a while. Raises RefusedError: 25 or 82."""
+    """Remove a member, or let a static one leave for a while.
+
+    Raises RefusedError with UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
     member_id = request.member_id
     if request.instance_id is not None:
         membership.check_instance(group, member_id, request.instance_id)

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup:
     """Convert a classic group with members; its parked requests get REBALANCE_IN_PROGRESS.
 
-    The records of the conversion are written with those of the member that joins. Raises RefusedError with 69; or with
-    -1 for a group without a generation, or with a member that lacks its protocol, whose parked requests are answered
-    all the same.
+    The records of the conversion are written with those of the member that joins. Raises RefusedError with
+    GROUP_ID_NOT_FOUND; or with UNKNOWN_SERVER_ERROR for a group without a generation, or with a member that lacks its
+    protocol, whose parked requests are answered all the same.
     """
     _check_upgrade(store, classic)
     for classic_member in classic.members.values():
@@ -105,8 +105,8 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> RefusedError:
 def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -> ConsumerMember:
     """Return a classic member as one of a consumer group, with its last assignment at the group's generation.
 
-    Raises RefusedError: 69 if its data cannot be converted, -1 if it does not support the group's protocol, or where
-    Kafka's parser fails in a way that its coordinator does not expect.
+    Raises RefusedError with GROUP_ID_NOT_FOUND if its data cannot be converted, and with UNKNOWN_SERVER_ERROR if it
+    does not support the group's protocol, or where Kafka's parser fails in a way that its coordinator does not expect.
     """
     if classic.protocol_name not in dict(member.protocols):
         raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
