@@ -1,4 +1,4 @@
-"""Clients that speak another protocol to a Kafka port: TLS, SASL or HTTP. The log names the remedy, once for each host.
+"""Clients that speak another protocol to a Kafka port: TLS, SASL or HTTP. Each node logs the remedy once for each host.
 
 They connect again and again, and their own messages seldom name the cause.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run_in_process(spark: SparkSession, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run `koordinator-pipeline` with these arguments in a folder, as a process would, but in this session."""
+    """Run `koordinator-pipeline` with these arguments in a folder, on the Spark of the tests."""
     output, errors = io.StringIO(), io.StringIO()
     job = import_module(cli.HOMES[arguments[0]])
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):
