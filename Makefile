@@ -19,6 +19,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NO_WHEELS = { $(BIN)/python -c 'import sys; sys.version_info < (3, 15) or print("Some clients have no wheels for", \
 	"Python 3.15 yet, confluent-kafka for one. Use an older Python: make clean, then make PYTHON=python3.14 ...")'; exit 1; }
 
+# Targets that run beside each other remember which tests failed, for `ARGS=--last-failed`.
+PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
+
 # The number of test processes, extra arguments for pytest, and the file or folder of `make quick`.
 JOBS ?= 2
 ARGS ?=
@@ -105,7 +108,7 @@ test-all: test test-slow ## check, and run all tests (pytest arguments: ARGS)
 
 test-slow: $(VENV)/with-dev ## run the slow tests (pytest arguments: ARGS)
 	@echo "== pytest, the slow tests"
-	@$(BIN)/pytest -n $(JOBS) -m slow $(ARGS)
+	@$(PYTEST) -n $(JOBS) -m slow $(ARGS)
 
 quick: $(VENV)/with-dev ## run the tests of a file or folder: make quick T=tests/core/test_timers.py
 	@$(BIN)/pytest -q $(T)
@@ -132,10 +135,10 @@ ci-extra: extras ## run the tests that need Java, Go, Node.js, Chromium, Docker,
 	exit $$status
 
 tool-test: $(VENV)/wheel $(VENV)/with-dev ## run the tests that need tools, but neither brokers nor Spark (ARGS)
-	@$(THE_WHEEL) compose/engine.sh $(BIN)/pytest -m needs --ignore=tests/pipeline --ignore=tests/kafka --ignore=tests/explore $(ARGS)
+	@$(THE_WHEEL) compose/engine.sh $(PYTEST) -m needs --ignore=tests/pipeline --ignore=tests/kafka --ignore=tests/explore $(ARGS)
 
 broker-test: $(VENV)/with-dev ## run the tests that need brokers of Apache Kafka (ARGS)
-	@$(BIN)/pytest -m needs tests/kafka tests/explore $(ARGS)
+	@$(PYTEST) -m needs tests/kafka tests/explore $(ARGS)
 
 release-check: $(VENV)/with-dev $(VENV)/with-release ## build the release into build/release, with its SBOM; test it in empty environments of every Python
 	@KOORDINATOR_REQUIRE=release $(BIN)/pytest -m needs tests/packaging/test_release.py $(ARGS)
@@ -145,7 +148,7 @@ SPARK ?= needs
 
 # JOBS processes, with one Spark each.
 spark-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark $(VENV)/with-engines ## run the tests that need Spark (ARGS, SPARK="needs and not slow")
-	@$(THE_WHEEL) $(BIN)/pytest -m "$(SPARK)" tests/pipeline -n $(JOBS) --dist loadfile $(ARGS)
+	@$(THE_WHEEL) $(PYTEST) -m "$(SPARK)" tests/pipeline -n $(JOBS) --dist loadfile $(ARGS)
 
 spark-cluster-test: $(VENV)/wheel $(VENV)/with-dev $(VENV)/with-spark ## test the pipeline on a local Spark cluster, with spark-submit and Spark Connect
 	@KOORDINATOR_REQUIRE=spark $(THE_WHEEL) \

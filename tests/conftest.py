@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["marks.needs", "marks.slow"]
 
-# a busy machine is slow, not wrong; `HYPOTHESIS_PROFILE=thorough` searches longer
+# a busy machine is slow, not wrong; `HYPOTHESIS_PROFILE=thorough` searches longer, `repeatable` in the same places
 settings.register_profile("quick", deadline=None)
+settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 

@@ -33,10 +33,9 @@ EVENT_BYTES = 10_000
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """Return a server whose limits for slow clients are half a second."""
+    """Return a server whose limit for clients that do not read is half a second."""
     monkeypatch.setattr(connection, "UNREAD_S", LIMIT_S)
     monkeypatch.setattr(event_stream, "UNREAD_S", LIMIT_S)
-    monkeypatch.setattr(guards, "BODY_S", LIMIT_S)
     with Serving(topics={"orders": 2}) as served:
         yield served
 
@@ -142,9 +141,10 @@ def test_a_response_that_is_not_read_ends_with_its_connection(impatient: Served)
 
 
 @pytest.mark.slow
-def test_slow_headers_and_slow_bodies_are_refused_by_name(impatient: Served) -> None:
-    head = f"POST {CLUSTER}/topics/orders/records HTTP/1.1\r\nHost: {place_of(impatient)}\r\n"
-    with connect(impatient) as slow_head, connect(impatient) as slow_body:
+def test_slow_headers_and_slow_bodies_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "BODY_S", LIMIT_S)
+    with Serving() as served, connect(served) as slow_head, connect(served) as slow_body:
+        head = f"POST {CLUSTER}/topics/orders/records HTTP/1.1\r\nHost: {place_of(served)}\r\n"
         slow_head.sendall(head.encode())
         slow_body.sendall(f'{head}Content-Length: 100\r\n\r\n{{"records":'.encode())
         late_body, late_head = everything_of(slow_body), everything_of(slow_head)

@@ -29,7 +29,6 @@ NARROWER = {
     "log_append_time_ms": st.integers(-1, YEAR_9999),
     "retention_time_ms": st.integers(-1, YEAR_9999),
     "session_lifetime_ms": st.integers(-1, YEAR_9999),
-    "transaction_start_time_ms": st.integers(-1, YEAR_9999),
     **dict.fromkeys(
         (
             "expiry_time_period_ms",
@@ -41,6 +40,7 @@ NARROWER = {
             "max_timestamp",
             "max_timestamp_ms",
             "renew_period_ms",
+            "transaction_start_time_ms",
         ),
         st.integers(0, YEAR_9999),
     ),
