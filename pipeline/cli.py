@@ -9,6 +9,7 @@ import click
 
 import koordinator
 from koordinator.cli import Commands, run
+from koordinator.emulator.config.install_hint import install_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Jobs(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the job of that name, or None. Raises UsageError if pyspark is missing."""
         if cmd_name in self.modules and find_spec("pyspark") is None:
-            raise click.UsageError("pyspark is not installed: pip install 'koordinator[spark]' (Python 3.11-3.14)", ctx)
+            raise click.UsageError(f"pyspark is not installed: {install_hint('spark')} (Python 3.11-3.14)", ctx)
         return super().get_command(ctx, cmd_name)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.suggest import unknown
 from koordinator.lab.claims import CLAIMS
 from koordinator.lab.load import Load
@@ -90,7 +91,7 @@ def list_() -> None:
 def run(json_path: Path | None, html: Path | None, parquet: Path | None, **options: Any) -> None:  # noqa: ANN401 - Click's options
     """Play situations under schemes, and print a table for each situation."""
     if parquet is not None and find_spec("pyarrow") is None:
-        raise click.UsageError("--parquet needs pyarrow: pip install 'koordinator[spark]'")
+        raise click.UsageError(f"--parquet needs pyarrow: {install_hint('spark')}")
     results = _play(**options)
     for situation, of in by_situation(results).items():
         click.echo(aligned(situation_table(situation, of)) + "\n")

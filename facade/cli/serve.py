@@ -20,6 +20,7 @@ import trio
 
 import koordinator
 from koordinator.emulator.broker.listeners import host_port, is_loopback
+from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.options import PREFIX, Options
 from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.server.build import build
@@ -127,9 +128,7 @@ def check_control_installed() -> None:
     """Raise click.UsageError if a package of the control plane is missing; their import waits for the listeners."""
     for package in CONTROL_PACKAGES:
         if find_spec(package) is None:
-            raise click.UsageError(
-                f"--control-port needs {package}, which is not installed: pip install 'koordinator[control]'"
-            )
+            raise click.UsageError(f"--control-port needs {package}, which is not installed: {install_hint('control')}")
 
 
 async def _serve_until_signal(

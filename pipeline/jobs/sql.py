@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 import click
 
+from koordinator.emulator.config.install_hint import install_hint
+
 from ..job_errors import EXIT_FAILED, JobRefused
 from ..session_options import store_option
 
@@ -19,7 +21,7 @@ def sql(root: str, as_of: str | None, query: str | None) -> int:
     At the prompt a query ends with a semicolon, and Ctrl-D ends the command.
     """
     if find_spec("duckdb") is None:
-        raise JobRefused("duckdb is not installed: pip install 'koordinator[spark]'")
+        raise JobRefused(f"duckdb is not installed: {install_hint('spark')}")
     import duckdb  # noqa: PLC0415 - may be missing
 
     from ..views import open_views  # noqa: PLC0415 - needs duckdb, too

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from koordinator.cli.lab import lab
+from koordinator.emulator.config.install_hint import install_hint
 from koordinator.lab import claims
 from koordinator.lab.claims import Claim, Finding
 from koordinator.lab.matrix import COLUMNS
@@ -79,7 +80,7 @@ def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("koordinator.cli.lab.find_spec", lambda _: None)
     result = run("run", *FEW, "--parquet", str(tmp_path / "lab.parquet"))
     assert result.exit_code == 2
-    assert "pip install 'koordinator[spark]'" in result.output
+    assert install_hint("spark") in result.output
 
 
 @pytest.mark.slow

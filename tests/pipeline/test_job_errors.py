@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from koordinator.emulator.config.install_hint import install_hint
 from koordinator.pipeline import cli
 from koordinator.pipeline.job_errors import explain
 
@@ -59,5 +60,5 @@ def test_the_message_for_missing_pyspark_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cli, "find_spec", lambda _: None)
-    message = "pyspark is not installed: pip install 'koordinator[spark]' (Python 3.11-3.14)"
+    message = f"pyspark is not installed: {install_hint('spark')} (Python 3.11-3.14)"
     assert refused(["run"], capsys).endswith(message)
