@@ -242,11 +242,6 @@ class ClusterRuntime(NodeRuntimes):
             return node.queued_bytes.get(connection, 0) >= READ_AHEAD_BYTES
         return node.broker.is_muted(connection)
 
-    def clients(self) -> set[tuple[str, str]]:
-        """Return host and latest client id of all connected clients."""
-        clients = (client for broker in self for client in broker.clients().values())
-        return {(client_host, client_id) for client_id, client_host in clients}
-
     def is_open(self, connection: int) -> bool:
         """Return whether a connection of a client or puppet is open."""
         return connection in self._by_connection

@@ -2,8 +2,8 @@
 
 This is the most common failure of Kafka in containers: a client bootstraps, looks up the coordinator of its group, and
 cannot connect to the advertised host or port. It retries forever and logs little. This module watches each client after
-FindCoordinator. If a client sends only further lookups within `WAIT_MS`, one log line per address says what it sent and
-names the remedy. That need not be a fault: a consumer also stops there if the release lacks its group protocol.
+FindCoordinator. If a client looks the coordinator up again and sends nothing else within `WAIT_MS`, one log line per
+address says what it sent and names the remedy. A client that looks it up once may have connected and be idle.
 
 Lookups without FindCoordinator (an admin client that lists topics) are not watched, and nodes that are down or paused
 are not reported.
@@ -56,9 +56,6 @@ class WatchedCluster(Protocol):
     @property
     def states(self) -> dict[int, str]:
         """The state of every node, by id."""
-
-    def clients(self) -> set[Client]:
-        """Return the connected clients."""
 
 
 @dataclass(slots=True)
@@ -151,15 +148,15 @@ class UnreachedListeners:
     def _report(self, client: Client, lookup: CoordinatorLookup) -> None:
         coordinator, listener = lookup.coordinator, lookup.call.listener
         key = listener, coordinator.host, coordinator.port
-        gave_up = not lookup.sent and client not in self._runtime.clients()
-        if key in self._reported or gave_up or not self._is_advertised(coordinator.node_id, key):
+        asks_again = ApiKey.FIND_COORDINATOR in lookup.sent
+        if key in self._reported or not asks_again or not self._is_advertised(coordinator.node_id, key):
             return
         self._reported.add(key)
         host, client_id = client
         address = host_port(coordinator.host, coordinator.port)
         node = "" if len(self._runtime.states) == 1 else f"{coordinator.node_id}:"
         name = "" if listener == PLAINTEXT else f" on listener {listener}"
-        sent = " and ".join(["nothing", *(APIS[api].name for api in lookup.sent)][bool(lookup.sent) :])
+        sent = " and ".join(APIS[api].name for api in lookup.sent)
         self._log(
             f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) got the address {address}{name} for the coordinator of"
             f" group {coordinator.key[:CLIENT_SHOWN_MAX]!r}, and sent {sent} in the {WAIT_MS // 1000} s since. If it"
