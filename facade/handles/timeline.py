@@ -27,6 +27,9 @@ LINE_MAX = 200
 HEADING = "its last events:"
 """The line before the events of a group in a failure message."""
 
+COMMIT = "OffsetCommit"
+"""The API whose successful requests are only counted where the same client repeats them."""
+
 HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat"}
 """The APIs whose successful requests are only counted."""
 
@@ -44,20 +47,46 @@ def is_error(event: Event) -> bool:
 def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     """Return the last `shown` events, one line each, preceded by the first error; times start at the first event.
 
-    Successful heartbeats are only counted, and a request with an immediate response is shown in that response.
+    Successful heartbeats are only counted, and so are successful commits that their client repeats before anything else
+    happens. A request with an immediate response is shown in that response.
     """
     if not events:
         return []
     start = cast("int", events[0]["wall_ts"])
     texts = EventTexts(events)
-    shown_events = [event for event, after in zip_longest(events, events[1:]) if not _is_redundant(event, after)]
+    shown_events, repeated = _without_repeated_commits(
+        [event for event, after in zip_longest(events, events[1:]) if not _is_redundant(event, after)]
+    )
     first_error = next((event for event in shown_events if is_error(event)), None)
     last = shown_events[-shown:]
     lines = [_line(texts, event, start) + (FIRST_ERROR if event is first_error else "") for event in last]
     if first_error is not None and all(event is not first_error for event in last):
         lines = [_line(texts, first_error, start) + FIRST_ERROR, f"{'…':>10}", *lines]
     heartbeats = sum(_is_heartbeat(event) and event["kind"] == "response" for event in events)
-    return [*lines, f"and {heartbeats} successful heartbeats"] if heartbeats else lines
+    counts = [f"{heartbeats} successful heartbeats"] if heartbeats else []
+    counts += [f"{repeated} repeated commits"] if repeated else []
+    return [*lines, f"and {' and '.join(counts)}"] if counts else lines
+
+
+def _without_repeated_commits(events: Sequence[Event]) -> tuple[list[Event], int]:
+    """Return the events without successful commits that the same client repeats next, and the number of those."""
+    succeeded = {call_of(event) for event in events if event["kind"] == "response" and not event.get("error")}
+    kept: list[Event] = []
+    repeated = 0
+    # what follows an event decides, so backwards: the clients that commit before anything else happens
+    committing: set[tuple[object, ...]] = set()
+    for event in reversed(events):
+        is_commit = event.get("api") == COMMIT and event["kind"] in {"request", "response"}
+        if not is_commit or call_of(event) not in succeeded or "rule_id" in event:
+            committing.clear()
+        else:
+            row = (event["kind"], event.get("group_id"), event.get("client_id"), event.get("member_id"))
+            if row in committing:
+                repeated += event["kind"] == "response"
+                continue
+            committing.add(row)
+        kept.append(event)
+    return kept[::-1], repeated
 
 
 def _is_redundant(event: Event, after: Event | None) -> bool:

@@ -16,7 +16,7 @@ def event(seq: int, kind: str, **columns: object) -> dict[str, object]:
 
 def call(seq: int, kind: str, api: str, **columns: object) -> dict[str, object]:
     named = {"conn_id": 1, "correlation_id": columns.pop("id", seq), "client_id": "svc-1", "api_version": 8}
-    return event(seq, kind, api=api, **named, **columns)
+    return event(seq, kind, api=api, **{**named, **columns})
 
 
 def lines_of(*events: dict[str, object], shown: int = 15) -> list[str]:
@@ -100,6 +100,37 @@ def test_expected_rebalance_errors_are_not_errors() -> None:
     ]
     marked = [line for line in lines_of(*events) if "first error" in line]
     assert marked == ["OffsetCommit v8 -> REBALANCE_IN_PROGRESS   <-- first error"]
+
+
+def test_commits_that_their_client_repeats_are_counted() -> None:
+    def commit(number: int, client: str = "a", error: str | None = None) -> list[dict[str, object]]:
+        body = {"offsets": [["orders", 0, number]]}
+        columns = {"id": number, "client_id": client}
+        return [
+            call(number, "request", "OffsetCommit", body=body, **columns),
+            call(number, "response", "OffsetCommit", error=error, **columns),
+        ]
+
+    fetch = call(9, "response", "OffsetFetch")
+    commits = [
+        *commit(1),
+        *commit(2, "b"),
+        *commit(3),
+        *commit(4),
+        fetch,
+        *commit(5),
+        *commit(6, error="X"),
+        *commit(7),
+    ]
+    assert lines_of(*commits)[:-1] == [
+        "OffsetCommit v8, orders-0: 2 -> OK",
+        "OffsetCommit v8, orders-0: 4 -> OK",
+        "OffsetFetch v8 -> OK",
+        "OffsetCommit v8, orders-0: 5 -> OK",
+        "OffsetCommit v8, orders-0: 6 -> X   <-- first error",
+        "OffsetCommit v8, orders-0: 7 -> OK",
+    ]
+    assert timeline(commits)[-1] == "and 2 repeated commits"
 
 
 def test_heartbeats_that_went_well_are_counted() -> None:
