@@ -6,9 +6,13 @@ has one document even if nothing succeeded (see `koordinator.cli.group_reports`)
 
 from __future__ import annotations
 
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from koordinator.wire.errors import Error
 
 from ..client.admin import Admin
 from ..client.errors import ClientError, connection_failure
@@ -121,9 +125,28 @@ def run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admin
     """Return the result of a command; if no broker answers, a result with only that failure."""
     with Admin(bootstrap, timeout, __version__) as admin:
         try:
-            return command(admin)
+            return _with_suggestions(admin, command(admin))
         except ClientError as error:
             return Result((), (GroupFailure(connection_failure(error)),))
+
+
+def _with_suggestions(admin: Admin, result: Result[_T]) -> Result[_T]:
+    """Return the result with the most similar existing group in each failure of a group that does not exist."""
+    if all(each.failure.code != Error.GROUP_ID_NOT_FOUND for each in result.failures):
+        return result
+    try:
+        names = [group.group_id for group in list_groups(admin).successes]
+    except ClientError:
+        return result
+    return Result(result.successes, tuple(_with_suggestion(each, names) for each in result.failures))
+
+
+def _with_suggestion(failed: GroupFailure, names: list[str]) -> GroupFailure:
+    failure, similar = failed.failure, get_close_matches(failed.group_id or "", names, n=1)
+    if failure.code != Error.GROUP_ID_NOT_FOUND or not similar:
+        return failed
+    message = f"{failure.message.removesuffix('.')}; did you mean {similar[0]!r}?"
+    return replace(failed, failure=replace(failure, message=message))
 
 
 def write(report: Report, *, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from koordinator.emulator.control.faults.holds import Holds
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.verification import Verify
+from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 
@@ -254,6 +255,12 @@ class Checks(GroupHandle):
             lines = timeline(self.events())
         except EmulatorOnly:
             return f"{message}\nnow: {self.snapshot()}"
+        elsewhere = self._other_groups() if not lines else []
         parked = [f"held just now: {each}" for each in self._port.call(Holds.blocked, group=self.id)]
         events = [HEADING, *lines] if lines else ["it has no events"]
-        return "\n".join([message, f"now: {self.snapshot()}", *parked, *events])
+        return "\n".join([message, f"now: {self.snapshot()}", *elsewhere, *parked, *events])
+
+    def _other_groups(self) -> list[str]:
+        """Return a line with the existing groups and the most similar id, if this group does not exist."""
+        names = self._port.call(Groups.ids)
+        return [] if self.id in names or not names else [f"there is no group {self.id!r}{known(self.id, names)}"]

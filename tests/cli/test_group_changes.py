@@ -14,6 +14,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from koordinator.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
+from koordinator.wire.messages.list_groups import ListGroupsResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,6 +94,7 @@ def test_kip_345_an_unknown_group_is_dead_or_an_error(run: Callable[..., Ran], b
     broker.versions[ApiKey.DESCRIBE_GROUPS] = (0, version)
     row = DescribedGroup(group_id="g", group_state="Dead", error_code=0 if version == 5 else 69)
     broker.answers(ApiKey.DESCRIBE_GROUPS, DescribeGroupsResponse(groups=(row,)))
+    broker.answers(ApiKey.LIST_GROUPS, ListGroupsResponse())
     ran = run("remove-members", "g", "--all", "--bootstrap-server", broker.bootstrap)
     assert ran.status == 1
     assert ran.failures == ["g: GROUP_ID_NOT_FOUND (69): there is no such group"]

@@ -151,6 +151,15 @@ def test_describe_reports_missing_groups_and_shows_the_others(
     assert ran.failures == ["nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found."]
 
 
+def test_a_mistyped_group_has_the_most_similar_one(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    commit(cluster.bootstrap_servers, "orders", {0: 1})
+    for command in (["describe", "ordesr"], ["delete", "ordesr"], ["remove-members", "ordesr", "--all"]):
+        (line,) = run(*command, *at).failures
+        assert line.endswith("; did you mean 'orders'?"), line
+
+
 def test_describe_creates_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     # the assigned topic does not exist; the cluster would create it for a consumer
     form(cluster.bootstrap_servers, "svc", "a", topic="nowhere")
