@@ -2,11 +2,12 @@
 
 This is the most common failure of Kafka in containers: a client bootstraps, looks up the coordinator of its group, and
 cannot connect to the advertised host or port. It retries forever and logs little. This module watches each client after
-FindCoordinator. If a client looks the coordinator up again and sends nothing else within `WAIT_MS`, one log line per
-address says what it sent and names the remedy. A client that looks it up once may have connected and be idle.
+FindCoordinator. If within `WATCH_MS` a client looks up the same coordinator again, which a client does that could not
+connect, and sends only lookups for `WAIT_MS`, one log line per address says what it sent and names the remedy.
 
-Lookups without FindCoordinator (an admin client that lists topics) are not watched, and nodes that are down or paused
-are not reported.
+A silent client is not reported: it may await a topic, or pause. Nor is an address that any client of the same host has
+reached, or one of a node that is down or paused. Lookups without FindCoordinator (an admin client that lists topics)
+are not watched.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 WAIT_MS = 5_000
 """Time for a client to reach its coordinator, in ms; a reachable one takes milliseconds."""
 
+WATCH_MS = 35_000
+"""Time for a client to look up its coordinator again, in ms: attempts to connect take up to 30 s (librdkafka)."""
+
 CLIENTS_MAX = 1_000
 """Number of clients, and of groups of each client, that are watched at a time."""
 
@@ -45,6 +49,9 @@ CLIENT_SHOWN_MAX = 200
 
 Client: TypeAlias = tuple[str, str]
 """A client's host and client id."""
+
+Address: TypeAlias = tuple[str, str, int]
+"""A listener, and the host and port that it advertises."""
 
 
 class WatchedCluster(Protocol):
@@ -60,12 +67,26 @@ class WatchedCluster(Protocol):
 
 @dataclass(slots=True)
 class CoordinatorLookup:
-    """A client's lookup of a coordinator: time, call and result; `sent` are the APIs of the client's later lookups."""
+    """A client's lookup of a coordinator: time, call and result.
+
+    `sent` are the APIs of the client's later lookups, `repeated_at` the time of the first one for the same coordinator.
+    """
 
     since: int
     call: Call
     coordinator: Coordinator
     sent: dict[ApiKey, None] = field(default_factory=dict)
+    repeated_at: int | None = None
+
+    @property
+    def address(self) -> Address:
+        """The address that the client received."""
+        return self.call.listener, self.coordinator.host, self.coordinator.port
+
+    @property
+    def ends(self) -> int:
+        """The time at which the client is reported or no longer watched."""
+        return self.since + WATCH_MS if self.repeated_at is None else max(self.since + WAIT_MS, self.repeated_at)
 
     def is_reached_by(self, call: Call, request: Message, group_id: str | None) -> bool:
         """Return whether a request proves that the client has reached the coordinator.
@@ -89,7 +110,8 @@ class UnreachedListeners:
         self._log = log
         self.lookups: dict[Client, dict[str, CoordinatorLookup]] = {}
         """The watched lookups by client and group."""
-        self._reported: set[tuple[str, str, int]] = set()
+        self._reported: set[Address] = set()
+        self._reached: set[tuple[str, Address]] = set()
 
     def coordinator_found(self, now: int, call: Call, response: FindCoordinatorResponse) -> None:
         """Watch a client that received the address of a coordinator."""
@@ -99,8 +121,11 @@ class UnreachedListeners:
             return
         self._runtime.tickers[self] = None
         groups = self.lookups.setdefault(client, {})
-        if len(groups) < CLIENTS_MAX:
-            groups.setdefault(coordinator.key, CoordinatorLookup(now, call, coordinator))
+        if coordinator.key in groups:
+            lookup = groups[coordinator.key]
+            lookup.repeated_at = now if lookup.repeated_at is None else lookup.repeated_at
+        elif len(groups) < CLIENTS_MAX:
+            groups[coordinator.key] = CoordinatorLookup(now, call, coordinator)
 
     def request_received(self, call: Call, request: Message, group_id: str | None) -> None:
         """Stop watching a client whose request proves that it has reached its coordinator."""
@@ -110,19 +135,24 @@ class UnreachedListeners:
             if call.api_key in LOOKUPS:
                 lookup.sent[ApiKey(call.api_key)] = None
             elif lookup.is_reached_by(call, request, group_id):
+                # an older connection may be one to an earlier address, and one without the group to another node
+                is_at_address = group_id == lookup.coordinator.key and call.connection >= lookup.call.connection
+                if is_at_address and len(self._reached) < CLIENTS_MAX:
+                    self._reached.add((call.client_host, lookup.address))
                 self._forget(client, lookup)
         self._stop_if_idle()
 
     def deadline(self) -> int | None:
         """Return the end of the first waiting time."""
-        return min((lookup.since + WAIT_MS for _, lookup in self._all()), default=None)
+        return min((lookup.ends for _, lookup in self._all()), default=None)
 
     def tick(self, now: int) -> list[Output]:
         """Report the clients whose waiting time is over."""
         for client, lookup in list(self._all()):
-            if lookup.since + WAIT_MS <= now:
+            if lookup.ends <= now:
                 self._forget(client, lookup)
-                self._report(client, lookup)
+                if lookup.repeated_at is not None:
+                    self._report(now, client, lookup)
         self._stop_if_idle()
         return []
 
@@ -145,28 +175,28 @@ class UnreachedListeners:
         if not self.lookups:
             self._runtime.tickers.pop(self, None)
 
-    def _report(self, client: Client, lookup: CoordinatorLookup) -> None:
+    def _report(self, now: int, client: Client, lookup: CoordinatorLookup) -> None:
         coordinator, listener = lookup.coordinator, lookup.call.listener
-        key = listener, coordinator.host, coordinator.port
-        asks_again = ApiKey.FIND_COORDINATOR in lookup.sent
-        if key in self._reported or not asks_again or not self._is_advertised(coordinator.node_id, key):
-            return
-        self._reported.add(key)
         host, client_id = client
+        is_known = lookup.address in self._reported or (host, lookup.address) in self._reached
+        if is_known or not self._is_advertised(coordinator.node_id, lookup.address):
+            return
+        self._reported.add(lookup.address)
         address = host_port(coordinator.host, coordinator.port)
         node = "" if len(self._runtime.states) == 1 else f"{coordinator.node_id}:"
         name = "" if listener == PLAINTEXT else f" on listener {listener}"
         sent = " and ".join(APIS[api].name for api in lookup.sent)
+        waited_s = (now - lookup.since) // 1000
         self._log(
             f"client {client_id[:CLIENT_SHOWN_MAX]!r} ({host}) got the address {address}{name} for the coordinator of"
-            f" group {coordinator.key[:CLIENT_SHOWN_MAX]!r}, and sent {sent} in the {WAIT_MS // 1000} s since. If it"
+            f" group {coordinator.key[:CLIENT_SHOWN_MAX]!r}, and sent {sent} in the {waited_s} s since. If it"
             f" cannot reach that address, advertise another: --advertised {node}{listener}=HOST:PORT, or"
             " KOORDINATOR_ADVERTISED"
         )
 
-    def _is_advertised(self, node_id: int, key: tuple[str, str, int]) -> bool:
+    def _is_advertised(self, node_id: int, address: Address) -> bool:
         """Return whether the node is up and still advertises this address."""
-        listener, host, port = key
+        listener, host, port = address
         if self._runtime.states.get(node_id) != "up":
             return False
         endpoint = self._runtime.cluster.brokers[node_id].endpoints.get(listener)

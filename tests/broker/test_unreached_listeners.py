@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.cluster import GROUP, Nodes, joining
 
-from koordinator.emulator.broker.unreached_listeners import WAIT_MS, UnreachedListeners
+from koordinator.emulator.broker.unreached_listeners import WAIT_MS, WATCH_MS, UnreachedListeners
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.fetch import FetchRequest
@@ -23,6 +23,13 @@ FETCH = FetchRequest(max_wait_ms=0, topics=())
 FIND = FindCoordinatorRequest(coordinator_keys=(GROUP,))
 
 
+def look_up_twice(nodes: Nodes, client_id: str = "c") -> None:
+    """Look up the coordinator, and again, as a client does that cannot connect to it."""
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4, client_id=client_id)
+    nodes.ask(peer, FIND, 4, client_id=client_id)
+
+
 @pytest.fixture
 def nodes() -> Nodes:
     nodes = Nodes(1)
@@ -30,15 +37,8 @@ def nodes() -> Nodes:
     return nodes
 
 
-def search(nodes: Nodes, client_id: str = "c") -> None:
-    """Look the coordinator up again and again, as a client does that cannot connect to it."""
-    peer = nodes.connect()
-    for _ in range(2):
-        nodes.ask(peer, FIND, 4, client_id=client_id)
-
-
 def test_a_client_that_never_reaches_its_coordinator_is_one_line_with_the_remedy(nodes: Nodes) -> None:
-    search(nodes, client_id="svc-1")
+    look_up_twice(nodes, client_id="svc-1")
     nodes.wait(WAIT_MS - 1)
     assert nodes.logged == []
     nodes.wait(1)
@@ -59,7 +59,42 @@ def test_the_line_says_what_the_client_sent_instead(nodes: Nodes) -> None:
     nodes.wait(WAIT_MS)
     (line,) = nodes.logged
     assert "and sent Metadata and FindCoordinator in the 5 s since. If it cannot reach that address" in line
-    assert "has not connected" not in line
+
+
+def test_a_client_that_tries_to_connect_for_longer_is_reported_when_it_looks_up_again(nodes: Nodes) -> None:
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4)
+    nodes.wait(WATCH_MS - 2_000)
+    assert nodes.logged == []
+    nodes.ask(peer, FIND, 4)
+    nodes.wait(1)
+    assert "FindCoordinator in the 33 s since" in nodes.logged[0]
+
+
+def test_a_client_that_does_not_look_up_its_coordinator_again_is_not_reported(nodes: Nodes) -> None:
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4)
+    nodes.ask(peer, FindCoordinatorRequest(coordinator_keys=("another",)), 4)
+    for _ in range(WATCH_MS // WAIT_MS):
+        nodes.ask(peer, MetadataRequest(), 9)
+        nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+    assert not nodes.runtime.tickers
+
+
+def test_an_address_that_a_client_of_the_same_host_reached_is_not_reported(nodes: Nodes) -> None:
+    works = nodes.connect()
+    nodes.ask(works, FIND, 4, client_id="works")
+    nodes.ask(works, joining("one"), 5, client_id="works")
+    look_up_twice(nodes)
+    nodes.wait(WAIT_MS)
+    assert nodes.logged == []
+    nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
+    nodes.ask(nodes.connect(), FIND, 4, client_id="works")
+    nodes.ask(works, HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="one"), 3, client_id="works")
+    look_up_twice(nodes)
+    nodes.wait(WAIT_MS)
+    assert "elsewhere:5" in nodes.logged[0]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +109,7 @@ def test_an_admin_client_that_names_the_group_on_an_older_connection_has_arrived
     nodes: Nodes, request_: Message, version: int
 ) -> None:
     older, newer = nodes.connect(), nodes.connect()
+    nodes.ask(newer, FIND, 4)
     nodes.ask(newer, FIND, 4)
     nodes.ask(older, request_, version)
     nodes.wait(WAIT_MS)
@@ -92,19 +128,19 @@ def test_repeated_lookups_on_new_connections_are_no_arrival(nodes: Nodes) -> Non
 
 def test_each_address_is_reported_once(nodes: Nodes) -> None:
     for client in ("a", "b"):
-        search(nodes, client_id=client)
+        look_up_twice(nodes, client)
     nodes.wait(WAIT_MS)
-    search(nodes, client_id="c")
+    look_up_twice(nodes, "c")
     nodes.wait(WAIT_MS)
     assert len(nodes.logged) == 1
     nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
-    search(nodes, client_id="d")
+    look_up_twice(nodes, "d")
     nodes.wait(WAIT_MS)
     assert "elsewhere:5" in nodes.logged[1]
 
 
 def test_a_client_that_joins_has_arrived(nodes: Nodes) -> None:
-    nodes.ask(nodes.connect(), FIND, 4)
+    look_up_twice(nodes)
     nodes.ask(nodes.connect(), joining("one"), 5)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
@@ -115,7 +151,6 @@ def test_a_connected_client_of_the_same_name_does_not_hide_a_missing_one(nodes: 
     nodes.ask(there, joining("one"), 5)
     for _ in range(2):
         nodes.ask(seeking, FindCoordinatorRequest(coordinator_keys=("another",)), 4)
-    for _ in range(2):
         nodes.ask(there, FETCH, 4)
         nodes.ask(there, HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="one"), 3)
         nodes.wait(WAIT_MS // 2)
@@ -126,13 +161,14 @@ def test_a_client_that_continues_on_another_connection_has_arrived(nodes: Nodes)
     there, asking = nodes.connect(), nodes.connect()
     nodes.ask(there, joining("one"), 5)
     nodes.ask(asking, FIND, 4)
+    nodes.ask(asking, FIND, 4)
     nodes.ask(there, HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="one"), 3)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
 def test_a_client_that_fetches_has_arrived(nodes: Nodes) -> None:
-    nodes.ask(nodes.connect(), FIND, 4)
+    look_up_twice(nodes)
     nodes.ask(nodes.connect(), FETCH, 4)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
@@ -145,23 +181,15 @@ def test_a_client_that_only_lists_topics_is_not_watched(nodes: Nodes) -> None:
     assert nodes.logged == []
 
 
-def test_a_client_that_looks_its_coordinator_up_once_may_be_idle(nodes: Nodes) -> None:
-    peer = nodes.connect()
-    nodes.ask(peer, FIND, 4)
-    nodes.ask(peer, MetadataRequest(), 9)
-    nodes.wait(WAIT_MS)
-    assert nodes.logged == []
-
-
 def test_a_node_that_is_paused_is_not_reached_for_another_reason(nodes: Nodes) -> None:
-    search(nodes)
+    look_up_twice(nodes)
     nodes.do(nodes.runtime.pause_node, 1)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
 
 
 def test_a_client_with_a_newer_address_is_not_missing_at_the_old_one(nodes: Nodes) -> None:
-    search(nodes)
+    look_up_twice(nodes)
     nodes.runtime.advertise(1, "PLAINTEXT", "elsewhere", 5)
     nodes.wait(WAIT_MS)
     assert nodes.logged == []
