@@ -44,9 +44,11 @@ from .api_table import ApiTable, frame_of
 from .connections import Answer, Close, Connection, Send
 from .error_responses import failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
+from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
-from .other_protocols import SASL, OtherProtocols, other_protocol
+from .other_protocols import SASL, other_protocol
+from .refused_features import refusal_of
 from .trace_recorder import FETCH, TraceRecorder
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Broker:
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
-        self._other_protocols = OtherProtocols(log)
+        self._host_log = HostLog(log)
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -307,7 +309,7 @@ class Broker:
                 peer.software = (request.client_software_name, request.client_software_version)
             elif key == ApiKey.SASL_HANDSHAKE:
                 name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
-                self._other_protocols.tell(peer.client_host, SASL, f"{name} sends {SASL}")
+                self._host_log.tell(peer.client_host, SASL, f"{name} sends {SASL}")
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
@@ -477,6 +479,10 @@ class Broker:
             return
         if self.unreached_listeners is not None and isinstance(response, FindCoordinatorResponse):
             self.unreached_listeners.coordinator_found(now, call, response)
+        refusal = refusal_of(response)
+        if refusal is not None:
+            client = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
+            self._host_log.tell(peer.client_host, refusal, f"{client}: {APIS[key].name} is refused: {refusal}")
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
@@ -501,7 +507,7 @@ class Broker:
         if other is None:
             self._log(line)
         else:
-            self._other_protocols.tell(peer.client_host, other, line)
+            self._host_log.tell(peer.client_host, other, line)
         peer.in_flight = None
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)

@@ -17,6 +17,7 @@ from ..trace.events import ResponseSent
 from ..trace.messages import error_of
 from ..trace.retention import ELEMENT_BYTES, retain
 from ..trace.topic import READER_APIS, reads_trace
+from .refused_features import refusal_of
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
@@ -89,7 +90,8 @@ class TraceRecorder:
                 body = self._fetched(received.request, response)
             self._trace.add(received.received_us, received, self._node_id)
         elif received.call.api_key == PRODUCE:
-            body = self._appended(received.request, response)
+            refusal = refusal_of(response)
+            body = {"message": refusal} if refusal else self._appended(received.request, response)
         elif received.call.api_key in READER_APIS and self.is_of_trace_reader(peer, received.request):
             return
         now_us = self._trace.now_us()

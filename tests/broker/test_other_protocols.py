@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from clients.frame_clients import Peer, Wire
 
-from koordinator.emulator.broker import other_protocols
+from koordinator.emulator.broker import host_log
 from koordinator.emulator.broker.other_protocols import HTTP, SASL, TLS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -65,7 +65,7 @@ def test_a_client_that_begins_with_sasl_is_answered_and_its_host_is_told_once() 
 
 
 def test_only_so_many_hosts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(other_protocols, "HOSTS_MAX", 2)
+    monkeypatch.setattr(host_log, "HOSTS_MAX", 2)
     wire = Wire()
     for host in ("/1", "/2", "/3", "/3", "/1"):
         sent(wire, host, client_hello())

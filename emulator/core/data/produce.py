@@ -248,7 +248,7 @@ def _convert(cluster: ClusterState, topic: TopicState, messages: list[Batch]) ->
     except Malformed as error:
         raise RejectedError(Error.CORRUPT_MESSAGE, shows_log_start=False) from error
     except MissingCodec as error:
-        raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE) from error
+        raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from error
     header = read_header(batch)
     # a producer may not set it: the header shows it to the checks
     append_time = APPEND_TIME if any(each.magic and each.is_append_time for each, _ in messages) else 0

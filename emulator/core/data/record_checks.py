@@ -146,8 +146,9 @@ def check_batch(
         if not topic.is_compacted:
             return batch
         # compaction would fail to read it
-        is_missing = isinstance(error, MissingCodec)
-        raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE if is_missing else Error.INVALID_RECORD) from error
+        if isinstance(error, MissingCodec):
+            raise RejectedError(Error.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from error
+        raise RejectedError(Error.INVALID_RECORD) from error
     except Undecodable as error:
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR) from error
     except Malformed as error:
