@@ -20,6 +20,9 @@ STRING_BYTES_MAX = 32_767
 
 SECONDS_MAX = 86_400
 
+BOOTSTRAP = "KOORDINATOR_BOOTSTRAP"
+"""The variable with the bootstrap servers, as of the pytest plugin."""
+
 PLAINTEXT_ONLY = "TLS and SASL are not supported, only plaintext listeners are"
 
 
@@ -126,6 +129,9 @@ def _broker_options(command: _F, *, required: bool) -> _F:
             "bootstrap",
             multiple=True,
             required=required,
+            # where a data directory is an alternative, the variable would contradict it
+            envvar=BOOTSTRAP if required else None,
+            show_envvar=required,
             metavar="HOST:PORT[,…]",
             callback=addresses,
             help="Bootstrap servers, tried in turn (repeatable). Plaintext listeners only.",

@@ -160,6 +160,15 @@ def test_a_mistyped_group_has_the_most_similar_one(
         assert line.endswith("; did you mean 'orders'?"), line
 
 
+def test_the_bootstrap_servers_may_be_a_variable(
+    run: Callable[..., Ran], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(cluster.bootstrap_servers, "orders", {0: 1})
+    monkeypatch.setenv("KOORDINATOR_BOOTSTRAP", cluster.bootstrap_servers)
+    ran = run("describe", "orders")
+    assert (ran.status, ran.rows[1][0]) == (0, "orders")
+
+
 def test_describe_creates_no_topic_and_no_group(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     # the assigned topic does not exist; the cluster would create it for a consumer
     form(cluster.bootstrap_servers, "svc", "a", topic="nowhere")
