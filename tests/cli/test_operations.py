@@ -17,6 +17,7 @@ from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import encode
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -123,6 +124,20 @@ UNLOADABLE = (
 )
 """A truncated key of `__consumer_offsets`."""
 
+REFUSED = frame(
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    1,
+    ConsumerGroupHeartbeatRequest(
+        group_id="c",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1_000,
+        subscribed_topic_regex="[",
+        topic_partitions=(),
+    ),
+)
+"""A subscription to an invalid pattern."""
+
 
 def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Served], tmp_path: Path) -> None:
     path = tmp_path / "trace"
@@ -140,7 +155,7 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
             connection.sendall(data)
             assert connection.recv(1) == b"", data
     with connect(ready) as connection:
-        for data in UNLOADABLE:
+        for data in (*UNLOADABLE, REFUSED):
             connection.sendall(data)
             assert connection.recv(1000)
     lines = []
