@@ -7,11 +7,11 @@ has one document even if nothing succeeded (see `koordinator.cli.group_reports`)
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from koordinator.emulator.config.suggest import did_you_mean
 from koordinator.wire.errors import Error
 
 from ..client.admin import Admin
@@ -142,10 +142,11 @@ def _with_suggestions(admin: Admin, result: Result[_T]) -> Result[_T]:
 
 
 def _with_suggestion(failed: GroupFailure, names: list[str]) -> GroupFailure:
-    failure, suggestion = failed.failure, did_you_mean(failed.group_id, names)
-    if failure.code != Error.GROUP_ID_NOT_FOUND or not suggestion:
+    # this command does not import the emulator, which has suggestions for its own names
+    failure, similar = failed.failure, get_close_matches(failed.group_id or "", names, n=1)
+    if failure.code != Error.GROUP_ID_NOT_FOUND or not similar:
         return failed
-    message = failure.message.removesuffix(".") + suggestion
+    message = f"{failure.message.removesuffix('.')}; did you mean {similar[0]!r}?"
     return replace(failed, failure=replace(failure, message=message))
 
 
