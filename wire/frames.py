@@ -42,11 +42,11 @@ class FrameBuffer:
         limit: the maximum length of a frame in bytes: Kafka's socket.request.max.bytes.
     """
 
-    __slots__ = ("_data", "_limit")
+    __slots__ = ("_data", "limit")
 
     def __init__(self, limit: int) -> None:
         self._data = bytearray()  # deleting its front does not move the rest
-        self._limit = limit
+        self.limit = limit
 
     def __len__(self) -> int:
         return len(self._data)
@@ -65,8 +65,8 @@ class FrameBuffer:
         if len(data) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(data)
-        if not 0 <= length <= self._limit:
-            raise Malformed(f"a frame of {length} bytes; 0 to {self._limit} are allowed")
+        if not 0 <= length <= self.limit:
+            raise Malformed(f"a frame of {length} bytes; 0 to {self.limit} are allowed")
         end = _LENGTH.size + length
         if len(data) < end:
             return None
@@ -89,7 +89,7 @@ class FrameBuffer:
         while len(data) - begin >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, begin)
             end = begin + _LENGTH.size + length
-            if not 0 <= length <= self._limit or end > len(data):
+            if not 0 <= length <= self.limit or end > len(data):
                 return
             yield bytes(data[begin + _LENGTH.size : end])
             begin = end

@@ -20,7 +20,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
+from koordinator.wire.errors import Error
 from koordinator.wire.frames import FrameBuffer, read_request_header
+from koordinator.wire.frames import frame as pack_frame
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
@@ -41,13 +43,15 @@ from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, frame_of
+from .authentication.authenticator import RECEIVE_BYTES_MAX, Verdict
+from .authentication.listener_security import ListenerSecurity
 from .connections import Answer, Close, Connection, Send
-from .error_responses import failure_of
+from .error_responses import error_response, failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
 from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
-from .other_protocols import SASL, other_protocol
+from .other_protocols import other_protocol, sasl_at
 from .refused_features import refusal_of
 from .trace_recorder import FETCH, TraceRecorder
 
@@ -67,6 +71,11 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 200
 """Length of a client id in a log line."""
+
+SASL_APIS = frozenset({int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)})
+
+SECRET_APIS = SASL_APIS | {int(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)}
+"""APIs whose requests no report shows."""
 
 
 class Broker:
@@ -101,6 +110,10 @@ class Broker:
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
         self._host_log = HostLog(log)
+        self._security = ListenerSecurity(settings, node.cluster)
+        self._authenticating: dict[int, Connection] = {}
+        self._refused: list[tuple[int, Connection, Call | None, Verdict]] = []
+        """Failed authentications, whose responses leave late, in the order of their times."""
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -113,8 +126,13 @@ class Broker:
     def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
         """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`."""
         del now
-        frames = FrameBuffer(self._settings.socket_request_max_bytes)
-        self._connections[connection] = Connection(connection, client_host, listener, frames)
+        authenticator = self._security.authenticator(listener)
+        limit = self._settings.socket_request_max_bytes
+        frames = FrameBuffer(limit if authenticator is None else min(limit, RECEIVE_BYTES_MAX))
+        peer = Connection(connection, client_host, listener, frames, authenticator=authenticator)
+        self._connections[connection] = peer
+        if authenticator is not None:
+            self._authenticating[connection] = peer
         self._recorder.note(Connected(connection, client_host))
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
@@ -122,6 +140,8 @@ class Broker:
         self.connected(now, connection, client_host)
         peer = self._connections[connection]
         peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
+        peer.authenticator = None
+        self._authenticating.pop(connection, None)
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
@@ -171,6 +191,7 @@ class Broker:
         peer = self._connections.pop(connection, None)
         if peer is not None:
             self._held_back.pop(connection, None)
+            self._authenticating.pop(connection, None)
             if self.interceptor is not None:
                 self.interceptor.on_disconnected(now, self, connection)
             if peer.in_flight is not None and next(peer.frames.complete(), None) is not None:
@@ -210,6 +231,9 @@ class Broker:
 
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
+        while self._refused and self._refused[0][0] <= now:
+            _, peer, call, verdict = self._refused.pop(0)
+            self._end_refused(now, peer, call, verdict)
         return self.perform(now, self.node.tick(now))
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
@@ -219,7 +243,11 @@ class Broker:
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
-        return self.node.deadline()
+        deadline = self.node.deadline()
+        if self._refused:
+            due = self._refused[0][0]
+            return due if deadline is None else min(due, deadline)
+        return deadline
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -271,7 +299,8 @@ class Broker:
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
                 if self._closed.pop(peer.number, None) is None:
-                    self._close(now, peer, str(error), other_protocol(peer.frames.start))
+                    protocol = self._security.protocol(peer.listener)
+                    self._close(now, peer, str(error), other_protocol(peer.frames.start, protocol))
             except Exception as error:  # noqa: BLE001 - a bug ends one request
                 self._serving = None
                 self._end_failed_request(now, peer, error)
@@ -290,6 +319,8 @@ class Broker:
     def _serve_frames(self, now: int, peer: Connection) -> None:
         frames = peer.frames
         while frames and peer.in_flight is None and (peer.number in self._connections or peer.number in self._closed):
+            if peer.is_refused:
+                return
             if peer.out and peer.has_had_its_turn:
                 self._held_back[peer.number] = peer
                 return
@@ -297,8 +328,17 @@ class Broker:
             if frame is None:
                 break
             received_us, size = self.trace.now_us(), len(frame)
+            authenticator = peer.authenticator
+            if authenticator is not None and authenticator.expects_tokens:
+                peer.frame = b""
+                self._take_tokens(now, peer, authenticator.take_tokens(now, frame))
+                continue
             peer.frame = frame if size <= FRAME_SHOWN_MAX else b""
             header, body = read_request_header(frame)
+            if header.api_key in SECRET_APIS:
+                peer.frame = b""
+            if authenticator is not None:
+                authenticator.check(now, header.api_key)
             if header.client_id != peer.client_id:
                 # all events of a connection share one string
                 peer.client_id = header.client_id or ""
@@ -307,9 +347,10 @@ class Broker:
             number, key = header.correlation_id, header.api_key
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
-            elif key == ApiKey.SASL_HANDSHAKE:
+            elif key == ApiKey.SASL_HANDSHAKE and authenticator is None:
+                line = sasl_at(self._security.protocol(peer.listener))
                 name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
-                self._host_log.tell(peer.client_host, SASL, f"{name} sends {SASL}")
+                self._host_log.tell(peer.client_host, line, f"{name} sends {line}")
             call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
@@ -349,6 +390,10 @@ class Broker:
         self._take_steps(now, call, interception.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
+        if call.api_key in SASL_APIS or call.connection in self._authenticating:
+            peer = self._connections.get(call.connection)
+            if peer is not None and peer.authenticator is not None and self._authenticate(now, peer, call, request):
+                return
         if isinstance(request, ApiVersionsRequest):
             self._perform(now, [Reply(call, self._api_table.versions(call, request))])
         else:
@@ -356,6 +401,53 @@ class Broker:
             adapter = self._api_table.adapters[call.api_key, version]
             effects, request = self.node.tick(now), adapter.normalize_request(request, version)
             self._perform(now, effects + self._handle(now, call, request))
+
+    # -- authentication --------------------------------------------------------------------------------------
+
+    def _authenticate(self, now: int, peer: Connection, call: Call, request: Message) -> bool:
+        """Serve a request of an authentication, or refuse one within it; return False for another request."""
+        assert peer.authenticator is not None
+        verdict = peer.authenticator.respond(now, call.api_version, request)
+        if verdict is None:
+            if not peer.authenticator.is_in_exchange:
+                return False
+            verdict = Verdict(error_response(call, request, Error.ILLEGAL_SASL_STATE), "a request within an exchange")
+        if verdict.ends:
+            self._refuse(now, peer, call, verdict)
+        else:
+            self._perform(now, [Reply(call, verdict.response)])
+            self._open(peer)
+        return True
+
+    def _take_tokens(self, now: int, peer: Connection, verdict: Verdict) -> None:
+        """Answer a message without a header."""
+        if verdict.tokens is None:
+            peer.is_refused = True
+            self._refuse(now, peer, None, verdict)
+        else:
+            self._write(peer, pack_frame(verdict.tokens), ends=False)
+            self._open(peer)
+
+    def _open(self, peer: Connection) -> None:
+        """Serve all requests of a connection that has authenticated."""
+        if peer.authenticator is not None and peer.authenticator.is_open:
+            self._authenticating.pop(peer.number, None)
+            peer.frames.limit = self._settings.socket_request_max_bytes
+
+    def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: Verdict) -> None:
+        """End a failed authentication after `connection.failed.authentication.delay.ms`."""
+        delay_ms = self._settings.connection_failed_authentication_delay_ms
+        if delay_ms:
+            self._refused.append((now + delay_ms, peer, call, verdict))
+        else:
+            self._end_refused(now, peer, call, verdict)
+
+    def _end_refused(self, now: int, peer: Connection, call: Call | None, verdict: Verdict) -> None:
+        if peer.number not in self._connections:
+            return
+        if call is not None and verdict.response is not None:
+            self._reply(now, call, verdict.response)
+        self._close(now, peer, verdict.ends, verdict.ends)
 
     def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Have the node serve a request; a bug ends it."""
@@ -500,7 +592,7 @@ class Broker:
             self._ready.append(peer)
 
     def _close(self, now: int, peer: Connection, reason: str, other: str | None = None) -> None:
-        """Close a connection; the reason may be that it speaks an `other` protocol."""
+        """Close a connection; an `other` reason is one that clients repeat: it is logged once for each host."""
         reason = other or reason
         # the client id is quoted and cut, so that the log gets one line
         line = f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}"

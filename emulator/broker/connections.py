@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from koordinator.wire.frames import FrameBuffer
 
     from ..trace.events import RequestReceived
+    from .authentication.authenticator import Authenticator
 
 RESPONSES_PER_TURN = 32
 RESPONSE_BYTES_PER_TURN = 256 * 1024
@@ -64,7 +65,8 @@ class Connection:
 
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
-    the latest request, unless it is large; a report of a bug shows it.
+    the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
+    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers.
     """
 
     number: int
@@ -82,6 +84,8 @@ class Connection:
     follows_trace: bool = False
     inbox: Inbox | None = None
     frame: bytes = b""
+    authenticator: Authenticator | None = None
+    is_refused: bool = False
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""
@@ -94,5 +98,5 @@ class Connection:
 
     @property
     def is_muted(self) -> bool:
-        """Whether to stop reading: a request is in flight, and the read-ahead is full."""
-        return self.in_flight is not None and len(self.frames) >= READ_AHEAD_BYTES
+        """Whether to stop reading: a request is in flight or refused, and the read-ahead is full."""
+        return (self.in_flight is not None or self.is_refused) and len(self.frames) >= READ_AHEAD_BYTES

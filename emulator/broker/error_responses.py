@@ -51,7 +51,7 @@ TOP_ERROR_SINCE: Mapping[type, int] = {OffsetFetchRequest: 2, ElectLeadersReques
 """The versions that add a top-level error; before, the rows have it."""
 
 
-def error_response(call: Call, request: Message, error: Error, at: str | None) -> Message:
+def error_response(call: Call, request: Message, error: Error, at: str | None = None) -> Message:
     """Return the response to a rejected request, with the error at one of the places of its API."""
     request = ADAPTERS[call.api_key].normalize_request(request, call.api_version)
     if isinstance(request, JoinGroupRequest):

@@ -1,7 +1,7 @@
 """Listeners of the nodes and their advertised addresses, configured as Kafka's `listeners` and `advertised.listeners`.
 
 Every node has the listener PLAINTEXT and any named ones. Clients get the addresses of the listener that they connect
-to. All listeners use plain text, whatever their name.
+to. `listener.security.protocol.map`, or else its name, gives a listener its security protocol.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from koordinator.wire.values import ready, value
 
 from ..core.registrations import PLAINTEXT
+from .authentication.protocols import checked_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PORT_MAX = 65_535
+
+LOOPBACK = "127.0.0.1"
 
 _NAME = re.compile(r"(?:(?P<node>\d{1,6}):)?(?P<name>[A-Za-z0-9_]+)")
 _PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:\[\]\s]+)(?::(?P<port>\d{1,5}))?")
@@ -45,14 +48,26 @@ class Listeners:
     `listeners` and `advertised` map names to `HOST:PORT`: `NAME` for every node, or `2:NAME` for node 2. A port given
     for every node is the port of the first node; the next nodes get the next ports. Raises ValueError for an invalid
     name, host or port.
+
+    The main listener, at `host` and `port`, is PLAINTEXT, or that of another `security` protocol. Beside it PLAINTEXT
+    has a free port of loopback then: for tools, and for puppets.
     """
 
     def __init__(
-        self, host: str, port: int, listeners: Mapping[str, str], advertised: Mapping[str, str], node_ids: Sequence[int]
+        self,
+        host: str,
+        port: int,
+        listeners: Mapping[str, str],
+        advertised: Mapping[str, str],
+        node_ids: Sequence[int],
+        security: str = PLAINTEXT,
     ) -> None:
         self._positions = {node_id: position for position, node_id in enumerate(node_ids)}
         _check_port(port, str(port))
-        self._places = {(None, PLAINTEXT): (host, port), **_parsed("listener", listeners, node_ids)}
+        self.main = checked_protocol(security)
+        """The name of the main listener."""
+        own: Places = {(None, PLAINTEXT): (LOOPBACK, 0), (None, self.main): (host, port)}
+        self._places = {**own, **_parsed("listener", listeners, node_ids)}
         self._advertised = _parsed("advertised", advertised, node_ids)
         for node_id, name in self._advertised:
             known = {place[1] for place in self._places if node_id is None or place[0] in {None, node_id}}
@@ -69,6 +84,17 @@ class Listeners:
             advertised_host, advertised_port = self._place(self._advertised, node_id, name) or (advertised(host), 0)
             listeners.append(Listener(name, host, port, advertised_host, advertised_port))
         return listeners
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the listeners of all nodes."""
+        return list(dict.fromkeys(name for _, name in self._places))
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that clients of any listener are told, once each."""
+        listeners = (listener for node_id in self._positions for listener in self.of(node_id))
+        return list(dict.fromkeys(listener.advertised_host for listener in listeners))
 
     def _place(self, places: Places, node_id: int, name: str) -> tuple[str, int] | None:
         own, of_all = places.get((node_id, name)), places.get((None, name))

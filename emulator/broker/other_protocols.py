@@ -5,20 +5,33 @@ They connect again and again, and their own messages seldom name the cause.
 
 from __future__ import annotations
 
+from ..core.registrations import PLAINTEXT
+from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL
+
 TLS_HANDSHAKE = b"\x16\x03"
 """The start of a TLS handshake: the record type and the first byte of every version (RFC 8446, 5.1)."""
 
 HTTP_METHODS = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"PATC", b"OPTI", b"CONN")
 
-REMEDY = "set security.protocol=PLAINTEXT in the client"
-
-TLS = f"a TLS handshake, and no listener here has TLS: {REMEDY}"
 HTTP = "an HTTP request at a port for Kafka clients; HTTP is served at --control-port"
-SASL = f"SaslHandshake, and no listener here has SASL: {REMEDY}"
 
 
-def other_protocol(start: bytes) -> str | None:
+def tls_at(protocol: str) -> str:
+    """Return the line for a TLS handshake at a listener without TLS."""
+    return f"a TLS handshake at a {protocol} port: {_remedy(protocol, SASL_SSL if protocol == SASL_PLAINTEXT else SSL)}"
+
+
+def sasl_at(protocol: str) -> str:
+    """Return the line for SaslHandshake at a listener without SASL."""
+    return f"SaslHandshake at a {protocol} port: {_remedy(protocol, SASL_SSL if protocol == SSL else SASL_PLAINTEXT)}"
+
+
+def _remedy(protocol: str, wanted: str) -> str:
+    return f"set security.protocol={protocol} in the client, or start with --listener {wanted}=HOST:PORT"
+
+
+def other_protocol(start: bytes, protocol: str = PLAINTEXT) -> str | None:
     """Return what the first four bytes of a connection say instead of the length of a request, or None."""
     if start.startswith(TLS_HANDSHAKE):
-        return TLS
+        return tls_at(protocol)
     return HTTP if start in HTTP_METHODS else None

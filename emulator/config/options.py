@@ -182,6 +182,26 @@ class Options:
         metavar="NAME=HOST:PORT",
         interfaces=Interface.SOCKETS,
     )
+    security: str = _option(
+        "plaintext",
+        "Security protocol of the main listener. Beside another one, PLAINTEXT has a free port of 127.0.0.1.",
+        choices=("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        interfaces=Interface.SOCKETS | Interface.PYTEST,
+    )
+    users: Mapping[str, str] = _option(
+        dict,
+        "Users of listeners with SASL, with their passwords; alice with alice-secret if there are none.",
+        metavar="NAME=PASSWORD",
+        interfaces=Interface.SOCKETS,
+        singular="user",
+    )
+    certificates: str | Path | None = _option(  # noqa: RUF009 - a field
+        None,
+        "Directory of ca.pem, server.pem and client.pem for listeners with TLS; they are made if they are missing.",
+        metavar="DIR",
+        interfaces=Interface.EMULATOR | Interface.SERVE,
+        unset="a temporary one",
+    )
     topics: Mapping[str, int] = _option(
         dict,
         "Create topics.",

@@ -80,7 +80,7 @@ class InvalidSetting(ValueError):
 class ValueRule:
     """The rule for the values of one setting.
 
-    `lowest` and `highest` are inclusive bounds of an integer; `choices` are the legal words of a string.
+    `lowest` and `highest` are inclusive bounds of an integer; `choices` are the legal words of a string, any if empty.
     """
 
     type: type[bool | int | str]
@@ -96,7 +96,7 @@ class ValueRule:
             return "true or false"
         if self.type is int:
             return f"an integer from {self.lowest} to {self.highest}"
-        return " or ".join(self.choices)
+        return " or ".join(self.choices) or "text"
 
     def parse(self, value: object) -> bool | int | str | None:
         """Return the value as the setting's type, converted from text if necessary; None if it is not allowed."""
@@ -109,7 +109,7 @@ class ValueRule:
             return number if number is not None and self.lowest <= number <= self.highest else None
         # an unquoted 2.8 in a settings file is a float
         word = str(value) if isinstance(value, float) else text
-        return word if word in self.choices else None
+        return word if word in self.choices or not self.choices else None
 
     @staticmethod
     def _integer(value: object, text: str | None) -> int | None:
@@ -293,6 +293,25 @@ class Settings:
     socket_request_max_bytes: int = setting(
         100 * 1024 * 1024, "The largest request in bytes; a larger one closes the connection.", lowest=1
     )
+    listener_security_protocol_map: str = setting(
+        "",
+        "The security protocol of listeners, `NAME:PROTOCOL,…`. A listener that is not named here has the protocol of"
+        " its own name (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL), and any other is PLAINTEXT.",
+    )
+    sasl_enabled_mechanisms: str = setting(
+        "GSSAPI", "The mechanisms of listeners with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER."
+    )
+    connections_max_reauth_ms: int = setting(
+        0,
+        "How long a session of SASL lasts until the client has to authenticate again (KIP-368); 0: for ever.",
+        highest=LONG_MAX,
+    )
+    connection_failed_authentication_delay_ms: int = setting(
+        100, "How long a failed authentication waits for its response."
+    )
+    ssl_client_auth: str = setting(
+        "none", "Whether clients of listeners with TLS need a certificate.", choices=("none", "requested", "required")
+    )
     group_coordinator_new_enable: bool = setting(
         default=False,
         doc="Whether a broker of release 3.9 runs the new group coordinator; older releases never do, newer always.",
@@ -435,12 +454,14 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_consumer_assignment_interval_ms": 0,
         "coordinator_found_at_once": True,
         "log_retention_by_default": False,
+        "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        "connection_failed_authentication_delay_ms": 0,
     },
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
 timeouts from 1 ms, heartbeats of consumer groups every 500 ms and a target with every change, a coordinator at the
-first lookup, and records with any timestamp stay."""
+first lookup, all mechanisms of SASL, errors of authentication at once, and records with any timestamp stay."""
 
 
 def attribute(name: str) -> str:

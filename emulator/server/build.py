@@ -18,6 +18,8 @@ import trio
 
 from koordinator.version import __version__
 
+from ..broker.authentication.accounts import add_users
+from ..broker.authentication.protocols import WITH_SASL, WITH_TLS, protocol_of
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
 from ..broker.unreached_listeners import UnreachedListeners
@@ -28,8 +30,10 @@ from ..storage.data_dir import DataDir
 from ..storage.recovery import offsets_partitions, restore_topics
 from ..trace.file import TraceFile
 from ..trace.trace import Trace
-from .node_listeners import NodeListeners
+from .certificates import Certificates
+from .node_listeners import NodeListeners, Security
 from .server import Server
+from .tls import TlsListener
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
     from ..control.control import Control
 
 SEED_BITS = 32
+
+DEFAULT_USERS = {"alice": "alice-secret"}
+"""The users of listeners with SASL if the options have none."""
 
 STEPS_TURN_S = 0.01
 """The time for which an operation takes steps, before clients are served."""
@@ -173,18 +180,47 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     default logs warnings of the logger `koordinator`. Raises InvalidSetting, DataDirRefused, ValueError for an invalid
     topic, record or port, and OSError if the trace file cannot be opened.
     """
-    listeners = Listeners(options.host, options.port, options.listeners, options.advertised, options.node_ids)
+    listeners = Listeners(
+        options.host, options.port, options.listeners, options.advertised, options.node_ids, options.security
+    )
     log = log or logging.getLogger("koordinator").warning
     built = build_cluster(options, _clock(), log)
+    try:
+        security = _security(built, listeners)
+    except BaseException:
+        built.close()
+        raise
     built.runtime.unreached_listeners = UnreachedListeners(built.runtime, log)
     server = Server(built.runtime, built.started_at, log)
-    node_listeners = NodeListeners(built.runtime, server, listeners)
+    node_listeners = NodeListeners(built.runtime, server, listeners, security)
     parts = {part.name: getattr(built, part.name) for part in fields(built)}
     served = ServedCluster(**parts, server=server, node_listeners=node_listeners)
     if built.settings.group_clock == "auto":
         # such clocks advance without any operation
         _ = served.control
     return served
+
+
+def _security(built: BuiltCluster, listeners: Listeners) -> Security:
+    """Return what clients need to know of the listeners; make users and certificates if a listener has use for them.
+
+    Raises ValueError if there are no certificates, and RefusedError, which is one, for users that cannot be stored.
+    """
+    options, settings = built.options, built.settings
+    protocols = {name: protocol_of(name, settings) for name in listeners.names}
+    users, certificates, tls = dict(options.users), None, {}
+    if not WITH_SASL.isdisjoint(protocols.values()):
+        users = users or DEFAULT_USERS
+        add_users(built.cluster, users)
+    if not WITH_TLS.isdisjoint(protocols.values()):
+        certificates = Certificates(options.certificates, listeners.hosts)
+        context = certificates.context(settings.ssl_client_auth)
+        tls = {
+            name: TlsListener(context, protocol, certificates.ca_file)
+            for name, protocol in protocols.items()
+            if protocol in WITH_TLS
+        }
+    return Security(protocols, users, certificates, tls)
 
 
 def build_cluster(

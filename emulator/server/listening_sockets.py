@@ -21,6 +21,8 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from .tls import TlsListener
+
 
 RESERVED_FILES_MAX = 16
 """The most files that connections of brokers leave to the rest of the process: late imports, logs, HTTP."""
@@ -34,11 +36,12 @@ ACCEPT_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListeningSocket:
-    """A listener of a node, with one socket per address of its host."""
+    """A listener of a node, with one socket per address of its host; without `tls` it speaks plain text."""
 
     node_id: int
     listener: str
     sockets: Sequence[trio.SocketListener]
+    tls: TlsListener | None = None
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:

@@ -6,42 +6,72 @@ The ports of a node that is down stay reserved until it restarts; they refuse co
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import trio
 
 from ..broker.listeners import host_port
-from ..core.registrations import PLAINTEXT, Endpoint
+from ..core.registrations import Endpoint
 from .listening_sockets import ListeningSocket, address_of, listen, listen_again, port_of, reserve_port
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.listeners import Listeners
+    from .certificates import Certificates
     from .server import Server
+    from .tls import TlsListener
+
+
+@dataclass(frozen=True)
+class Security:
+    """The security protocols of listeners by name, the passwords of users, and certificates if a listener has TLS."""
+
+    protocols: Mapping[str, str]
+    users: Mapping[str, str] = field(repr=False)
+    certificates: Certificates | None
+    tls: Mapping[str, TlsListener]
 
 
 class NodeListeners:
     """Serves the nodes at their listeners. Operations raise ValueError, with nothing changed, if not possible."""
 
-    def __init__(self, runtime: ClusterRuntime, server: Server, listeners: Listeners) -> None:
+    def __init__(
+        self,
+        runtime: ClusterRuntime,
+        server: Server,
+        listeners: Listeners,
+        security: Security,
+    ) -> None:
         self._runtime = runtime
         self._server = server
         self._listeners = listeners
+        self.security = security
+        """What clients need to know of the listeners."""
         # listening sockets of the nodes that are up, and reserved ports of those that are down
         self._listening: dict[int, list[ListeningSocket]] = {}
         self._reserved: dict[int, dict[str, list[socket.socket]]] = {}
         self._operation = trio.Lock()
 
-    def bootstrap_servers(self, listener: str = PLAINTEXT) -> str:
-        """Return the advertised `host:port` of every node for a listener; ValueError if no node has the listener."""
+    def bootstrap_servers(self, listener: str | None = None) -> str:
+        """Return the advertised `host:port` of every node for a listener; by default the main one.
+
+        Raises ValueError if no node has the listener.
+        """
+        listener = self._listeners.main if listener is None else listener
         brokers = self._runtime.cluster.brokers.values()
         endpoints = [broker.endpoints[listener] for broker in brokers if listener in broker.endpoints]
         if not endpoints:
             raise ValueError(f"there is no listener {listener!r}")
         return ",".join(host_port(endpoint.host, endpoint.port) for endpoint in endpoints)
+
+    @property
+    def main(self) -> str:
+        """The name of the main listener."""
+        return self._listeners.main
 
     @property
     def listeners(self) -> list[str]:
@@ -94,7 +124,9 @@ class NodeListeners:
         async with self._operation:
             self._server.perform(self._runtime.start_node(self._server.now(), node_id))
             self._listening[node_id] = [
-                ListeningSocket(node_id, listener, [listen_again(each) for each in reserved])
+                ListeningSocket(
+                    node_id, listener, [listen_again(each) for each in reserved], self.security.tls.get(listener)
+                )
                 for listener, reserved in self._reserved.pop(node_id).items()
             ]
             self._accept(node_id)
@@ -125,7 +157,7 @@ class NodeListeners:
             sockets = await listen(listener.host, listener.port)
             for each in sockets:
                 opened.push_async_callback(each.aclose)
-            listening.append(ListeningSocket(node_id, listener.name, sockets))
+            listening.append(ListeningSocket(node_id, listener.name, sockets, self.security.tls.get(listener.name)))
             port = listener.advertised_port or port_of(sockets)
             endpoints[listener.name] = Endpoint(listener.advertised_host, port)
         return listening, endpoints

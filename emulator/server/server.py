@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ..broker.connections import Send
+from ..broker.host_log import HostLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
 from .listening_sockets import ListeningSocket, accept_forever, java_host
 from .streams import SocketConnection
+from .tls import TlsConnection, TlsFailed
 from .turns import READABLE, WRITABLE, Turns
 
 if TYPE_CHECKING:
@@ -67,6 +69,7 @@ class Server:
     ) -> None:
         self._runtime = runtime
         self._log = log or logging.getLogger("koordinator").warning
+        self._host_log = HostLog(self._log)
         self._started_at = started_at
         self._origin: float | None = None
         self._numbers = count(1)
@@ -174,7 +177,7 @@ class Server:
                         listening,
                         f"listener {of.listener} of node {of.node_id}",
                         self._log,
-                        lambda client, address: self.accept(client, java_host(address[0]), of.node_id, of.listener),
+                        lambda client, address: self.accept(client, java_host(address[0]), of),
                     )
                 finally:
                     # also for a forked child, which has the socket, too
@@ -183,14 +186,18 @@ class Server:
         del self._open[listener]
         closed.set()
 
-    def accept(self, client: socket.socket, client_host: str, node_id: int, listener: str) -> None:
+    def accept(self, client: socket.socket, client_host: str, of: ListeningSocket) -> None:
         """Serve a connection until either side ends it; a network failure ends only this connection."""
         client.settimeout(0)
         with suppress(OSError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = next(self._numbers)
-        connection = self._connections[number] = SocketConnection(number, client)
-        self._route(self._runtime.connected(self.now(), number, client_host, node_id, listener))
+        if of.tls is None:
+            connection = SocketConnection(number, client)
+        else:
+            connection = TlsConnection(number, client, of.tls, client_host)
+        self._connections[number] = connection
+        self._route(self._runtime.connected(self.now(), number, client_host, of.node_id, of.listener))
         self._watch(connection)
 
     async def _serve_clients(self) -> None:
@@ -220,6 +227,12 @@ class Server:
                 is_flushed = connection.flush()
             elif connection.watched:
                 data = connection.read()
+        except TlsFailed as failed:
+            assert isinstance(connection, TlsConnection), "only these have TLS"
+            reason = connection.listener.explain(failed)
+            line = f"connection {connection.number} ({connection.client_host}) closed: {reason}"
+            self._host_log.tell(connection.client_host, reason, line)
+            return reason
         except OSError as error:
             return error.strerror or str(error)
         if is_flushed:

@@ -25,6 +25,7 @@ CALLBACKS = {
     "listeners": values.addresses,
     "records": values.records,
     "topics": values.topics,
+    "users": values.users,
 }
 """The callbacks that parse values; the other options are integers, choices, paths or plain text."""
 

@@ -22,7 +22,6 @@ import koordinator
 from koordinator.emulator.broker.listeners import host_port, is_loopback
 from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.options import PREFIX, Options
-from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.server.build import build
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import listen, port_of
@@ -201,10 +200,13 @@ def announcement(
     line = {
         **asdict(registered.info()),
         "host": parts.options.host,
-        "port": parts.cluster.brokers[1].endpoints[PLAINTEXT].port,
+        "port": parts.cluster.brokers[parts.options.node_ids[0]].endpoints[parts.node_listeners.main].port,
         "pid": os.getpid(),
         "version": koordinator.__version__,
     }
+    certificates = parts.node_listeners.security.certificates
+    if certificates is not None:
+        line["certificates"] = str(certificates.directory)
     if control_url is not None:
         line["control_url"] = control_url
         if control_token is not None:

@@ -75,6 +75,19 @@ assignments = partial(_by_name, form="NAME=VALUE, such as group.max.size=10")
 addresses = partial(_by_name, form="NAME=HOST:PORT, such as OUTSIDE=0.0.0.0:19092")
 
 
+def users(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> dict[str, str]:
+    """Split each `--user NAME=PASSWORD`; no message shows a password."""
+    passwords: dict[str, str] = {}
+    for entry in entries:
+        name, equals, password = entry.partition("=")
+        if not (name and equals and password):
+            raise click.BadParameter("must be NAME=PASSWORD, such as alice=alice-secret")
+        if name in passwords:
+            raise click.BadParameter(f"user {name} is given twice")
+        passwords[name] = password
+    return passwords
+
+
 def integers(_context: click.Context, option: click.Parameter, text: str | None) -> Sequence[int]:
     """Parse `ID,ID…`."""
     declared = next(each for each in OPTIONS if each.name == option.name)

@@ -191,14 +191,23 @@ class Cluster(ClusterFaults, TransactionControls):
         """Empty the cluster, or only some of rules, holds, puppets, groups, topics, trace. Connections stay open."""
         self._port.call(Snapshots.reset, scope=list(scopes or SCOPES))
 
-    def client_config(self, kind: str, **extra: object) -> dict[str, object]:
-        """Return settings of a consumer of "kafka-python", "confluent-kafka" or "aiokafka", with short timeouts.
+    @property
+    def ca_file(self) -> str | None:
+        """The certificate that clients have to trust, as a path of a PEM file; None without TLS."""
+        return self._port.ca_file
+
+    def client_config(
+        self, kind: str, *, listener: str | None = None, user: str | None = None, **extra: object
+    ) -> dict[str, object]:
+        """Return settings of a consumer of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the
-        others. `extra` adds and replaces settings; see `koordinator.handles.clients`. An unknown kind raises
-        ValueError.
+        others; for Java the properties. They are those of a `listener`, by default of the main one, and of a `user`
+        where it has SASL, by default of the first. `extra` adds and replaces settings; see
+        `koordinator.handles.clients`. An unknown kind, listener or user raises ValueError.
         """
-        return client_config(kind, self.bootstrap_servers, **extra)
+        bootstrap_servers, security = self._port.client_access(listener, user)
+        return client_config(kind, bootstrap_servers, security, **extra)
 
     def trace(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given.

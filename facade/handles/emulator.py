@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 
 import koordinator.emulator.control.control  # noqa: F401 - imported here, the first cluster starts sooner
+from koordinator.emulator.broker.authentication.protocols import WITH_SASL, WITH_TLS
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.server.build import build
 
+from .clients import ClientSecurity
 from .cluster import Cluster
 from .handle import checked
 from .loops import refuse_in_loop
@@ -58,6 +60,11 @@ class Emulator:
         port: the port of the first broker; the others use the following ports. 0 is any free port.
         listeners: more listeners by name, `{"OUTSIDE": "0.0.0.0:19092"}`, or on broker 2 only, "2:OUTSIDE".
         advertised: addresses that clients of a listener receive instead, `{"OUTSIDE": "kafka.example:9092"}`.
+        security: the protocol of the main listener, that of `bootstrap_servers`: "plaintext" (the default), "ssl",
+            "sasl_plaintext" or "sasl_ssl". Beside another one, a listener PLAINTEXT has a free port.
+        users: passwords by name, for SASL; `{"alice": "alice-secret"}` if there are none.
+        certificates: a directory with `ca.pem`, `server.pem` and `client.pem`, which are made if they are missing; by
+            default a temporary one.
         about: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
 
     Starting raises InvalidSetting (a ValueError) for a config, ValueError for a topic, and OSError if it
@@ -84,6 +91,9 @@ class Emulator:
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
         advertised: Mapping[str, str] | None = None,
+        security: str = "plaintext",
+        users: Mapping[str, str] | None = None,
+        certificates: str | Path | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
@@ -93,6 +103,9 @@ class Emulator:
             broker_ids=broker_ids,
             listeners=dict(listeners or {}),
             advertised=dict(advertised or {}),
+            security=security,
+            users=dict(users or {}),
+            certificates=certificates,
             topics=dict(topics or {}),
             config=dict(config or {}),
             profile=profile,
@@ -214,6 +227,26 @@ class ThreadPort(Port):
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
         return self.served.bootstrap_servers
+
+    @property
+    def ca_file(self) -> str | None:
+        """The certificate of the authority, if a listener has TLS."""
+        certificates = self.served.node_listeners.security.certificates
+        return None if certificates is None else str(certificates.ca_file)
+
+    def client_access(self, listener: str | None, user: str | None) -> tuple[str, ClientSecurity]:
+        """Return the bootstrap servers of a listener, and what clients need there. Raises ValueError."""
+        node_listeners = self.served.node_listeners
+        name, security = listener or node_listeners.main, node_listeners.security
+        bootstrap_servers = node_listeners.bootstrap_servers(name)
+        protocol = security.protocols[name]
+        users = security.users if protocol in WITH_SASL else {}
+        if user is not None and user not in users:
+            known = f"there are {', '.join(users)}" if users else "the listener has no SASL"
+            raise ValueError(f"there is no user {user!r}: {known}")
+        user = next(iter(users), None) if user is None else user
+        ca_file = self.ca_file if protocol in WITH_TLS else None
+        return bootstrap_servers, ClientSecurity(protocol, user, users.get(user or "", ""), ca_file)
 
     def perform(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - the operation's own type
         """Perform an operation between two inputs of the brokers; one that opens or closes sockets beside them."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 from koordinator.emulator.control.operations import NAMES
 from koordinator.emulator.control.results import is_satisfied
 
+from .clients import ClientSecurity
 from .errors import BlockingCallInLoop, ClusterStopped, EmulatorOnly
 from .handle import CALL
 from .loops import refuse_in_loop
@@ -44,6 +45,17 @@ class Port(ABC):
     @abstractmethod
     def bootstrap_servers(self) -> str:
         """The bootstrap servers for clients."""
+
+    @property
+    def ca_file(self) -> str | None:
+        """The certificate of the authority, if clients have to trust one."""
+        return None
+
+    def client_access(self, listener: str | None, user: str | None) -> tuple[str, ClientSecurity]:
+        """Return the bootstrap servers of a listener, and what clients need there. Raises ValueError."""
+        if listener is not None or user is not None:
+            raise ValueError("listener and user: they are known of a cluster in this process only")
+        return self.bootstrap_servers, ClientSecurity()
 
     @overload
     def call(

@@ -1,4 +1,4 @@
-"""The metadata of clients: their quotas and SCRAM credentials. They are stored and described, and never enforced."""
+"""The metadata of clients: their quotas, which are stored and described and never enforced, and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ def entity_of(names: Mapping[str, str | None]) -> Entity:
 
 
 class ClientMetadata:
-    """Quotas by entity, and the iterations of each user's credentials by mechanism."""
+    """Quotas by entity, and each user's SCRAM credentials by mechanism."""
 
     def __init__(self) -> None:
         self.quotas: dict[Entity, dict[str, float]] = {}
-        self.iterations: dict[str, dict[int, int]] = {}
+        self.passwords: dict[str, str] = {}
+        """The password of each user of SASL/PLAIN, as a broker has them in its properties: never stored."""
+        self.credentials: dict[str, dict[int, ScramCredentialSet]] = {}
 
     def apply(self, change: ClientQuotaSet | ScramCredentialSet) -> None:
         """Set or remove a quota or a credential."""
         if isinstance(change, ClientQuotaSet):
             _set(self.quotas, entity_of(change.entity), change.key, change.value)
         else:
-            _set(self.iterations, change.user, change.mechanism, change.iterations)
+            _set(self.credentials, change.user, change.mechanism, change if change.iterations is not None else None)
 
     def changes(self) -> Iterator[ClientQuotaSet | ScramCredentialSet]:
         """Yield the changes that lead to this state."""
         for entity, values in self.quotas.items():
             yield from (ClientQuotaSet(dict(entity), key, value) for key, value in values.items())
-        for user, credentials in self.iterations.items():
-            yield from (ScramCredentialSet(user, mechanism, count) for mechanism, count in credentials.items())
+        yield from (each for credentials in self.credentials.values() for each in credentials.values())
 
 
 def _set(table: dict[_Owner, dict[_Key, _Value]], owner: _Owner, key: _Key, value: _Value | None) -> None:

@@ -102,11 +102,17 @@ class ClientQuotaSet:
 
 @value
 class ScramCredentialSet:
-    """The iterations of a user's SCRAM credential; None removes the credential (KIP-554)."""
+    """A user's SCRAM credential; None iterations remove it (KIP-554).
+
+    Salt and keys are texts in base64. Without keys, as in data directories of earlier versions, nobody logs in with it.
+    """
 
     user: str
     mechanism: int
     iterations: int | None
+    salt: str = ""
+    stored_key: str = ""
+    server_key: str = ""
 
 
 Change = (

@@ -1,7 +1,6 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554).
 
-Nobody logs in here, so only the iterations of a credential are kept. Kafka: `ScramControlManager` and `ScramImage`;
-with ZooKeeper `ZkAdminManager`.
+Kafka: `ScramControlManager` and `ScramImage`; with ZooKeeper `ZkAdminManager`.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from koordinator.wire.messages.describe_user_scram_credentials import (
 from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import ScramCredentialSet
+from .scram import ITERATIONS_MAX, ITERATIONS_MIN, MECHANISMS, credential_of_salted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from ..cluster import ClusterState
     from ..effects import Call
-
-MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-ITERATIONS_MIN, ITERATIONS_MAX = 4_096, 16_384
 
 TWICE = Refusal(Error.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
 MISSING = Refusal(Error.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
@@ -57,12 +54,8 @@ def alter_scram_credentials(
     if not (cluster.features.dialect.any_broker_serves_admin_requests or cluster.controller_id == node_id):
         users = dict.fromkeys(each.name for each in alterations)
         return AlterUserScramCredentialsResponse(results=tuple(_row(user, NOT_CONTROLLER) for user in users))
-    refusals = (_refusals if in_controller else _refusals_with_zookeeper)(cluster.clients.iterations, alterations)
-    accepted = [
-        ScramCredentialSet(each.name, each.mechanism, getattr(each, "iterations", None))
-        for each in alterations
-        if refusals[each.name] is None
-    ]
+    refusals = (_refusals if in_controller else _refusals_with_zookeeper)(cluster.clients.credentials, alterations)
+    accepted = [_change_of(each) for each in alterations if refusals[each.name] is None]
     try:
         cluster.storage.propose(*accepted)
     except RefusedError as error:
@@ -71,6 +64,12 @@ def alter_scram_credentials(
     rows = sorted(java_order(refusals), key=lambda user: _turn(refusals[user], user, request))
     altered = None if in_controller else ""
     return AlterUserScramCredentialsResponse(results=tuple(_row(user, refusals[user], altered) for user in rows))
+
+
+def _change_of(each: Alteration) -> ScramCredentialSet:
+    if isinstance(each, ScramCredentialDeletion):
+        return ScramCredentialSet(each.name, each.mechanism, None)
+    return credential_of_salted(each.name, each.mechanism, each.iterations, each.salt, each.salted_password)
 
 
 def _turn(refusal: Refusal | None, user: str, request: AlterUserScramCredentialsRequest) -> int:
@@ -85,7 +84,9 @@ def _row(user: str, refusal: Refusal | None, altered: str | None = None) -> Alte
     return AlterUserScramCredentialsResult(user=user, error_code=refusal.error, error_message=refusal.message or None)
 
 
-def _refusals(stored: Mapping[str, Mapping[int, int]], alterations: Sequence[Alteration]) -> dict[str, Refusal | None]:
+def _refusals(
+    stored: Mapping[str, Mapping[int, ScramCredentialSet]], alterations: Sequence[Alteration]
+) -> dict[str, Refusal | None]:
     """Return why the controller refuses the changes of each user, or None: it checks one after the other."""
     refusals: dict[str, Refusal | None] = {}
     failing: dict[str, Refusal] = {}
@@ -98,7 +99,7 @@ def _refusals(stored: Mapping[str, Mapping[int, int]], alterations: Sequence[Alt
     return {user: refusal or failing.get(user) for user, refusal in refusals.items()}
 
 
-def _refuse(stored: Mapping[str, Mapping[int, int]], each: Alteration) -> Refusal | None:
+def _refuse(stored: Mapping[str, Mapping[int, ScramCredentialSet]], each: Alteration) -> Refusal | None:
     refusal = _refuse_alone(each)
     if refusal is None and isinstance(each, ScramCredentialDeletion):
         return None if each.mechanism in stored.get(each.name, {}) else MISSING
@@ -122,7 +123,7 @@ def _is_without_password(each: Alteration) -> bool:
 
 
 def _refusals_with_zookeeper(
-    stored: Mapping[str, Mapping[int, int]], alterations: Sequence[Alteration]
+    stored: Mapping[str, Mapping[int, ScramCredentialSet]], alterations: Sequence[Alteration]
 ) -> dict[str, Refusal | None]:
     """Return why a broker with ZooKeeper refuses the changes of each user, or None: one kind of mistake at a time."""
     times = Counter((each.name, each.mechanism) for each in alterations)
@@ -144,7 +145,7 @@ def describe_scram_credentials(
     cluster: ClusterState, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """Return the mechanisms and iterations of some users, or of all."""
-    stored, in_controller = cluster.clients.iterations, not cluster.features.dialect.administers_with_zookeeper
+    stored, in_controller = cluster.clients.credentials, not cluster.features.dialect.administers_with_zookeeper
     times = Counter([each.name for each in request.users or ()] or list(stored))
     users = java_order(times) if in_controller else times if request.users else sorted(times)
     rows = []
@@ -165,7 +166,7 @@ def describe_scram_credentials(
                 error_code=refusal.error if refusal else Error.NONE,
                 error_message=refusal.message if refusal else "",
                 credential_infos=tuple(
-                    CredentialInfo(mechanism=mechanism, iterations=credentials[mechanism])
+                    CredentialInfo(mechanism=mechanism, iterations=credentials[mechanism].iterations or 0)
                     for mechanism in sorted(credentials)
                 ),
             )

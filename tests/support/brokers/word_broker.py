@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from koordinator.emulator.broker.connections import Close, Output, Send
 from koordinator.emulator.broker.failures import Failures
+from koordinator.emulator.server.listening_sockets import ListeningSocket
 from koordinator.emulator.server.server import Server
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class WordBroker:
 def connect(server: Server) -> trio.SocketStream:
     """Return the client's end of a pair of sockets; the server serves the other."""
     ours, theirs = socket.socketpair()
-    server.accept(theirs, "/127.0.0.1", 1, "PLAINTEXT")
+    server.accept(theirs, "/127.0.0.1", ListeningSocket(1, "PLAINTEXT", ()))
     return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
 

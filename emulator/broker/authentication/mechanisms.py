@@ -1,0 +1,248 @@
+"""The SASL mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER; bytes in, bytes out.
+
+An exchange is one attempt of a client. Its `step` takes a message, and returns the next one; the last has the name of
+the user. Kafka: `PlainSaslServer`, `ScramSaslServer`, `OAuthBearerSaslServer` with unsecured tokens (KIP-255).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+from koordinator.wire.primitives import Malformed
+from koordinator.wire.values import value
+
+from ...config.settings import LONG_MAX
+from ...core.data.scram import ITERATIONS_MIN, MECHANISMS, digest, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ...core.data.metadata_changes import ScramCredentialSet
+
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+
+SCRAM = {name: number for number, name in MECHANISMS.items()}
+"""The number of each SCRAM mechanism."""
+
+NAMES = (PLAIN, *SCRAM, OAUTHBEARER)
+"""The mechanisms that a listener can enable."""
+
+NONCE_LENGTH = 26
+
+TOKENS = 3
+"""The parts of a message of PLAIN, and of a token of OAUTHBEARER."""
+
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
+_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
+_EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
+_BASE64 = r"(?:[A-Za-z0-9/+]{4})*(?:[A-Za-z0-9/+]{3}=|[A-Za-z0-9/+]{2}==)?"
+
+CLIENT_FIRST = re.compile(
+    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>{_PRINTABLE})"
+    rf"(?P<extensions>{_EXTENSIONS}))"
+)
+CLIENT_FINAL = re.compile(
+    rf"(?P<unproved>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
+)
+CLIENT_TOKEN = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01")
+AUTHORIZATION = re.compile(r"(?P<scheme>\w+) +(?P<token>[-\w.]+)", re.ASCII)
+
+OTHER_NAME = "Authentication failed: Client requested an authorization id that is different from username"
+
+TOKEN_AUTHENTICATION = "tokenauth=true"  # noqa: S105 - the name of an extension, for delegation tokens (KIP-48)
+
+REFUSED_TOKEN = '{"status":"invalid_token"}'  # noqa: S105 - no secret
+
+
+class AuthenticationRefused(Exception):
+    """An attempt that fails; the text is the error message of the response."""
+
+
+class InvalidCredentials(AuthenticationRefused):
+    """An attempt that fails for a reason which is not told, so that nobody can list users."""
+
+
+@value
+class Step:
+    """The next message of the broker. At the end it has the name of the user, and the end of its credential in ms."""
+
+    data: bytes
+    user: str | None = None
+    ends_at: int | None = None
+
+
+class Exchange(Protocol):
+    """An attempt of a client."""
+
+    def step(self, now: int, data: bytes) -> Step:
+        """Process a message. Raises AuthenticationRefused, and Malformed if the connection just closes."""
+
+
+@value
+class Accounts:
+    """The users of a cluster: passwords for PLAIN, and credentials for SCRAM by user and number of the mechanism."""
+
+    passwords: Mapping[str, str]
+    credentials: Mapping[str, Mapping[int, ScramCredentialSet]]
+
+
+def exchange_of(mechanism: str, accounts: Accounts, new_nonce: Callable[[], str]) -> Exchange:
+    """Return a new attempt by a mechanism of `NAMES`."""
+    if mechanism == PLAIN:
+        return PlainExchange(accounts)
+    if mechanism == OAUTHBEARER:
+        return TokenExchange()
+    return ScramExchange(SCRAM[mechanism], accounts, new_nonce)
+
+
+class PlainExchange:
+    """PLAIN (RFC 4616): one message with a name and a password."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._passwords = accounts.passwords
+
+    def step(self, now: int, data: bytes) -> Step:
+        """Compare the password."""
+        del now
+        parts = data.decode("utf-8", "replace").split("\0", TOKENS)
+        if len(parts) != TOKENS:
+            raise AuthenticationRefused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        authorization_id, user, password = parts
+        for name, part in (("username", user), ("password", password)):
+            if not part:
+                raise AuthenticationRefused(f"Authentication failed: {name} not specified")
+        expected = self._passwords.get(user)
+        if expected is None or not hmac.compare_digest(expected.encode(), password.encode()):
+            raise AuthenticationRefused("Authentication failed: Invalid username or password")
+        if authorization_id not in {"", user}:
+            raise AuthenticationRefused(OTHER_NAME)
+        return Step(b"", user)
+
+
+class ScramExchange:
+    """SCRAM (RFC 5802, KIP-84): two messages each way, and no password on the wire."""
+
+    def __init__(self, mechanism: int, accounts: Accounts, new_nonce: Callable[[], str]) -> None:
+        self._mechanism = mechanism
+        self._accounts = accounts
+        self._nonce = new_nonce()
+        self._user = self._first = ""
+        self._credential: ScramCredentialSet | None = None
+
+    def step(self, now: int, data: bytes) -> Step:
+        """Send the salt; then compare the proof of the password, and prove that the broker knows it, too."""
+        del now
+        text = data.decode("utf-8", "replace")
+        return self._challenge(text) if self._credential is None else self._verify(self._credential, text)
+
+    def _challenge(self, text: str) -> Step:
+        message = CLIENT_FIRST.fullmatch(text)
+        if message is None or TOKEN_AUTHENTICATION in message["extensions"].split(","):
+            raise InvalidCredentials
+        self._user = _name(message["user"])
+        credential = self._accounts.credentials.get(self._user, {}).get(self._mechanism)
+        if credential is None or not credential.stored_key:
+            raise InvalidCredentials
+        if message["authzid"] is not None and _name(message["authzid"]) != self._user:
+            raise AuthenticationRefused(OTHER_NAME)
+        if (credential.iterations or 0) < ITERATIONS_MIN:
+            raise InvalidCredentials
+        self._credential, self._nonce = credential, message["nonce"] + self._nonce
+        answer = f"r={self._nonce},s={credential.salt},i={credential.iterations}"
+        self._first = f"{message['bare']},{answer}"
+        return Step(answer.encode())
+
+    def _verify(self, credential: ScramCredentialSet, text: str) -> Step:
+        message = CLIENT_FINAL.fullmatch(text)
+        if message is None or message["nonce"] != self._nonce:
+            raise InvalidCredentials
+        signed_text = f"{self._first},{message['unproved']}".encode()
+        stored_key, server_key = base64.b64decode(credential.stored_key), base64.b64decode(credential.server_key)
+        signature, proof = signed(self._mechanism, stored_key, signed_text), base64.b64decode(message["proof"])
+        if len(proof) != len(signature):
+            raise InvalidCredentials
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        if not hmac.compare_digest(digest(self._mechanism, client_key), stored_key):
+            raise InvalidCredentials
+        answer = base64.b64encode(signed(self._mechanism, server_key, signed_text)).decode()
+        return Step(f"v={answer}".encode(), self._user)
+
+
+def _name(text: str) -> str:
+    """Return a name without SCRAM's escapes."""
+    return text.replace("=2C", ",").replace("=3D", "=")
+
+
+class TokenExchange:
+    """OAUTHBEARER (RFC 7628, KIP-255) with unsecured tokens: their claims are believed."""
+
+    def __init__(self) -> None:
+        self._refusal: str | None = None
+
+    def step(self, now: int, data: bytes) -> Step:
+        """Check the token. A refused one gets its reason, and the client's next message the error."""
+        if self._refusal is not None:
+            raise AuthenticationRefused(self._refusal)
+        message = CLIENT_TOKEN.fullmatch(data.decode("utf-8", "replace"))
+        pairs = {} if message is None else dict(pair.split("=", 1) for pair in message["pairs"].split("\x01")[:-1])
+        if message is None or "auth" not in pairs:
+            raise InvalidCredentials
+        authorization = AUTHORIZATION.fullmatch(pairs["auth"])
+        if authorization is None:
+            raise Malformed("SaslAuthenticate: no scheme with a token")
+        if authorization["scheme"].lower() != "bearer":
+            raise InvalidCredentials
+        claims = _claims(authorization["token"])
+        ends_at = None if claims is None else _end(now, claims)
+        if claims is None or ends_at is None:
+            self._refusal = REFUSED_TOKEN
+            return Step(REFUSED_TOKEN.encode())
+        user, authorization_id = claims["sub"], _name(message["authzid"] or "")
+        if authorization_id not in {"", user}:
+            raise AuthenticationRefused(
+                f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different"
+                f" from the token's principal name ({user})"
+            )
+        return Step(b"", user, ends_at)
+
+
+def _claims(token: str) -> dict[str, Any] | None:
+    """Return the claims of an unsecured token; None if it is another."""
+    parts = token.split(".")
+    if len(parts) != TOKENS or parts[2]:
+        return None
+    header, claims = map(_json, parts[:2])
+    return claims if header is not None and header.get("alg") == "none" else None
+
+
+def _json(part: str) -> dict[str, Any] | None:
+    try:
+        content = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _end(now: int, claims: Mapping[str, Any]) -> int | None:
+    """Return the time in ms at which a token ends; None if it is not valid now."""
+    user, ends_at = claims.get("sub"), _milliseconds(claims.get("exp"))
+    if not isinstance(user, str) or not user.strip() or ends_at is None or ends_at <= now:
+        return None
+    if claims.get("iat") is not None:
+        issued_at = _milliseconds(claims["iat"])
+        if issued_at is None or issued_at > now:
+            return None
+    return ends_at
+
+
+def _milliseconds(given: object) -> int | None:
+    """Return a time that is given in seconds; None if it is no number."""
+    if not isinstance(given, int | float) or isinstance(given, bool) or not math.isfinite(given):
+        return None
+    return int(min(max(given, 0), LONG_MAX // 1000) * 1000)
