@@ -43,7 +43,7 @@ from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, frame_of
-from .authentication.authenticator import RECEIVE_BYTES_MAX, Verdict
+from .authentication.authenticator import RECEIVE_BYTES_MAX, SaslVerdict
 from .authentication.listener_security import ListenerSecurity
 from .connections import Answer, Close, Connection, Send
 from .error_responses import error_response, failure_of
@@ -112,7 +112,7 @@ class Broker:
         self._host_log = HostLog(log)
         self._security = ListenerSecurity(settings, node.cluster)
         self._authenticating: dict[int, Connection] = {}
-        self._refused: list[tuple[int, Connection, Call | None, Verdict]] = []
+        self._refused: list[tuple[int, Connection, Call | None, SaslVerdict]] = []
         """Failed authentications, whose responses leave late, in the order of their times."""
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
@@ -411,7 +411,9 @@ class Broker:
         if verdict is None:
             if not peer.authenticator.is_in_exchange:
                 return False
-            verdict = Verdict(error_response(call, request, Error.ILLEGAL_SASL_STATE), "a request within an exchange")
+            verdict = SaslVerdict(
+                error_response(call, request, Error.ILLEGAL_SASL_STATE), "a request within an exchange"
+            )
         if verdict.ends:
             self._refuse(now, peer, call, verdict)
         else:
@@ -419,7 +421,7 @@ class Broker:
             self._open(peer)
         return True
 
-    def _take_tokens(self, now: int, peer: Connection, verdict: Verdict) -> None:
+    def _take_tokens(self, now: int, peer: Connection, verdict: SaslVerdict) -> None:
         """Answer a message without a header."""
         if verdict.tokens is None:
             peer.is_refused = True
@@ -434,7 +436,7 @@ class Broker:
             self._authenticating.pop(peer.number, None)
             peer.frames.limit = self._settings.socket_request_max_bytes
 
-    def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: Verdict) -> None:
+    def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
         """End a failed authentication after `connection.failed.authentication.delay.ms`."""
         delay_ms = self._settings.connection_failed_authentication_delay_ms
         if delay_ms:
@@ -442,7 +444,7 @@ class Broker:
         else:
             self._end_refused(now, peer, call, verdict)
 
-    def _end_refused(self, now: int, peer: Connection, call: Call | None, verdict: Verdict) -> None:
+    def _end_refused(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
         if peer.number not in self._connections:
             return
         if call is not None and verdict.response is not None:

@@ -294,7 +294,7 @@ class Settings:
         100 * 1024 * 1024, "The largest request in bytes; a larger one closes the connection.", lowest=1
     )
     listener_security_protocol_map: str = setting(
-        "",
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         "The security protocol of listeners, `NAME:PROTOCOL,…`. A listener that is not named here has the protocol of"
         " its own name (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL), and any other is PLAINTEXT.",
     )
@@ -435,11 +435,17 @@ class Settings:
             )
 
 
+_OLD_PROTOCOLS = {
+    "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+}
+
 OLD_DEFAULTS: dict[str, dict[str, object]] = {
     "2.4": {
+        **_OLD_PROTOCOLS,
         "message_max_bytes": 1_000_012,
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 60_000,
-    }
+    },
+    "2.8": {**_OLD_PROTOCOLS},
 }
 """The defaults of releases in which they are not those of `Settings`."""
 

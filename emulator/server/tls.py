@@ -112,6 +112,14 @@ class TlsConnection(SocketConnection):
             self.closing = ""
         return bytes(data) or None
 
+    def close(self) -> None:
+        """Tell the client that TLS ends, and end the connection."""
+        if self._is_established and not self._outbox:
+            with suppress(ssl.SSLError):
+                self._tls.unwrap()
+            self._send_outgoing()
+        super().close()
+
     def _send_outgoing(self) -> None:
         if self._outgoing.pending:
             super().put(self._outgoing.read(), more=False)

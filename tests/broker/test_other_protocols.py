@@ -9,7 +9,7 @@ import pytest
 from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.broker import host_log
-from koordinator.emulator.broker.other_protocols import HTTP, SASL, TLS
+from koordinator.emulator.broker.other_protocols import HTTP, sasl_at, tls_at
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 
@@ -24,6 +24,8 @@ def client_hello() -> bytes:
 
 
 NUMBERS = count(100)
+
+TLS, SASL = tls_at("PLAINTEXT"), sasl_at("PLAINTEXT")
 
 
 def sent(wire: Wire, host: str, data: bytes) -> Peer:
@@ -62,6 +64,19 @@ def test_a_client_that_begins_with_sasl_is_answered_and_its_host_is_told_once() 
         answer = wire.ask(wire.connect(), SaslHandshakeRequest(mechanism="PLAIN"), 1, client_id="app")
         assert answer.error_code == Error.ILLEGAL_SASL_STATE
     assert wire.logged == [f"client 'app' (/127.0.0.1) sends {SASL}"]
+
+
+@pytest.mark.parametrize(("protocol", "wanted"), [("PLAINTEXT", "SSL"), ("SASL_PLAINTEXT", "SASL_SSL")])
+def test_the_remedy_for_tls_names_the_protocol_of_the_port(protocol: str, wanted: str) -> None:
+    wire = Wire()
+    peer = Peer(next(NUMBERS))
+    wire.peers[peer.number] = peer
+    wire.broker.connected(wire.now, peer.number, "/10.0.0.1", protocol)
+    wire.send(peer, client_hello())
+    assert peer.closed == (
+        f"a TLS handshake at a {protocol} port: set security.protocol={protocol} in the client, or start with"
+        f" --listener {wanted}=HOST:PORT"
+    )
 
 
 def test_only_so_many_hosts_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,11 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "error.codes": "kafka",
         "coordinator.found.at.once": False,
         "log.retention.by.default": True,
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "connections.max.reauth.ms": 0,
+        "connection.failed.authentication.delay.ms": 100,
+        "ssl.client.auth": "none",
         "group.clock": "real",
     }
 
@@ -94,6 +99,8 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_what_time_does() ->
         group_consumer_assignment_interval_ms=0,
         coordinator_found_at_once=True,
         log_retention_by_default=False,
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        connection_failed_authentication_delay_ms=0,
     )
     assert Settings.of("fast")[0] == fast
 
@@ -261,6 +268,7 @@ def test_a_server_properties_file_can_be_reused() -> None:
         "log.retention.check.interval.ms",
         "log.retention.hours",
         "log.segment.bytes",
+        "listener.security.protocol.map",
         "socket.request.max.bytes",
         "num.partitions",
         "default.replication.factor",

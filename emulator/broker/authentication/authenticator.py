@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
-    from .mechanisms import Accounts, Exchange
+    from .mechanisms import Accounts, SaslExchange
 
 RECEIVE_BYTES_MAX = 524_288
 """The largest message before the end of the authentication (`sasl.server.max.receive.size`)."""
@@ -44,7 +44,7 @@ class State(Enum):
 
 
 @value
-class Verdict:
+class SaslVerdict:
     """The response to a request of an authentication. If `ends`, it leaves late, and the connection closes.
 
     Without a response the connection only closes. `tokens`: bytes that leave without a header, after a handshake v0.
@@ -71,7 +71,7 @@ class Authenticator:
         self._new_nonce = new_nonce
         self._state = State.START
         self._mechanism = ""
-        self._exchange: Exchange | None = None
+        self._exchange: SaslExchange | None = None
         self._has_headers = True
         self._is_repeated = self._is_other_mechanism = False
         self._since = 0
@@ -107,45 +107,45 @@ class Authenticator:
             return
         raise Malformed(f"a request before the authentication, which begins with SaslHandshake (api key {key})")
 
-    def respond(self, now: int, version: int, request: Message) -> Verdict | None:
+    def respond(self, now: int, version: int, request: Message) -> SaslVerdict | None:
         """Return the response to a request of an authentication; None if it has no part in one."""
         if isinstance(request, SaslHandshakeRequest):
             if self._state is State.EXCHANGE:
                 illegal = SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE)
-                return Verdict(illegal, "SaslHandshake within an exchange")
+                return SaslVerdict(illegal, "SaslHandshake within an exchange")
             return self._handshake(now, version, request.mechanism)
         if isinstance(request, SaslAuthenticateRequest):
             if self._state is State.DONE:
                 error = Error.ILLEGAL_SASL_STATE
-                return Verdict(SaslAuthenticateResponse(error_code=error, error_message=ILLEGAL_AFTER))
+                return SaslVerdict(SaslAuthenticateResponse(error_code=error, error_message=ILLEGAL_AFTER))
             return self._authenticate(now, request.auth_bytes)
         return None
 
-    def take_tokens(self, now: int, data: bytes) -> Verdict:
+    def take_tokens(self, now: int, data: bytes) -> SaslVerdict:
         """Process a message without a header."""
         verdict = self._authenticate(now, data)
         if verdict.ends:
-            return Verdict(None, verdict.ends)
+            return SaslVerdict(None, verdict.ends)
         assert isinstance(verdict.response, SaslAuthenticateResponse)
-        return Verdict(None, tokens=verdict.response.auth_bytes)
+        return SaslVerdict(None, tokens=verdict.response.auth_bytes)
 
-    def _handshake(self, now: int, version: int, mechanism: str) -> Verdict:
+    def _handshake(self, now: int, version: int, mechanism: str) -> SaslVerdict:
         is_done = self._state is State.DONE
         if is_done and (self._ends_at is None or now - self._since < REAUTHENTICATION_INTERVAL_MS):
-            return Verdict(SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE))
+            return SaslVerdict(SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE))
         if mechanism not in self._mechanisms:
             error = Error.UNSUPPORTED_SASL_MECHANISM
             response = SaslHandshakeResponse(error_code=error, mechanisms=self._mechanisms)
-            return Verdict(response, f"the mechanism {mechanism!r:.40} is not enabled")
+            return SaslVerdict(response, f"the mechanism {mechanism!r:.40} is not enabled")
         self._is_repeated, self._is_other_mechanism = is_done, is_done and mechanism != self._mechanism
         self._state, self._has_headers = State.EXCHANGE, version > 0
         self._mechanism = mechanism
         self._exchange = exchange_of(mechanism, self._accounts, self._new_nonce)
-        return Verdict(SaslHandshakeResponse(mechanisms=self._mechanisms))
+        return SaslVerdict(SaslHandshakeResponse(mechanisms=self._mechanisms))
 
-    def _authenticate(self, now: int, data: bytes) -> Verdict:
+    def _authenticate(self, now: int, data: bytes) -> SaslVerdict:
         if self._is_other_mechanism:
-            return Verdict(None, "another mechanism than that of the session")
+            return SaslVerdict(None, "another mechanism than that of the session")
         assert self._exchange is not None, "a handshake begins an exchange"
         try:
             step = self._exchange.step(now, data)
@@ -162,7 +162,7 @@ class Authenticator:
                 f"Cannot change principals during re-authentication from User.{self.user}: User.{step.user}"
             )
         lifetime_ms = 0 if step.user is None else self._begin_session(now, step.user, step.ends_at)
-        return Verdict(
+        return SaslVerdict(
             SaslAuthenticateResponse(error_message="", auth_bytes=step.data, session_lifetime_ms=lifetime_ms)
         )
 
@@ -174,6 +174,6 @@ class Authenticator:
         return 0 if self._ends_at is None else self._ends_at - now
 
 
-def _refused(text: str) -> Verdict:
+def _refused(text: str) -> SaslVerdict:
     error = Error.SASL_AUTHENTICATION_FAILED
-    return Verdict(SaslAuthenticateResponse(error_code=error, error_message=text), f"SASL: {text}")
+    return SaslVerdict(SaslAuthenticateResponse(error_code=error, error_message=text), f"SASL: {text}")

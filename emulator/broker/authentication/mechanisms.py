@@ -38,19 +38,20 @@ NONCE_LENGTH = 26
 TOKENS = 3
 """The parts of a message of PLAIN, and of a token of OAUTHBEARER."""
 
-_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
-_PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
-_EXTENSIONS = r"(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*"
-_BASE64 = r"(?:[A-Za-z0-9/+]{4})*(?:[A-Za-z0-9/+]{3}=|[A-Za-z0-9/+]{2}==)?"
-
+# names have no "=" and no ",", values no ","
 CLIENT_FIRST = re.compile(
-    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>{_PRINTABLE})"
-    rf"(?P<extensions>{_EXTENSIONS}))"
+    r"(?P<header>n,(?:a=(?P<authzid>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,)"
+    r"(?P<bare>n=(?P<user>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
+    r"(?P<extensions>(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*))"
 )
 CLIENT_FINAL = re.compile(
-    rf"(?P<unproved>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_PRINTABLE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
+    r"(?P<unproved>c=[A-Za-z0-9/+=]*,r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*)"
+    r",p=(?P<proof>(?:[A-Za-z0-9/+]{4})*(?:[A-Za-z0-9/+]{3}=|[A-Za-z0-9/+]{2}==)?)"
 )
-CLIENT_TOKEN = re.compile(rf"n,(?:a=(?P<authzid>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01")
+CLIENT_TOKEN = re.compile(
+    r"n,(?:a=(?P<authzid>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,"
+    r"\x01(?P<pairs>(?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01"
+)
 AUTHORIZATION = re.compile(r"(?P<scheme>\w+) +(?P<token>[-\w.]+)", re.ASCII)
 
 OTHER_NAME = "Authentication failed: Client requested an authorization id that is different from username"
@@ -69,7 +70,7 @@ class InvalidCredentials(AuthenticationRefused):
 
 
 @value
-class Step:
+class SaslStep:
     """The next message of the broker. At the end it has the name of the user, and the end of its credential in ms."""
 
     data: bytes
@@ -77,10 +78,10 @@ class Step:
     ends_at: int | None = None
 
 
-class Exchange(Protocol):
+class SaslExchange(Protocol):
     """An attempt of a client."""
 
-    def step(self, now: int, data: bytes) -> Step:
+    def step(self, now: int, data: bytes) -> SaslStep:
         """Process a message. Raises AuthenticationRefused, and Malformed if the connection just closes."""
 
 
@@ -92,7 +93,7 @@ class Accounts:
     credentials: Mapping[str, Mapping[int, ScramCredentialSet]]
 
 
-def exchange_of(mechanism: str, accounts: Accounts, new_nonce: Callable[[], str]) -> Exchange:
+def exchange_of(mechanism: str, accounts: Accounts, new_nonce: Callable[[], str]) -> SaslExchange:
     """Return a new attempt by a mechanism of `NAMES`."""
     if mechanism == PLAIN:
         return PlainExchange(accounts)
@@ -107,7 +108,7 @@ class PlainExchange:
     def __init__(self, accounts: Accounts) -> None:
         self._passwords = accounts.passwords
 
-    def step(self, now: int, data: bytes) -> Step:
+    def step(self, now: int, data: bytes) -> SaslStep:
         """Compare the password."""
         del now
         parts = data.decode("utf-8", "replace").split("\0", TOKENS)
@@ -122,7 +123,7 @@ class PlainExchange:
             raise AuthenticationRefused("Authentication failed: Invalid username or password")
         if authorization_id not in {"", user}:
             raise AuthenticationRefused(OTHER_NAME)
-        return Step(b"", user)
+        return SaslStep(b"", user)
 
 
 class ScramExchange:
@@ -135,13 +136,13 @@ class ScramExchange:
         self._user = self._first = ""
         self._credential: ScramCredentialSet | None = None
 
-    def step(self, now: int, data: bytes) -> Step:
+    def step(self, now: int, data: bytes) -> SaslStep:
         """Send the salt; then compare the proof of the password, and prove that the broker knows it, too."""
         del now
         text = data.decode("utf-8", "replace")
         return self._challenge(text) if self._credential is None else self._verify(self._credential, text)
 
-    def _challenge(self, text: str) -> Step:
+    def _challenge(self, text: str) -> SaslStep:
         message = CLIENT_FIRST.fullmatch(text)
         if message is None or TOKEN_AUTHENTICATION in message["extensions"].split(","):
             raise InvalidCredentials
@@ -156,9 +157,9 @@ class ScramExchange:
         self._credential, self._nonce = credential, message["nonce"] + self._nonce
         answer = f"r={self._nonce},s={credential.salt},i={credential.iterations}"
         self._first = f"{message['bare']},{answer}"
-        return Step(answer.encode())
+        return SaslStep(answer.encode())
 
-    def _verify(self, credential: ScramCredentialSet, text: str) -> Step:
+    def _verify(self, credential: ScramCredentialSet, text: str) -> SaslStep:
         message = CLIENT_FINAL.fullmatch(text)
         if message is None or message["nonce"] != self._nonce:
             raise InvalidCredentials
@@ -171,7 +172,7 @@ class ScramExchange:
         if not hmac.compare_digest(digest(self._mechanism, client_key), stored_key):
             raise InvalidCredentials
         answer = base64.b64encode(signed(self._mechanism, server_key, signed_text)).decode()
-        return Step(f"v={answer}".encode(), self._user)
+        return SaslStep(f"v={answer}".encode(), self._user)
 
 
 def _name(text: str) -> str:
@@ -185,7 +186,7 @@ class TokenExchange:
     def __init__(self) -> None:
         self._refusal: str | None = None
 
-    def step(self, now: int, data: bytes) -> Step:
+    def step(self, now: int, data: bytes) -> SaslStep:
         """Check the token. A refused one gets its reason, and the client's next message the error."""
         if self._refusal is not None:
             raise AuthenticationRefused(self._refusal)
@@ -202,14 +203,14 @@ class TokenExchange:
         ends_at = None if claims is None else _end(now, claims)
         if claims is None or ends_at is None:
             self._refusal = REFUSED_TOKEN
-            return Step(REFUSED_TOKEN.encode())
+            return SaslStep(REFUSED_TOKEN.encode())
         user, authorization_id = claims["sub"], _name(message["authzid"] or "")
         if authorization_id not in {"", user}:
             raise AuthenticationRefused(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different"
                 f" from the token's principal name ({user})"
             )
-        return Step(b"", user, ends_at)
+        return SaslStep(b"", user, ends_at)
 
 
 def _claims(token: str) -> dict[str, Any] | None:

@@ -1,0 +1,163 @@
+"""Clients of Python connect through TLS and each SASL mechanism, join a group, consume and commit."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from confluent_kafka import Consumer, KafkaException
+
+from koordinator import Cluster, Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMIT_S = 20.0
+
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
+
+USERS = {"alice": "alice-secret", "bob": 'b"o\\b,='}
+
+
+@pytest.fixture(scope="module", params=PROTOCOLS)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with Emulator(security=request.param, users=USERS, topics={"t": 2}) as cluster:
+        cluster.produce("t", *(("k", value) for value in "abc"))
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def sasl() -> Iterator[Cluster]:
+    with Emulator(security="sasl_plaintext", users=USERS, topics={"t": 1}) as cluster:
+        cluster.produce("t", "a", "b", "c")
+        yield cluster
+
+
+def consumed_by_confluent(config: dict[str, Any]) -> list[bytes]:
+    consumer = Consumer(config)
+    try:
+        consumer.subscribe(["t"])
+        values, ends = [], time.monotonic() + LIMIT_S
+        while len(values) < 3 and time.monotonic() < ends:
+            message = consumer.poll(0.2)
+            if message is not None and message.error() is None:
+                values.append(message.value())
+        consumer.commit(asynchronous=False)
+        return values
+    finally:
+        consumer.close()
+
+
+def consumed_by_kafka_python(config: dict[str, Any]) -> list[bytes]:
+    from kafka import KafkaConsumer  # noqa: PLC0415 - it warns as it is imported
+
+    with closing(KafkaConsumer("t", **config)) as consumer:
+        values, ends = [], time.monotonic() + LIMIT_S
+        while len(values) < 3 and time.monotonic() < ends:
+            for records in consumer.poll(timeout_ms=200).values():
+                values += [record.value for record in records]
+        consumer.commit()
+        return values
+
+
+async def consumed_by_aiokafka(config: dict[str, Any]) -> list[bytes]:
+    async with AIOKafkaConsumer("t", **config) as consumer:
+        values = [(await asyncio.wait_for(consumer.getone(), LIMIT_S)).value for _ in range(3)]
+        await consumer.commit()
+        return values
+
+
+def check(cluster: Cluster, group: str, values: list[bytes]) -> None:
+    assert sorted(values) == [b"a", b"b", b"c"]
+    assert sum(cluster.group(group).offsets.values()) == 3
+
+
+def test_confluent_kafka_joins_a_group_with_the_settings_of_client_config(cluster: Cluster) -> None:
+    check(cluster, "c", consumed_by_confluent(cluster.client_config("confluent-kafka", group_id="c")))
+
+
+def test_confluent_kafka_joins_a_consumer_group_too(cluster: Cluster) -> None:
+    config = cluster.client_config("confluent-kafka", group_id="kip848", group_protocol="consumer")
+    check(cluster, "kip848", consumed_by_confluent(config))
+
+
+def test_kafka_python_joins_a_group_with_the_settings_of_client_config(cluster: Cluster) -> None:
+    check(cluster, "k", consumed_by_kafka_python(cluster.client_config("kafka-python", group_id="k")))
+
+
+def test_aiokafka_joins_a_group_with_the_settings_of_client_config(cluster: Cluster) -> None:
+    check(cluster, "a", asyncio.run(consumed_by_aiokafka(cluster.client_config("aiokafka", group_id="a"))))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("user", USERS)
+def test_each_user_logs_in_by_each_mechanism_of_passwords(sasl: Cluster, mechanism: str, user: str) -> None:
+    group = f"{mechanism}-{user}"
+    config = sasl.client_config("confluent-kafka", user=user, group_id=f"c-{group}", sasl_mechanisms=mechanism)
+    check(sasl, f"c-{group}", consumed_by_confluent(config))
+    config = sasl.client_config("kafka-python", user=user, group_id=f"k-{group}", sasl_mechanism=mechanism)
+    check(sasl, f"k-{group}", consumed_by_kafka_python(config))
+    config = sasl.client_config("aiokafka", user=user, group_id=f"a-{group}", sasl_mechanism=mechanism)
+    check(sasl, f"a-{group}", asyncio.run(consumed_by_aiokafka(config)))
+
+
+def unsecured_token() -> str:
+    parts = ({"alg": "none"}, {"sub": "olga", "exp": time.time() + 60})
+    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
+
+
+def test_tokens_log_in(sasl: Cluster) -> None:
+    from kafka.net.sasl.oauth import AbstractTokenProvider  # noqa: PLC0415 - it warns as it is imported
+
+    class Tokens(AbstractTokenProvider):  # type: ignore[misc]
+        def token(self) -> str:
+            return unsecured_token()
+
+    own = {"bootstrap.servers": sasl.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT", "group.id": "tokens"}
+    config = {
+        **own,
+        "auto.offset.reset": "earliest",
+        "sasl.mechanisms": "OAUTHBEARER",
+        "enable.sasl.oauthbearer.unsecure.jwt": True,
+        "sasl.oauthbearer.config": "principal=olga lifeSeconds=60",
+    }
+    check(sasl, "tokens", consumed_by_confluent(config))
+    config = sasl.client_config(
+        "kafka-python", group_id="more-tokens", sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=Tokens()
+    )
+    check(sasl, "more-tokens", consumed_by_kafka_python(config))
+
+
+def test_a_client_authenticates_again_and_notices_nothing() -> None:
+    with Emulator(security="sasl_plaintext", topics={"t": 1}, config={"connections.max.reauth.ms": 1_500}) as cluster:
+        consumer = Consumer(cluster.client_config("confluent-kafka", group_id="g"))
+        consumer.subscribe(["t"])
+        ends, before, values = time.monotonic() + LIMIT_S, 0, []
+        while time.monotonic() < ends and len(values) < 5:
+            handshakes = sum(event.get("api") == "SaslHandshake" for event in cluster.trace())
+            if handshakes > before:
+                before = handshakes
+                cluster.produce("t", str(handshakes))
+            message = consumer.poll(0.1)
+            if message is not None:
+                assert message.error() is None
+                values.append(message.value())
+        consumer.close()
+        assert len(values) == 5
+
+
+def test_a_wrong_password_is_the_clients_error() -> None:
+    errors: list[Any] = []
+    with Emulator(security="sasl_plaintext") as cluster:
+        config = cluster.client_config("confluent-kafka", group_id="g", sasl_password="wrong", error_cb=errors.append)
+        consumer = Consumer(config)
+        with pytest.raises(KafkaException):
+            consumer.list_topics(timeout=2)
+        consumer.close()
+    assert any("Invalid username or password" in str(error) for error in errors)
