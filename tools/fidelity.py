@@ -157,7 +157,6 @@ NOT_EMULATED = {
     "deletion",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns where google-re2 is missing (128)",
     ApiKey.ALTER_CLIENT_QUOTAS: "enforcement; host names for the entity type `ip` (42), except `localhost`",
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "SASL/SCRAM: only mechanism and iterations are kept",
     ApiKey.DESCRIBE_QUORUM: "times (-1); the metadata log has a counter of changes for its end, and each broker is a "
     "voter",
     ApiKey.UNREGISTER_BROKER: "a registered broker stays: it is answered as if it had registered again",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broken.authentication import AUTHENTICATION_RULES
 from broken.classic_groups import CLASSIC_GROUP_RULES
 from broken.clocks import CLOCK_RULES
 from broken.consumer_groups import CONSUMER_GROUP_RULES
@@ -20,4 +21,5 @@ EVERY_RULE = (
     *CLOCK_RULES,
     *FAULT_RULES,
     *VERDICT_RULES,
+    *AUTHENTICATION_RULES,
 )

@@ -1,0 +1,63 @@
+"""`koordinator serve` with TLS and SASL: its options, its first line, and no password in an error."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from koordinator import Emulator
+from koordinator.cli.serve import serve as command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Served
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--user", "alice-secret"), ("--user", "=alice-secret"), ("--user", "a=alice-secret", "--user", "a=alice-secret")],
+)
+def test_a_refused_user_shows_no_password(given: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(command, given)
+    assert result.exit_code == 2
+    assert "alice-secret" not in result.output.replace("such as alice=alice-secret", "")
+    assert "--user" in result.output
+
+
+def test_an_unknown_protocol_is_refused_with_the_known_ones() -> None:
+    result = CliRunner().invoke(command, ["--security", "tls"])
+    assert result.exit_code == 2
+    assert "sasl_ssl" in result.output
+    with pytest.raises(ValueError, match=r"security 'sassl': must be one of plaintext, ssl, .*sasl_ssl"):
+        Emulator(security="sassl").start()
+
+
+def test_an_unknown_mechanism_or_protocol_of_a_listener_is_refused_with_the_known_ones() -> None:
+    for name, value, known in (
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-1", "SCRAM-SHA-256"),
+        ("listener.security.protocol.map", "OUTSIDE:SSH", "SSL"),
+    ):
+        with pytest.raises(ValueError, match=f"{name}.*{known}"):
+            Emulator(config={name: value}, listeners={"OUTSIDE": "127.0.0.1:0"}).start()
+
+
+@pytest.mark.slow
+def test_the_first_line_has_the_secure_address_and_the_directory_of_the_certificates(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    served = serve("--security", "ssl", "--port", "0", "--certificates", str(tmp_path))
+    ready = served.ready()
+    assert ready["certificates"] == str(tmp_path)
+    assert ready["bootstrap_servers"] == ready["listeners"]["SSL"] == f"127.0.0.1:{ready['port']}"
+    context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+    with (
+        socket.create_connection(("127.0.0.1", ready["port"]), 10) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secure,
+    ):
+        assert secure.version() == "TLSv1.3"
