@@ -230,7 +230,7 @@ class Server:
         except TlsFailed as failed:
             assert isinstance(connection, TlsConnection), "only these have TLS"
             reason = connection.listener.explain(failed)
-            line = f"connection {connection.number} ({connection.client_host}) closed: {reason}"
+            line = f"connection {connection.number} of '' ({connection.client_host}) closed: {reason}"
             self._host_log.tell(connection.client_host, reason, line)
             return reason
         except OSError as error:

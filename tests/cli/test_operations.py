@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import struct
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHear
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 from koordinator.wire.records import Record, write_batch
 
@@ -103,6 +105,21 @@ HOSTILE = {
 }
 
 
+def authentication(password: bytes) -> tuple[bytes, bytes]:
+    return (
+        frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN")),
+        frame(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(auth_bytes=b"\0alice\0" + password)),
+    )
+
+
+UNAUTHENTICATED = (
+    ("SSL", (bare(ApiKey.API_VERSIONS, 0),)),
+    ("SASL_PLAINTEXT", authentication(b"wrong")),
+    ("SASL_PLAINTEXT", (bare(ApiKey.HEARTBEAT, 0),)),
+    ("SASL_PLAINTEXT", (*authentication(b"alice-secret"), bare(ApiKey.API_VERSIONS, 0))),
+)
+"""Requests by listener; after the last one the connection closes."""
+
 UNLOADABLE = (
     frame(ApiKey.SASL_HANDSHAKE, 0, SaslHandshakeRequest(mechanism="PLAIN")),
     frame(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="g")),
@@ -146,6 +163,8 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
     served = serve(
         *("--port", "0", "--trace", str(path), "--config", "log.dirs=x", "--config", "default.replication.factor=3"),
         *("--listener", "OTHER=127.0.0.1:0", "--advertised", "OTHER=127.0.0.3:1"),
+        *("--listener", "SSL=127.0.0.1:0", "--listener", "SASL_PLAINTEXT=127.0.0.1:0"),
+        *("--config", "connections.max.reauth.ms=1"),
     )
     ready = served.ready()
     os.close(reader)
@@ -154,6 +173,16 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
             connection = stack.enter_context(connect(ready))
             connection.sendall(data)
             assert connection.recv(1) == b"", data
+    for listener, requests in UNAUTHENTICATED:
+        host, port = ready["listeners"][listener].split(":")
+        with socket.create_connection((host, int(port)), WAIT_S) as connection:
+            for data in requests[:-1]:
+                connection.sendall(data)
+                assert connection.recv(1_000)
+            time.sleep(0.01)
+            connection.sendall(requests[-1])
+            while connection.recv(1_000):
+                pass
     with connect(ready) as connection:
         for data in (*UNLOADABLE, REFUSED):
             connection.sendall(data)
