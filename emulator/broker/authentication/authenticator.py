@@ -176,4 +176,6 @@ class Authenticator:
 
 def _refused(text: str) -> SaslVerdict:
     error = Error.SASL_AUTHENTICATION_FAILED
-    return SaslVerdict(SaslAuthenticateResponse(error_code=error, error_message=text), f"the authentication failed: {text}")
+    return SaslVerdict(
+        SaslAuthenticateResponse(error_code=error, error_message=text), f"the authentication failed: {text}"
+    )
