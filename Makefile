@@ -37,7 +37,7 @@ FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -no
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test test-all test-slow quick check extras ci-extra tool-test broker-test docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test test-all test-slow quick check extras ci-extra tool-test broker-test clients docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -223,6 +223,10 @@ compose-demo: $(VENV)/made ## restart one of two static consumers in containers
 docs: $(VENV)/with-dev $(VENV)/with-spark ## regenerate the reference parts of docs/ and the types of koordinator.aio
 	@PYTHONPATH=tests/support $(BIN)/python tools/documents.py
 	@$(BIN)/python tools/aio_handles.py
+
+clients: $(VENV)/with-dev ## regenerate the control operations of clients/ from the OpenAPI document (types need Node.js)
+	@$(BIN)/python tools/client_sources.py
+	@tools/js/check.sh types
 
 # MkDocs has an environment of its own: it needs no test dependency, and the tests need no MkDocs.
 .venv-docs/made: pyproject.toml | $(VENV)/wheel

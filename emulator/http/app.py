@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from difflib import SequenceMatcher
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
@@ -18,9 +19,10 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from ..broker.failures import BrokerBug
+from ..control.time.durations import InvalidDuration
 from ..pages.dashboard import FILES, FOLDER, dashboard_html
 from ..pages.html import static
-from ..server.cluster_registry import NoSuchCluster, PortsTaken
+from ..server.cluster_registry import FIRST, NoSuchCluster, PortsTaken
 from .event_stream import MEDIA_TYPE as STREAM
 from .event_stream import EventStreams
 from .exports import JSON, checked_format, export_of
@@ -33,10 +35,11 @@ from .routes import BELOW, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from starlette.datastructures import QueryParams
     from starlette.requests import Request
+    from starlette.routing import BaseRoute
 
     from ..config.options import Options
     from ..server.cluster_registry import ClusterRegistry
@@ -52,6 +55,13 @@ POLICY = (
 """The content security policy: the page loads its own files only, and no page may embed it."""
 
 HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+
+
+SIMILARITY_MIN = 0.6
+"""How similar each part of a path must be for the path to be suggested; 1 is equal."""
+
+DURATION = "by"
+"""The argument that is a duration."""
 
 
 class PathSegment(Convertor[str]):
@@ -113,6 +123,10 @@ class OperationEndpoint:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         except TypeError as error:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+        except InvalidDuration as error:
+            detail = f"{DURATION}: {error}"
+            errors = [{"field": DURATION, "detail": detail, "value": repr(arguments[DURATION])}]
+            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors) from error
         except ValueError as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
 
@@ -244,8 +258,34 @@ async def _internal_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: HTTPException) -> Response:
     status = HTTPStatus(error.status_code)
-    detail = f"{request.method} {request.url.path}: {status.phrase.lower()}; see /openapi.json"
+    path = request.url.path
+    nearest = _nearest_path(path, request.app.routes) if status == HTTPStatus.NOT_FOUND else None
+    hint = f"; did you mean {nearest}?" if nearest else ""
+    detail = f"{request.method} {path}: {status.phrase.lower()}{hint}; see /openapi.json"
     return Problem(status, detail, headers=error.headers).response()
+
+
+def _nearest_path(path: str, routes: Sequence[BaseRoute]) -> str | None:
+    """Return the most similar path that the server has, with the names of `path` in the places of its variables.
+
+    The paths of a cluster may lack its prefix.
+    """
+    given = path.split("/")
+    best, nearest = SIMILARITY_MIN, None
+    for route in routes:
+        template = getattr(route, "path", "").replace(":segment}", "}")
+        for prefix in ("", BELOW) if template.startswith(f"{BELOW}/") else ("",):
+            parts = template.removeprefix(prefix).split("/")
+            if len(parts) == len(given):
+                score = min(_similarity(*each) for each in zip(parts, given, strict=True))
+                if score > best:
+                    filled = [own if part.startswith("{") else part for part, own in zip(parts, given, strict=True)]
+                    best, nearest = score, prefix.format(cluster=FIRST) + "/".join(filled)
+    return nearest
+
+
+def _similarity(part: str, given: str) -> float:
+    return 1 if part.startswith("{") else SequenceMatcher(None, part, given).ratio()
 
 
 async def _dashboard(_: Request) -> Response:

@@ -8,6 +8,7 @@ from typing import Any
 from koordinator.version import __version__
 
 from .exports import FORMS, JSON
+from .exports import TEXT as TEXT_FORMAT
 from .routes import BELOW, ROUTES, TRACE, Route
 from .schemas import NewCluster, arguments_of, request_schema, result_schemas, summary_of
 
@@ -40,9 +41,10 @@ TIMEOUT = _query(
 )
 FORMAT = _query(
     "format",
-    "JSON, a Perfetto trace, or an HTML page; with `Accept: text/event-stream` the response is a stream",
+    "JSON, a Perfetto trace, an HTML page, a test of a group, or the last events as text; with "
+    "`Accept: text/event-stream` the response is a stream",
     type="string",
-    enum=[JSON, *FORMS],
+    enum=[JSON, TEXT_FORMAT, *FORMS],
     default=JSON,
 )
 WATCH = _query(

@@ -16,10 +16,10 @@ from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.emulator.pages.timeline import report
 
 from .names import GroupHandle, MemberLike, TopicKey, TopicLike, member_name, topic_name_of
 from .port import WAIT_S, EmulatorOnly
-from .timeline import HEADING, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -252,13 +252,12 @@ class Checks(GroupHandle):
     def _report(self, message: str) -> str:
         """Return a failure message with the group's state, parked requests and last events."""
         try:
-            lines = timeline(self.events())
+            events = self.events()
         except EmulatorOnly:
             return f"{message}\nnow: {self.snapshot()}"
-        elsewhere = self._other_groups() if not lines else []
-        parked = [f"held just now: {each}" for each in self._port.call(Holds.blocked, group=self.id)]
-        events = [HEADING, *lines] if lines else ["it has no events"]
-        return "\n".join([message, f"now: {self.snapshot()}", *elsewhere, *parked, *events])
+        parked = self._port.call(Holds.blocked, group=self.id)
+        elsewhere = [] if events else self._other_groups()
+        return "\n".join([message, *report(events, self.snapshot(), parked, elsewhere)])
 
     def _other_groups(self) -> list[str]:
         """Return a line with the existing groups and the most similar id, if this group does not exist."""

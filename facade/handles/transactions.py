@@ -9,14 +9,14 @@ from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.results import PendingOffset, ProducerInfo, TransactionInfo
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
+from koordinator.emulator.pages.timeline import HEADING, timeline
+from koordinator.emulator.pages.timeline_text import call_of
 
 from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
 from .handle import Handle
 from .names import GroupLike, MemberLike, exact_glob, group_id_of, member_name
 from .nodes import Node
 from .port import WAIT_S
-from .timeline import HEADING, timeline
-from .timeline_text import call_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.emulator.core.transactions.adding import BROKERS_ONLY_SINCE
-from koordinator.handles.timeline import timeline
+from koordinator.emulator.pages.timeline import timeline
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS, Api, ApiKey
 from koordinator.wire.errors import Error

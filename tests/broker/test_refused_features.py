@@ -10,7 +10,7 @@ from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.refused_features import refusal_of
 from koordinator.emulator.core import expressions
-from koordinator.handles.timeline import timeline
+from koordinator.emulator.pages.timeline import timeline
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from koordinator import Cluster
 
 LANGUAGES = {"bash", "console", "python", "py", "text", "json", "yaml", "toml", "sql", "mermaid", "java", "go", "js"}
-"""Languages of blocks. `text` is output; `java`, `go` and `js` are run by the tests of the images."""
+"""Languages of blocks. `text` is output; `java`, `go` and `js` are run by tests of `languages` and of the images."""
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -83,7 +83,7 @@ SHELL_BLOCKS = [
 
 CHECKED = [each for block in SHELL_BLOCKS for each in block.values[0]]
 RUNNING = {"koordinator", "curl", "jq"}
-ELSEWHERE = {"git", "kafka-console-consumer.sh", "koordinator-pipeline", "pip", "python3", "spark-submit"}
+ELSEWHERE = {"git", "kafka-console-consumer.sh", "koordinator-pipeline", "npm", "pip", "python3", "spark-submit"}
 """Commands that other tests run, or that need another machine."""
 
 

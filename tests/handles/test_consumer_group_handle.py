@@ -8,7 +8,7 @@ import pytest
 
 from koordinator import Simulation
 from koordinator.emulator.pages.lanes import lanes_of
-from koordinator.handles.timeline import timeline
+from koordinator.emulator.pages.timeline import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

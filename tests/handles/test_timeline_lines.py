@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koordinator import Simulation, faults
-from koordinator.handles.timeline import timeline
+from koordinator.emulator.pages.timeline import timeline
 
 UUID = "5b1f0000-1111-2222-3333-444455556666"
 

@@ -81,6 +81,10 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
         ),
         ("DELETE", "/topics", None, 405, "method not allowed"),
         ("GET", "/nothing", None, 404, "not found; see /openapi.json"),
+        ("GET", "/groups/svc/wiat", None, 404, f"not found; did you mean {CLUSTER}/groups/svc/wait?"),
+        ("GET", "/groups/svc/what/else", None, 404, "else: not found; see /openapi.json"),
+        ("POST", "/groups/g/clock/advance", {"by": "1x"}, 422, "by: '1x' is not a duration"),
+        ("POST", "/groups/g/clock/advance", {"by": "-1s"}, 422, "by: the duration '-1s' is negative"),
     ],
 )
 def test_an_impossible_operation_is_a_problem_that_names_it(
@@ -89,6 +93,12 @@ def test_an_impossible_operation_is_a_problem_that_names_it(
     before = shared.get(f"{CLUSTER}/topics").json()
     assert said in problem(shared.request(method, CLUSTER + path, json=body), status)["detail"]
     assert shared.get(f"{CLUSTER}/topics").json() == before
+
+
+@pytest.mark.slow
+def test_a_path_without_its_cluster_is_completed(shared: httpx.Client) -> None:
+    detail = problem(shared.get("/groups/svc/wait"), 404)["detail"]
+    assert f"did you mean {CLUSTER}/groups/svc/wait?" in detail
 
 
 @pytest.mark.slow

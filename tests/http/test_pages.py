@@ -86,10 +86,26 @@ def test_the_members_of_a_group_are_to_be_had_as_a_test(http: httpx.Client) -> N
 
 
 @pytest.mark.slow
+def test_the_last_events_are_to_be_had_as_text(http: httpx.Client) -> None:
+    http.post("/v1/clusters/default/groups/g/puppets/p").raise_for_status()
+    http.post("/v1/clusters/default/groups/g/puppets/p/join").raise_for_status()
+    report = http.get(TRACE, params={"format": "text", "group": "g"}).raise_for_status()
+    assert report.headers["content-type"] == "text/plain; charset=utf-8"
+    lines = report.text.splitlines()
+    assert lines[0].startswith("now: ")
+    assert lines[1] == "its last events:"
+    assert "JoinGroup" in report.text
+    assert http.get(TRACE, params={"format": "text"}).text.startswith("group 'g':\n")
+    unknown = http.get(TRACE, params={"format": "text", "group": "G"}).text
+    assert "there is no group 'G'" in unknown
+    assert "'g'" in unknown
+
+
+@pytest.mark.slow
 def test_another_form_is_refused_with_those_there_are(http: httpx.Client) -> None:
     refused = http.get(TRACE, params={"format": "yaml"})
     assert refused.status_code == 422
-    assert refused.json()["detail"] == "format: must be json, perfetto, html or test"
+    assert refused.json()["detail"] == "format: must be json, text, perfetto, html or test"
     assert refused.json()["errors"][0]["field"] == "format"
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Check the scripts of emulator/pages: format and lint with Biome, types with TypeScript. Fix formatting with --write.
+# Check the scripts of emulator/pages and clients/node: format and lint with Biome, types with TypeScript. Fix formatting
+# with --write. `check.sh types` writes the type declarations of clients/node, which the other call compares.
 # Without Node.js the checks are skipped, unless KOORDINATOR_REQUIRE names node.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -23,5 +24,18 @@ if [ ! "$installed/done" -nt tools/js/package.json ]; then
     || skip "Biome and TypeScript cannot be installed"
   touch "$installed/done"
 fi
-"$installed/node_modules/.bin/biome" check --config-path=tools/js --error-on-warnings "$@" emulator/pages/*.js emulator/pages/*.ts
-"$installed/node_modules/.bin/tsc" --project tools/js
+bin=$installed/node_modules/.bin
+
+# The declarations of clients/node are made from the comments of its modules.
+declare_types() {
+  "$bin/tsc" --project clients/node --typeRoots "$PWD/$installed/node_modules/@types" --outDir "$1"
+}
+if [ "${1:-}" = types ]; then
+  declare_types "$PWD/clients/node/types"
+  exit
+fi
+"$bin/biome" check --config-path=tools/js --error-on-warnings "$@" emulator/pages/*.js emulator/pages/*.ts \
+  clients/node/src/{cluster,handle,index,start}.js clients/node/tests/*.*js clients/node/*.json
+"$bin/tsc" --project tools/js
+declare_types "$PWD/$installed/types"
+diff -r "$installed/types" clients/node/types || { echo "clients/node/types is not current: make clients" >&2; exit 1; }

@@ -13,17 +13,21 @@ DURATION_MS_MAX = 1_000 * 365 * UNITS_MS["d"]
 _TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)", re.ASCII)
 
 
+class InvalidDuration(ValueError):
+    """A value that is no duration, or one that no clock can be advanced by."""
+
+
 def duration_ms(duration: float | str) -> int:
-    """Return a duration in whole milliseconds. Raises ValueError if it is negative, too long, or no duration."""
+    """Return a duration in whole milliseconds. Raises InvalidDuration if it is negative, too long, or no duration."""
     ms = _parse(duration)
     if ms is None:
-        raise ValueError(
+        raise InvalidDuration(
             f"{duration!r} is not a duration: use seconds as a number, or text such as '7d', '5m', '45s' or '250ms'"
         )
     if ms < 0:
-        raise ValueError(f"the duration {duration!r} is negative: a clock cannot go back")
+        raise InvalidDuration(f"the duration {duration!r} is negative: a clock cannot go back")
     if ms > DURATION_MS_MAX:
-        raise ValueError(f"the duration {duration!r} is longer than 1000 years")
+        raise InvalidDuration(f"the duration {duration!r} is longer than 1000 years")
     return round(ms)
 
 

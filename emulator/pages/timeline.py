@@ -10,12 +10,11 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
-from koordinator.emulator.trace.vocabulary import is_expected_error
-
+from ..trace.vocabulary import is_expected_error
 from .timeline_text import EventTexts, call_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from .timeline_text import Event
 
@@ -66,6 +65,33 @@ def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     counts = [f"{heartbeats} successful heartbeats"] if heartbeats else []
     counts += [f"{repeated} repeated commits"] if repeated else []
     return [*lines, f"and {' and '.join(counts)}"] if counts else lines
+
+
+def by_group(events: Iterable[Event]) -> dict[str, list[Event]]:
+    """Return the events of each group; groups with errors are last, and of the others those with the latest events."""
+    groups: dict[str, list[Event]] = {}
+    for event in events:
+        if "group_id" in event:
+            groups.setdefault(cast("str", event["group_id"]), []).append(event)
+    ranked = sorted(groups.items(), key=lambda each: (any(map(is_error, each[1])), cast("int", each[1][-1]["seq"])))
+    return dict(ranked)
+
+
+def report(
+    events: Sequence[Event], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines after a failure message: a group's state, its parked requests and its last events.
+
+    `elsewhere` are lines about other groups, for a group without events.
+    """
+    lines = timeline(events)
+    held = [f"held just now: {each}" for each in parked]
+    return [
+        f"now: {now}",
+        *([] if lines else elsewhere),
+        *held,
+        *([HEADING, *lines] if lines else ["it has no events"]),
+    ]
 
 
 def _without_repeated_commits(events: Sequence[Event]) -> tuple[list[Event], int]:

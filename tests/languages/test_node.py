@@ -1,0 +1,176 @@
+"""The client for Node.js (`clients/node`), installed from its tarball: its tests, its documents, failed tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from brokers.kafka_releases import run
+from scenes.documentation import FENCE, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.needs("node"), pytest.mark.slow]
+
+PACKAGE = ROOT / "clients" / "node"
+HOME = ROOT / "build" / "languages" / "node"
+
+CLIENTS = {"@platformatic/kafka": "1.35.0", "kafkajs": "2.2.4"}
+RUNNERS = {"jest": "30.5.2", "vitest": "4.1.12"}
+
+INSTALL_S = 300
+TEST_S = 180
+
+TOGETHER = 'import { test } from "node:test";\n'
+"""The line of a test file that differs between node:test, Vitest and Jest."""
+
+SCAFFOLD = """
+import { withKoordinator, faults } from "koordinator";
+const svc = { topics: ["orders"] };
+await withKoordinator({ topics: { orders: 4 } }, async (cluster) => {
+  const group = cluster.group("svc");
+  await (await group.puppet("svc-1", svc)).join();
+  await (await group.puppet("svc-2", svc)).join();
+  await group.waitStable({ members: 2, owned: "all" });
+  %s
+});
+"""
+"""A program around the statements of a page; the page's group has two members."""
+
+
+@pytest.fixture(scope="module")
+def home() -> Path:
+    """A project with the packed package and the clients; the registry's packages stay for later runs."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    project = {"private": True, "type": "module", "dependencies": CLIENTS | RUNNERS}
+    options = ("--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
+    text = json.dumps(project)
+    if not (HOME / "package.json").exists() or (HOME / "package.json").read_text() != text:
+        (HOME / "package.json").write_text(text)
+        run("npm", "--prefix", str(HOME), "install", *options, timeout_s=INSTALL_S)
+    run("npm", "pack", "--silent", "--pack-destination", str(HOME), str(PACKAGE), timeout_s=INSTALL_S)
+    (tarball,) = HOME.glob("koordinator-*.tgz")
+    # without its dependencies, npm would look every package up again
+    target = HOME / "node_modules" / "koordinator"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    run("tar", "-xzf", str(tarball), "-C", str(target), "--strip-components=1", timeout_s=INSTALL_S)
+    tarball.unlink()
+    shutil.rmtree(HOME / "test-results", ignore_errors=True)
+    return HOME
+
+
+def node(home: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {
+        **os.environ,
+        "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator",
+        "NO_COLOR": "1",
+        **environment,
+    }
+    return subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=TEST_S, check=False)
+
+
+def write(home: Path, name: str, text: str) -> str:
+    (home / name).write_text(text, encoding="utf-8")
+    return name
+
+
+def source(name: str) -> str:
+    return (PACKAGE / "tests" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["kafkajs.test.js", "platformatic.test.js"])
+def test_real_clients_are_tested(home: Path, name: str) -> None:
+    ran = node(home, "node", "--test", write(home, name, source(name)))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("runner", ["node:test", "vitest", "jest"])
+def test_a_failed_test_shows_the_timeline_in_each_runner(home: Path, runner: str) -> None:
+    text = source("failing.test.js")
+    assert TOGETHER in text
+    commands = {
+        "node:test": ("node", "--test"),
+        "vitest": ("node_modules/.bin/vitest", "run"),
+        "jest": ("node_modules/.bin/jest",),
+    }
+    lines = {"node:test": TOGETHER, "vitest": 'import { test } from "vitest";\n', "jest": ""}
+    text = text.replace(TOGETHER, lines[runner])
+    if runner != "node:test":
+        # their tests have no argument with a name
+        text = text.replace("async (t) =>", "async () =>").replace("t.name", f'"{runner}"')
+    name = write(home, f"failing-{runner.replace(':', '-')}.test.js", text)
+    ran = node(home, *commands[runner], name, NODE_OPTIONS="--experimental-vm-modules")
+    said = ran.stdout + ran.stderr
+    assert ran.returncode == 1, said
+    assert "group 'svc': assertNoRebalance: expected no rebalance, seen 2" in said
+    assert "LeaveGroup v3 -> OK" in said
+    folder = home / "test-results" / ("a-restart-causes-no-rebalance" if runner == "node:test" else runner)
+    assert f"full trace: {folder.relative_to(home)}/trace.html" in said
+    assert {each.name for each in folder.iterdir()} == {"trace.html", "trace.json", "trace.jsonl", "trace.txt"}
+    assert json.loads((folder / "trace.jsonl").read_text().partition("\n")[0])["kind"] == "header"
+
+
+BLOCKS = [
+    pytest.param(text, id=f"{page.name}-{number}")
+    for page in (PACKAGE / "README.md", ROOT / "docs" / "node.md")
+    for number, (info, text) in enumerate(FENCE.findall(page.read_text(encoding="utf-8")), 1)
+    if info == "js"
+]
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_the_code_of_a_page_runs(home: Path, text: str) -> None:
+    if "import " in text:
+        ran = node(home, "node", "--test", write(home, "page.test.js", text))
+        assert re.search(r"^# pass 1$", ran.stdout, re.MULTILINE), ran.stdout + ran.stderr
+    else:
+        # `await using` is newer than Node.js 20
+        ran = node(home, "node", write(home, "page.js", SCAFFOLD % text.replace("await using", "const")))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_the_server_ends_with_the_process_that_started_it(home: Path) -> None:
+    text = 'import { startKoordinator } from "koordinator";\nconst cluster = await startKoordinator();\n'
+    ran = node(
+        home, "node", write(home, "leave.js", f"{text}console.log(cluster.bootstrapServers);\nprocess.exit(0);\n")
+    )
+    host, _, port = ran.stdout.strip().rpartition(":")
+    for _ in range(600):
+        with socket.socket() as probe:
+            probe.settimeout(0.1)
+            if probe.connect_ex((host, int(port))) != 0:
+                return
+    pytest.fail("the server still listens")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ('{ command: "no-such-program" }', "pip install 'koordinator[control]'"),
+        ('{ topics: { "a b": 1 } }', "a b"),
+        ("{ topic: {} }", "unknown option 'topic'"),
+        ('{ image: "koordinator" }', "npm install --save-dev testcontainers"),
+    ],
+)
+def test_a_start_that_fails_names_the_remedy(home: Path, options: str, problem: str) -> None:
+    text = f'import {{ startKoordinator }} from "koordinator";\nawait startKoordinator({options});\n'
+    ran = node(home, "node", write(home, "start.js", text))
+    assert ran.returncode == 1
+    assert problem in ran.stderr
+
+
+def test_misspelt_options_are_refused(home: Path) -> None:
+    text = """
+    import { withKoordinator } from "koordinator";
+    await withKoordinator({}, async (cluster) => { await cluster.group("svc").waitStable({ member: 1 }) });
+    """
+    assert "group 'svc': unknown option 'member'" in node(home, "node", write(home, "option.js", text)).stderr
