@@ -357,7 +357,7 @@ class ApiTable:
         if (key, version) not in self.adapters:
             raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
 
-    def versions(self, call: Call, request: ApiVersionsRequest) -> Message:
+    def versions(self, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
         """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed."""
         if request is UNSUPPORTED_VERSION:
             row = self._rows[ApiKey.API_VERSIONS]

@@ -395,7 +395,11 @@ class Broker:
             if peer is not None and peer.authenticator is not None and self._authenticate(now, peer, call, request):
                 return
         if isinstance(request, ApiVersionsRequest):
-            self._perform(now, [Reply(call, self._api_table.versions(call, request))])
+            response = self._api_table.versions(call, request)
+            peer = self._authenticating.get(call.connection)
+            if peer is not None and peer.authenticator is not None and not response.error_code:
+                peer.authenticator.told_versions()
+            self._perform(now, [Reply(call, response)])
         else:
             version = call.api_version
             adapter = self._api_table.adapters[call.api_key, version]
@@ -418,7 +422,7 @@ class Broker:
             self._refuse(now, peer, call, verdict)
         else:
             self._perform(now, [Reply(call, verdict.response)])
-            self._open(peer)
+            self._follow(peer)
         return True
 
     def _take_tokens(self, now: int, peer: Connection, verdict: SaslVerdict) -> None:
@@ -428,13 +432,17 @@ class Broker:
             self._refuse(now, peer, None, verdict)
         else:
             self._write(peer, pack_frame(verdict.tokens), ends=False)
-            self._open(peer)
+            self._follow(peer)
 
-    def _open(self, peer: Connection) -> None:
-        """Serve all requests of a connection that has authenticated."""
-        if peer.authenticator is not None and peer.authenticator.is_open:
+    def _follow(self, peer: Connection) -> None:
+        """Serve all requests of a connection that has authenticated, until it does so again."""
+        if peer.authenticator is None or peer.number not in self._connections:
+            return
+        if peer.authenticator.is_open:
             self._authenticating.pop(peer.number, None)
             peer.frames.limit = self._settings.socket_request_max_bytes
+        elif peer.authenticator.is_in_exchange:
+            self._authenticating[peer.number] = peer
 
     def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
         """End a failed authentication after `connection.failed.authentication.delay.ms`."""

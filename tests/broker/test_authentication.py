@@ -114,8 +114,8 @@ def test_another_first_request_closes_the_connection(wire: SecureWire, first: An
 def test_api_versions_is_answered_once(wire: SecureWire) -> None:
     peer = wire.connect()
     assert wire.ask(peer, ApiVersionsRequest(), 3).error_code == Error.INVALID_REQUEST, "the software has no name"
-    # Kafka does not count that one, and then the next closes
-    wire.send(peer, wire.request(peer, ApiVersionsRequest(), 0))
+    # that one does not count
+    assert wire.ask(peer, ApiVersionsRequest(), 0).error_code == 0
     wire.send(peer, wire.request(peer, ApiVersionsRequest(), 0))
     assert peer.closed
 
@@ -298,7 +298,9 @@ def test_scram_refuses_a_wrong_password_at_the_second_message_and_an_unknown_use
     assert refused(wire.authenticate(peer, ScramClient("sha256", "zed", "x").first)) == INVALID
 
 
-@pytest.mark.parametrize("first", [b"y,,n=alice,r=abc", b"hello", b"", b"\xff", b"n,,n=alice,r=abc,tokenauth=true"])
+@pytest.mark.parametrize(
+    "first", [b"y,,n=alice,r=abc", b"hello", b"", b"\xff", b"n,,n=alice,r=abc,tokenauth=true", b"n,,m=x,n=zed,r=abc"]
+)
 def test_scram_refuses_a_malformed_first_message(wire: SecureWire, first: bytes) -> None:
     peer = wire.connect()
     wire.handshake(peer, "SCRAM-SHA-256")
@@ -418,12 +420,27 @@ def test_a_session_goes_on_after_reauthentication_even_after_its_end(limited: Se
     assert limited.ask(peer, ANY, 9).cluster_id == "wire"
 
 
-def test_reauthentication_is_refused_in_the_first_second(limited: SecureWire) -> None:
+def test_a_second_reauthentication_is_refused_for_a_second(limited: SecureWire) -> None:
     peer = limited.log_in()
+    assert limited.handshake(peer, "PLAIN").error_code == 0
+    assert limited.authenticate(peer, plain("alice", "alice-secret")).error_code == 0
     limited.wait(999)
     assert limited.handshake(peer, "PLAIN").error_code == Error.ILLEGAL_SASL_STATE
     limited.wait(1)
     assert limited.handshake(peer, "PLAIN").error_code == 0
+
+
+def test_within_a_reauthentication_other_requests_get_34(limited: SecureWire) -> None:
+    peer = limited.log_in()
+    limited.handshake(peer, "PLAIN")
+    assert limited.ask(peer, ANY, 9).brokers == ()
+    assert peer.closed
+
+
+def test_a_reauthentication_by_a_mechanism_that_is_not_enabled_closes(limited: SecureWire) -> None:
+    peer = limited.log_in()
+    assert limited.handshake(peer, "NOPE") is None
+    assert peer.closed
 
 
 def test_reauthentication_keeps_the_principal(limited: SecureWire) -> None:

@@ -28,7 +28,7 @@ RECEIVE_BYTES_MAX = 524_288
 """The largest message before the end of the authentication (`sasl.server.max.receive.size`)."""
 
 REAUTHENTICATION_INTERVAL_MS = 1_000
-"""The shortest time between two authentications of a connection."""
+"""The shortest time between two re-authentications of a connection."""
 
 ILLEGAL_AFTER = "SaslAuthenticate request received after successful authentication"
 
@@ -74,7 +74,7 @@ class Authenticator:
         self._exchange: SaslExchange | None = None
         self._has_headers = True
         self._is_repeated = self._is_other_mechanism = False
-        self._since = 0
+        self._repeated_at: int | None = None
         self._ends_at: int | None = None
         self.user: str | None = None
         """The name of the authenticated user."""
@@ -103,9 +103,13 @@ class Authenticator:
         if self._state is State.EXCHANGE or key == ApiKey.SASL_HANDSHAKE:
             return
         if self._state is State.START and key == ApiKey.API_VERSIONS:
-            self._state = State.HANDSHAKE
             return
         raise Malformed(f"a request before the authentication, which begins with SaslHandshake (api key {key})")
+
+    def told_versions(self) -> None:
+        """Expect a handshake: ApiVersions was answered without an error."""
+        if self._state is State.START:
+            self._state = State.HANDSHAKE
 
     def respond(self, now: int, version: int, request: Message) -> SaslVerdict | None:
         """Return the response to a request of an authentication; None if it has no part in one."""
@@ -131,17 +135,26 @@ class Authenticator:
 
     def _handshake(self, now: int, version: int, mechanism: str) -> SaslVerdict:
         is_done = self._state is State.DONE
-        if is_done and (self._ends_at is None or now - self._since < REAUTHENTICATION_INTERVAL_MS):
+        if is_done and not self._may_repeat(now):
             return SaslVerdict(SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE))
+        if is_done and mechanism not in self._mechanisms:
+            return SaslVerdict(None, f"the mechanism {mechanism!r:.40} is not enabled")
         if mechanism not in self._mechanisms:
             error = Error.UNSUPPORTED_SASL_MECHANISM
             response = SaslHandshakeResponse(error_code=error, mechanisms=self._mechanisms)
             return SaslVerdict(response, f"the mechanism {mechanism!r:.40} is not enabled")
+        if is_done:
+            self._repeated_at = now
         self._is_repeated, self._is_other_mechanism = is_done, is_done and mechanism != self._mechanism
         self._state, self._has_headers = State.EXCHANGE, version > 0
         self._mechanism = mechanism
         self._exchange = exchange_of(mechanism, self._accounts, self._new_nonce)
         return SaslVerdict(SaslHandshakeResponse(mechanisms=self._mechanisms))
+
+    def _may_repeat(self, now: int) -> bool:
+        """Return whether a session may begin anew: it has an end, and did not just do so."""
+        is_early = self._repeated_at is not None and now - self._repeated_at < REAUTHENTICATION_INTERVAL_MS
+        return self._ends_at is not None and not is_early
 
     def _authenticate(self, now: int, data: bytes) -> SaslVerdict:
         if self._is_other_mechanism:
@@ -170,7 +183,7 @@ class Authenticator:
         """Open the connection, and return for how long, in ms; 0 is for ever."""
         ends = [each for each in (ends_at, now + self._reauth_ms if self._reauth_ms else None) if each is not None]
         self._state, self._exchange = State.DONE, None
-        self.user, self._since, self._ends_at = user, now, min(ends, default=None)
+        self.user, self._ends_at = user, min(ends, default=None)
         return 0 if self._ends_at is None else self._ends_at - now
 
 

@@ -40,7 +40,7 @@ TOKENS = 3
 
 # names have no "=" and no ",", values no ","
 CLIENT_FIRST = re.compile(
-    r"(?P<header>n,(?:a=(?P<authzid>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,)"
+    r"(?P<header>n,(?:a=(?P<authzid>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+))?,)(?:m=[\x01-\x2b\x2d-\x7f]+,)?"
     r"(?P<bare>n=(?P<user>(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
     r"(?P<extensions>(?:,[A-Za-z]+=[\x01-\x2b\x2d-\x7f]+)*))"
 )
@@ -196,9 +196,9 @@ class TokenExchange:
             raise InvalidCredentials
         authorization = AUTHORIZATION.fullmatch(pairs["auth"])
         if authorization is None:
-            raise Malformed("SaslAuthenticate: no scheme with a token")
-        if authorization["scheme"].lower() != "bearer":
             raise InvalidCredentials
+        if authorization["scheme"].lower() != "bearer":
+            raise Malformed("SaslAuthenticate: no bearer token")
         claims = _claims(authorization["token"])
         ends_at = None if claims is None else _end(now, claims)
         if claims is None or ends_at is None:

@@ -25,7 +25,7 @@ AUTHENTICATION_RULES = (
         "ApiVersions is answered once",
         f"{CODE}/authenticator.py",
         "            self._state = State.HANDSHAKE\n",
-        "",
+        "            pass\n",
         (f"{TESTS}::test_api_versions_is_answered_once",),
     ),
     BrokenRule(
