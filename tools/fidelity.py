@@ -153,6 +153,7 @@ NOT_EMULATED = {
     "the texts of -1, and the connection that a null closes (-1)",
     ApiKey.DESCRIBE_LOG_DIRS: "sizes of volumes (-1)",
     ApiKey.CREATE_PARTITIONS: "timeouts",
+    ApiKey.DELETE_GROUPS: "GROUP_DELETION_FAILED, the error of a plugin for streams groups; messages in v3 are null",
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "
     "deletion",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns where google-re2 is missing (128)",

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from brokers.kafka_releases import RELEASES, Release
+from brokers.kafka_releases import BY_LINE, Release
 from brokers.real_kafka import SETTINGS, RealKafka
 
 from koordinator.client.connection import BrokerConnection, Deadline
@@ -39,14 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PATH = Path(__file__).parents[1] / "emulator" / "config" / FILE
-
-RECORDED = {
-    "2.4": RELEASES["2.4"],
-    "2.8": RELEASES["2.8"],
-    "3.9": RELEASES["3.9-new"],
-    "4.0": Release("4.0", "4.0.2", "NEW"),
-    "4.3": RELEASES["4.3"],
-}
 
 FAMILIES = {
     "log.retention.ms": "604800000",
@@ -178,8 +170,10 @@ def merged(releases: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> str:
         known: dict[str, list[str]] = {}
         later: dict[str, dict[str, Any]] = {}
         for release, found in reversed(releases.items()):
-            # releases before 4.3 describe no client metrics until they are set
-            rows = found[kind] or (list(later.values()) if kind == "client metrics" and release in SUBSCRIBING else [])
+            # releases before 4.3 describe no client metrics until they are set; they accept empty items
+            is_hidden = kind == "client metrics" and release in SUBSCRIBING
+            shown = [{key: each for key, each in row.items() if key != "no_empty_items"} for row in later.values()]
+            rows = found[kind] or (shown if is_hidden else [])
             # 2.4 tells no types and no documentation
             completed = [row if "type" in row else untold(later.get(row["name"], {})) | row for row in rows]
             for row in completed:
@@ -201,7 +195,7 @@ def main() -> None:
     """Record all releases."""
     with TemporaryDirectory(prefix="kafka-configs-") as work:
         found = {}
-        for name, release in RECORDED.items():
+        for name, release in BY_LINE.items():
             folder = Path(work, name)
             folder.mkdir()
             found[name] = of_broker(release, folder)

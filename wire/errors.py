@@ -1,4 +1,4 @@
-"""The error codes of Apache Kafka 4.3, from org.apache.kafka.common.protocol.Errors."""
+"""The error codes of Apache Kafka 4.4, from org.apache.kafka.common.protocol.Errors."""
 
 from enum import IntEnum
 
@@ -141,3 +141,6 @@ class Error(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136

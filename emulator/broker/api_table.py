@@ -357,14 +357,21 @@ class ApiTable:
         if (key, version) not in self.adapters:
             raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
 
-    def versions(self, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
-        """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed."""
+    def versions(self, call: Call, request: ApiVersionsRequest, identity: tuple[str, int]) -> ApiVersionsResponse:
+        """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed.
+
+        REBOOTSTRAP_REQUIRED if the client expects another `identity`, cluster id and node id: it names both or neither
+        (KIP-1242).
+        """
         if request is UNSUPPORTED_VERSION:
             row = self._rows[ApiKey.API_VERSIONS]
             return ApiVersionsResponse(error_code=Error.UNSUPPORTED_VERSION, api_keys=(row,))
         software = (request.client_software_name, request.client_software_version)
-        if call.api_version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
+        is_half_named = (request.cluster_id is None) != (request.node_id == -1)
+        if is_half_named or (call.api_version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software))):
             return ApiVersionsResponse(error_code=Error.INVALID_REQUEST)
+        if request.cluster_id is not None and (request.cluster_id, request.node_id) != identity:
+            return ApiVersionsResponse(error_code=Error.REBOOTSTRAP_REQUIRED)
         lowest = 0 if call.api_version >= ZERO_FEATURES_SINCE else 1
         return ApiVersionsResponse(
             api_keys=self._api_keys,

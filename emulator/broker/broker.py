@@ -96,6 +96,7 @@ class Broker:
         self.node = node
         self.trace = trace
         self._node_id = node.node_id
+        self._identity = node.cluster.cluster_id, node.node_id
         self._settings = settings
         self._log = log
         self._api_table = ApiTable(settings, node.cluster.features)
@@ -395,7 +396,7 @@ class Broker:
             if peer is not None and peer.authenticator is not None and self._authenticate(now, peer, call, request):
                 return
         if isinstance(request, ApiVersionsRequest):
-            response = self._api_table.versions(call, request)
+            response = self._api_table.versions(call, request, self._identity)
             peer = self._authenticating.get(call.connection)
             if peer is not None and peer.authenticator is not None and not response.error_code:
                 peer.authenticator.told_versions()

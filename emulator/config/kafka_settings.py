@@ -12,8 +12,9 @@ INTERNAL: frozenset[str] = frozenset(
     """
     allow.everyone.if.no.acl.found controller.performance.always.log.threshold.ms
     controller.performance.sample.period.ms controller.quorum.retry.backoff.max.ms
-    errors.deadletterqueue.topic.name.prefix group.consumer.assignor.offload.enable
-    group.coordinator.append.max.buffer.size group.share.assignor.offload.enable group.share.enable
+    group.consumer.assignor.offload.enable
+    group.coordinator.append.max.buffer.size group.share.assignor.offload.enable group.share.dlq.manager.class.name
+    group.share.enable group.streams.acceptable.recovery.lag group.streams.min.task.offset.interval.ms
     group.share.initialize.retry.interval.ms group.share.max.renew.acknowledge.enable
     group.share.persister.class.name group.share.record.lock.partition.limit group.streams.assignor.offload.enable
     group.streams.max.warmup.replicas group.streams.num.warmup.replicas group.streams.task.offset.interval.ms

@@ -52,7 +52,7 @@ PARTITIONS_MAX = 10_000
 """The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
 (`QuorumController`)."""
 
-RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3")
+RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3", "4.4")
 """The supported releases of Apache Kafka, newest last."""
 
 NEW_COORDINATOR_CHOSEN_IN = "3.9"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .java.hash_order import NameOrder
 
 
-EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.3")
+EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.3", "4.4")
 """The releases, oldest first; OLD and NEW are 3.9 with either coordinator."""
 
 T = TypeVar("T")
@@ -168,11 +168,15 @@ class Dialect:
     # -- the history of releases ----------------------------------------------------
 
     metadata_versions: Versions = history(
-        ("2.4", Versions("none")), ("OLD", Versions("1-21")), ("4.0", Versions("7-25")), ("4.3", Versions("7-30"))
+        ("2.4", Versions("none")),
+        ("OLD", Versions("1-21")),
+        ("4.0", Versions("7-25")),
+        ("4.3", Versions("7-30")),
+        ("4.4", Versions("7-33")),
     )
     """The supported levels of the feature `metadata.version` (KIP-778); with ZooKeeper none."""
 
-    lossless_metadata_version: int = history(("2.4", 17), ("4.0", 25), ("4.3", 30))
+    lossless_metadata_version: int = history(("2.4", 17), ("4.0", 25), ("4.3", 30), ("4.4", 33))
     """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
 
     tracks_eligible_leaders: bool = since("4.3")
@@ -308,6 +312,31 @@ class Dialect:
     """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
     (`CurrentAssignmentBuilder`)."""
 
+    preference_raises_epoch: bool = since("4.4")
+    """Whether the epoch of a consumer group rises when a heartbeat changes the assignor that most members prefer. Since
+    4.4 (`GroupMetadataManager.hasPreferredServerAssignorChanged`); before, the next target has it."""
+
+    emptied_group_gets_target: bool = since("4.4")
+    """Whether the last members of a consumer group leave it a target of their group epoch: then the assignment interval
+    does not delay the first target of new members. Since 4.4 (`GroupMetadataManager.consumerGroupFenceMembers`)."""
+
+    full_group_takes_static_members: bool = since("4.4")
+    """Whether a member with an instance id that the consumer group knows passes `group.consumer.max.size`. Since 4.4
+    (`GroupMetadataManager.throwIfConsumerGroupIsFull`)."""
+
+    given_up_instance_ids_are_free: bool = since("4.4")
+    """Whether an instance id that a member of a consumer group gave up for another one is forgotten. Since 4.4; before,
+    it stays the member's, even after the member is gone (`ConsumerGroup.updateStaticMember`)."""
+
+    assignors_see_successors_alone: bool = since("4.4")
+    """Whether the assignor of a consumer group never sees a static member that is being replaced; the target of its
+    successor is written if it changes. Before 4.4 the replaced one may decide the order of members, and the target is
+    written in any case (`TargetAssignmentBuilder`, `UpdatedMembersAndTargetAssignmentView`)."""
+
+    group_limits_have_ranges: bool = since("4.4")
+    """Whether the refusal of a group's config beyond the limits of its broker names them as a range. Since 4.4
+    (`GroupConfig.validateIntRange`)."""
+
     consumer_groups_are_a_preview: bool = before("4.0")
     """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
     groups have no configs. Before 4.0 (KIP-848)."""
@@ -350,6 +379,10 @@ class Dialect:
     knows_rates: bool = since("2.8")
     """Whether DescribeConfigs knows the type of these rates. In 2.4 their values are null, as of any unknown name
     (`KafkaConfig.configType`)."""
+
+    transactions_remember_topic_ids: bool = since("4.4")
+    """Whether offsets of transactions belong to a topic id too, whatever the version of TxnOffsetCommit. Since 4.4
+    (KIP-1319, `OffsetMetadataManager.commitTransactionalOffset`)."""
 
     offset_version: int = history(("2.4", 3), ("4.3", 4))
     """The version of OffsetCommitValue of offsets without a topic id, as those of transactions. Before 4.1: 3
@@ -463,9 +496,9 @@ class Dialect:
     """Whether OffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and an unknown topic
     without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of partitions)."""
 
-    invalid_lengths_fail_join_phase: bool = since("2.8")
-    """Whether the coordinator fails on a subscription with invalid lengths. In 2.4 it is unreadable like any other
-    (`ConsumerProtocol` before it had generated messages)."""
+    fails_at_invalid_lengths: bool = history(("2.4", False), ("2.8", True), ("4.4", False))
+    """Whether the coordinator fails on a subscription or assignment with invalid lengths: a join phase does not end,
+    and a group is not upgraded. In 2.4 and since 4.4 it is unreadable like any other (`ConsumerProtocol`)."""
 
     static_rejoin_is_written: bool = since("2.8")
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.

@@ -32,6 +32,7 @@ from koordinator.wire.messages.consumer_group_records import (
 )
 
 from ..core.clock import GroupClock
+from ..core.dialect import Dialect
 from ..core.groups.consumer import records as write
 from ..core.groups.consumer.group import ConsumerGroup
 from ..core.groups.consumer.member import ConsumerMember, MemberState, sorted_names
@@ -73,7 +74,7 @@ STATES = tuple(state.name for state in MemberState if state is not MemberState.U
 
 def empty_group(group_id: str) -> ConsumerGroup:
     """Return a group to replay records in; its clock stands still."""
-    return ConsumerGroup(group_id, 0, GroupClock("manual", 0), 0, first_epoch=FIRST_EPOCH)
+    return ConsumerGroup(group_id, 0, GroupClock("manual", 0), 0, Dialect())
 
 
 def replayed(records: Iterable[CoordinatorRecord]) -> dict[str, ConsumerGroup]:

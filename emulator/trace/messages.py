@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
     from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic, OffsetCommitResponseTopic
+    from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
 
+    CommittedTopic = (
+        OffsetCommitRequestTopic
+        | OffsetCommitResponseTopic
+        | TxnOffsetCommitRequestTopic
+        | TxnOffsetCommitResponseTopic
+    )
     TopicName = Callable[[UUID], str | None]
     NameOf = Callable[[UUID], str]
 
@@ -276,21 +283,21 @@ def _(request: OffsetCommitRequest, name_of: NameOf) -> Line:
     }
 
 
-@_body.register
-def _(request: TxnOffsetCommitRequest) -> Line:
+@_body_with_ids.register(TxnOffsetCommitRequest)
+def _(request: TxnOffsetCommitRequest, name_of: NameOf) -> Line:
     return {
         **_producer(request),
         "offsets": [
-            [topic.name, row.partition_index, row.committed_offset]
+            [_name(topic, name_of), row.partition_index, row.committed_offset]
             for topic in request.topics
             for row in topic.partitions
         ],
     }
 
 
-@_body.register
-def _(response: TxnOffsetCommitResponse) -> Line | None:
-    rows = [(topic.name, row) for topic in response.topics for row in topic.partitions]
+@_body_with_ids.register(TxnOffsetCommitResponse)
+def _(response: TxnOffsetCommitResponse, name_of: NameOf) -> Line | None:
+    rows = [(_name(topic, name_of), row) for topic in response.topics for row in topic.partitions]
     refused = [[name, row.partition_index, row.error_code] for name, row in rows if row.error_code]
     return {"refused": refused} if refused else None
 
@@ -336,7 +343,7 @@ def assigned(assignment: bytes) -> dict[str, list[int]] | None:
         return None
 
 
-def _name(topic: OffsetCommitRequestTopic | OffsetCommitResponseTopic, name_of: NameOf) -> str:
+def _name(topic: CommittedTopic, name_of: NameOf) -> str:
     return topic.name or name_of(topic.topic_id)
 
 

@@ -47,7 +47,7 @@ class Emulator:
         config: broker configs under Kafka's names, such as `group.max.size`. A config without effect is accepted with a
             warning.
         profile: "fast" (the default: no initial rebalance delay, sessions of any length) or "kafka-defaults".
-        kafka_version: the emulated release, "2.4" to "4.3" (the default).
+        kafka_version: the emulated release, "2.4" to "4.4" (the default).
         error_codes: "kafka" (the default, as released) or "kip" (as printed in the KIPs).
         clock: the mode of groups' clocks: "real" (the default), "manual" or "auto" (`Group.set_clock`).
         seed: the seed of every generated id.

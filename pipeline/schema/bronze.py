@@ -68,8 +68,8 @@ REASONS = {
 }
 """The reasons for quarantine."""
 
-API_KEY_MAX = 92
-"""The greatest api_key of Kafka 4.3."""
+API_KEY_MAX = 94
+"""The greatest api_key of Kafka 4.4."""
 
 COUNTS = table(
     "bronze/counts",

@@ -210,10 +210,9 @@ class TestWhatClosesAConnection:
 
 class TestApiVersions:
     def test_an_unknown_version_has_its_number_in_the_trace_and_is_no_first_error(self, wire: Wire) -> None:
-        # as by clients of Kafka 4.4
-        wire.send(wire.connect(), frames.frame(struct.pack(">hhih", 18, 5, 7, 1) + b"c\0\0"))
+        wire.send(wire.connect(), frames.frame(struct.pack(">hhih", 18, 6, 7, 1) + b"c\0\0"))
         request, response = wire.trace.events()[-2:]
-        assert (request["api_version"], response["api_version"]) == (5, 5)
+        assert (request["api_version"], response["api_version"]) == (6, 6)
         assert response["error"] == "UNSUPPORTED_VERSION"
         assert not any("first error" in line for line in timeline(wire.trace.events()))
 
@@ -222,7 +221,7 @@ class TestApiVersions:
 
         wire.send(peer, frames.frame(struct.pack(">hhih", 18, 99, 7, 1) + b"c\0\0"))
 
-        assert peer.bytes == struct.pack(">iihi", 16, 7, 35, 1) + struct.pack(">hhh", 18, 0, 4)
+        assert peer.bytes == struct.pack(">iihi", 16, 7, 35, 1) + struct.pack(">hhh", 18, 0, 5)
         peer.pieces.clear()
         assert wire.ask(peer, ApiVersionsRequest(), 0).error_code == 0, "the connection stays usable"
 
@@ -236,7 +235,29 @@ class TestApiVersions:
 
         assert (answer.error_code, answer.api_keys) == (Error.INVALID_REQUEST, ())
 
-    @pytest.mark.parametrize("version", range(5))
+    @pytest.mark.parametrize(
+        ("cluster_id", "node_id", "error"),
+        [
+            (None, -1, Error.NONE),
+            ("own", 1, Error.NONE),
+            ("own", 2, Error.REBOOTSTRAP_REQUIRED),
+            ("other", 1, Error.REBOOTSTRAP_REQUIRED),
+            (None, 1, Error.INVALID_REQUEST),
+            ("own", -1, Error.INVALID_REQUEST),
+        ],
+    )
+    def test_kip_1242_a_client_may_name_the_broker_that_it_expects(
+        self, wire: Wire, cluster_id: str | None, node_id: int, error: Error
+    ) -> None:
+        named = {"client_software_name": "c", "client_software_version": "1", "node_id": node_id}
+        own = wire.node.cluster.cluster_id
+        request = ApiVersionsRequest(cluster_id=own if cluster_id == "own" else cluster_id, **named)
+
+        answer = wire.ask(wire.connect(), request, 5)
+
+        assert (answer.error_code, bool(answer.api_keys)) == (error, error is Error.NONE)
+
+    @pytest.mark.parametrize("version", range(6))
     def test_every_api_is_listed_with_the_versions_served(self, wire: Wire, version: int) -> None:
         rows = listed(wire, version)
 
@@ -254,6 +275,7 @@ class TestApiVersions:
             # Produce 0-2 is advertised and not served (KAFKA-18659)
             ("4.0", (0, 9), (2, 9), (0, 12)),
             ("4.3", (0, 9), (2, 10), (0, 13)),
+            ("4.4", (0, 9), (2, 10), (0, 13)),
         ],
     )
     def test_the_advertised_versions_are_those_of_the_release(

@@ -101,7 +101,7 @@ def test_a_partition_that_does_not_exist_takes_no_memory(wire: Wire, number: int
 
 
 @pytest.mark.parametrize("timestamp", LONGS)
-@pytest.mark.parametrize(("release", "version"), [("3.9", 0), ("3.9", 1), ("4.3", 11)])
+@pytest.mark.parametrize(("release", "version"), [("3.9", 0), ("3.9", 1), ("4.4", 11)])
 def test_any_timestamp_may_be_asked_for(timestamp: int, release: str, version: int) -> None:
     wire = Wire(kafka_version=release)
     for stamp in (0, LONG, -LONG - 1):

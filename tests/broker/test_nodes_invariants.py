@@ -30,7 +30,7 @@ LONG_MS = 400_000
 class Cluster(RuleBasedStateMachine):
     """Operations on nodes and valid or invalid requests of members, in any order, at any node."""
 
-    @initialize(replicas=st.integers(1, 3), release=st.sampled_from(["2.8", "3.9", "4.3"]))
+    @initialize(replicas=st.integers(1, 3), release=st.sampled_from(["2.8", "3.9", "4.4"]))
     def begin(self, replicas: int, release: str) -> None:
         self.nodes = Nodes(3, offsets_topic_replication_factor=replicas, kafka_version=release)
         self.runtime = self.nodes.runtime

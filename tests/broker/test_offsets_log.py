@@ -119,7 +119,7 @@ def test_a_commit_is_written_with_its_group_topic_and_partition(wire: Wire) -> N
     assert (read.key, read.value) == (OffsetCommitKey(group="g", topic="t", partition=0), expected)
 
 
-@pytest.mark.parametrize(("version", "written"), [("3.9", 3), ("4.0", 3), ("4.3", 4)])
+@pytest.mark.parametrize(("version", "written"), [("3.9", 3), ("4.0", 3), ("4.4", 4)])
 def test_kafka_19141_since_4_1_a_commit_is_written_with_the_id_of_its_topic(version: str, written: int) -> None:
     wire = Wire(kafka_version=version)
     wire.ask(wire.connect(), committing(5), 7)
@@ -150,7 +150,7 @@ def test_the_timestamp_of_a_commit_is_taken_as_it_is(timestamp: int) -> None:
     assert record.value.commit_timestamp == timestamp
 
 
-@pytest.mark.parametrize(("version", "offsets"), [("2.8", [6]), ("3.9", [6]), ("4.3", [5, 6])])
+@pytest.mark.parametrize(("version", "offsets"), [("2.8", [6]), ("3.9", [6]), ("4.4", [5, 6])])
 def test_the_new_coordinator_writes_a_partition_as_often_as_it_is_committed(version: str, offsets: list[int]) -> None:
     wire = Wire(kafka_version=version)
     rows = tuple(OffsetCommitRequestPartition(partition_index=0, committed_offset=each) for each in (5, 6))

@@ -219,7 +219,7 @@ def test_groups_loaded_without_a_coordinator_appear_with_the_next(nodes: Nodes) 
 UNREADABLE = wire_records.write_batch([wire_records.Record(timestamp=1, key=b"\0\2\0\1g", value=b"\0\x09")])
 
 
-@pytest.mark.parametrize(("version", "told"), [("2.8", Error.NONE), ("4.3", Error.NOT_COORDINATOR)])
+@pytest.mark.parametrize(("version", "told"), [("2.8", Error.NONE), ("4.4", Error.NOT_COORDINATOR)])
 def test_a_partition_that_cannot_be_read_is_logged_and_treated_as_the_release_does(version: str, told: Error) -> None:
     wire = Wire(kafka_version=version)
     assert produce(wire, UNREADABLE).error_code == Error.NONE

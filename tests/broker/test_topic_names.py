@@ -31,6 +31,11 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from koordinator.wire.records import Record, write_batch
 from koordinator.wire.schema import fields_of
 
@@ -40,13 +45,20 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
 BATCH = write_batch([Record(value=b"v")])
-RELEASE = "4.3"
+RELEASE = "4.4"
 
 
 def commit(topic_id: UUID, version: int, partition: int = 0) -> OffsetCommitRequest:
     row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=7)
     named = {"topic_id": topic_id} if version >= 10 else {"name": "t"}
     return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(**named, partitions=(row,)),))
+
+
+def transactional_commit(topic_id: UUID, version: int, partition: int = 0) -> TxnOffsetCommitRequest:
+    row = TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=7)
+    named = {"topic_id": topic_id} if version >= 6 else {"name": "t"}
+    topics = (TxnOffsetCommitRequestTopic(**named, partitions=(row,)),)
+    return TxnOffsetCommitRequest(transactional_id="x", group_id="g", producer_id=1, producer_epoch=0, topics=topics)
 
 
 def offset_fetch(topic_id: UUID, version: int) -> OffsetFetchRequest:
@@ -92,6 +104,7 @@ def delete(topic_id: UUID, version: int) -> DeleteTopicsRequest:
 
 REQUESTS: dict[str, Callable[[UUID, int], Message]] = {
     "OffsetCommit": commit,
+    "TxnOffsetCommit": transactional_commit,
     "OffsetFetch": offset_fetch,
     "Fetch": fetch,
     "Produce": produce,
@@ -140,12 +153,18 @@ def test_no_line_has_a_topic_id(wire: Wire, api: Any) -> None:
     assert str(topic_id) not in lines
 
 
-@pytest.mark.parametrize("version", list(ACCEPTED[RELEASE][8]))
-def test_a_commit_and_its_refusal_name_the_topic(wire: Wire, version: int) -> None:
+COMMITS = [
+    (make, version) for key, make in ((8, commit), (28, transactional_commit)) for version in ACCEPTED[RELEASE][key]
+]
+
+
+@pytest.mark.parametrize(("make", "version"), COMMITS)
+def test_a_commit_and_its_refusal_name_the_topic(wire: Wire, make: Callable[..., Message], version: int) -> None:
     topic_id = wire.node.cluster.topics["t"].topic_id
-    wire.ask(wire.connect(), commit(topic_id, version, partition=99), version)
+    wire.ask(wire.connect(), make(topic_id, version, partition=99), version)
     request, response = wire.trace.events(group="g")[-2:]
-    assert (request["body"], response["body"]) == ({"offsets": [["t", 99, 7]]}, {"refused": [["t", 99, 3]]})
+    body: Any = request["body"]
+    assert (body["offsets"], response["body"]) == ([["t", 99, 7]], {"refused": [["t", 99, 3]]})
 
 
 def test_a_consumer_groups_partitions_have_the_names_of_their_topics(wire: Wire) -> None:

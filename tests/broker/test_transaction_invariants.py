@@ -64,17 +64,17 @@ class Producer:
 class Transactions(RuleBasedStateMachine):
     """Two transactional producers with a group each, on three nodes."""
 
-    @initialize(release=st.sampled_from(["2.8", "3.9", "4.3"]), level=st.sampled_from([1, 2]))
+    @initialize(release=st.sampled_from(["2.8", "3.9", "4.4"]), level=st.sampled_from([1, 2]))
     def begin(self, release: str, level: int) -> None:
         replicas = {"offsets_topic_replication_factor": 3, "transaction_state_log_replication_factor": 3}
-        if release == "4.3":
+        if release == "4.4":
             # it skips the markers of partitions without a leader
             replicas["default_replication_factor"] = 3
         self.nodes = Nodes(3, kafka_version=release, transaction_version=level, **replicas)
         self.nodes.cluster.internal_topic(OFFSETS_TOPIC)
         self.nodes.cluster.internal_topic(TRANSACTIONS_TOPIC)
         self.runtime = self.nodes.runtime
-        self.is_bumping = release == "4.3" and level == 2
+        self.is_bumping = release == "4.4" and level == 2
         self.producers = {each: Producer(each) for each in IDS}
         self.committed: set[bytes] = set()
         self.aborted: set[bytes] = set()

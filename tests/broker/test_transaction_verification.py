@@ -75,7 +75,7 @@ class Client:
 
 @pytest.mark.parametrize(("after_ms", "error"), [(50, Error.NONE), (0, Error.CONCURRENT_TRANSACTIONS)])
 def test_a_leader_asks_again_for_100_ms_while_the_last_transaction_is_completed(after_ms: int, error: Error) -> None:
-    client = Client("4.3")
+    client = Client("4.4")
     faults = client.nodes.cluster.marker_faults
     faults["t", 0] = DELAYED
     assert client.produce("x", 0, 12) == Error.NONE
@@ -92,7 +92,7 @@ def test_a_leader_asks_again_for_100_ms_while_the_last_transaction_is_completed(
     assert client.peer.answers()[-1][1].responses[0].partition_responses[0].error_code == error
 
 
-@pytest.mark.parametrize(("release", "error"), [("3.9", Error.NONE), ("4.3", Error.INVALID_PRODUCER_EPOCH)])
+@pytest.mark.parametrize(("release", "error"), [("3.9", Error.NONE), ("4.4", Error.INVALID_PRODUCER_EPOCH)])
 def test_3_9_compares_no_epoch_of_a_group_with_open_offsets(release: str, error: Error) -> None:
     client = Client(release)
     adding = AddOffsetsToTxnRequest(
@@ -104,7 +104,7 @@ def test_3_9_compares_no_epoch_of_a_group_with_open_offsets(release: str, error:
 
 
 @pytest.mark.parametrize(
-    ("release", "error"), [("3.9", Error.INVALID_PRODUCER_ID_MAPPING), ("4.3", Error.INVALID_PRODUCER_EPOCH)]
+    ("release", "error"), [("3.9", Error.INVALID_PRODUCER_ID_MAPPING), ("4.4", Error.INVALID_PRODUCER_EPOCH)]
 )
 def test_3_9_asks_the_coordinator_of_a_fenced_producer_too(release: str, error: Error) -> None:
     client = Client(release)

@@ -217,7 +217,7 @@ def nothing_committed(request: OffsetFetchRequest, _: int) -> OffsetFetchRespons
     [
         (ApiKey.API_VERSIONS, CLOSE, "this looks like a TLS or SASL listener, and only plaintext is supported"),
         (ApiKey.API_VERSIONS, Raw(b"\x15\x03\x03\0\2\2\x50"), "this looks like a TLS listener"),
-        (ApiKey.API_VERSIONS, SILENCE, "no response to ApiVersions v4 within 0.3 s"),
+        (ApiKey.API_VERSIONS, SILENCE, "no response to ApiVersions v5 within 0.3 s"),
         (ApiKey.METADATA, CLOSE, "this looks like a SASL listener"),
         (ApiKey.LIST_GROUPS, SILENCE, "broker 1: 127.0.0.1:"),
         (ApiKey.LIST_GROUPS, WrongId(ListGroupsResponse()), "cannot be read: its correlation id is"),

@@ -124,7 +124,7 @@ def test_a_change_is_not_retried_after_a_lost_connection(admin: Callable[..., Ad
     broker.answers(ApiKey.DELETE_GROUPS, CLOSE, deleted("g"))
     (error,) = delete_groups(admin(broker), ["g"]).failures
     assert str(error.failure) == (
-        f"{broker.bootstrap}: closed the connection without a response to DeleteGroups v2;"
+        f"{broker.bootstrap}: closed the connection without a response to DeleteGroups v3;"
         " the broker may have carried out the request"
     )
     assert len(broker.requests(ApiKey.DELETE_GROUPS)) == 1
@@ -179,7 +179,7 @@ def test_without_a_bootstrap_server_the_error_names_each_address_and_its_cause(
         list_groups(admin(closed, broker))
     assert str(raised.value) == (
         f"{closed}: cannot connect: Connection refused; {broker.bootstrap}: closed the connection without a response "
-        "to ApiVersions v4: this looks like a TLS or SASL listener, and only plaintext is supported"
+        "to ApiVersions v5: this looks like a TLS or SASL listener, and only plaintext is supported"
     )
 
 

@@ -55,7 +55,7 @@ def test_a_broker_without_flexible_versions_is_supported(admin: Callable[..., Ad
         old.answers(ApiKey.LIST_GROUPS, ListGroupsResponse(groups=(ListedGroup(group_id="g"),)))
         (group,) = list_groups(admin(old)).successes
         assert (group.group_id, group.state, group.type) == ("g", None, None)
-        assert [each.version for each in old.requests(ApiKey.API_VERSIONS)] == [4, 2 if says else 0]
+        assert [each.version for each in old.requests(ApiKey.API_VERSIONS)] == [5, 2 if says else 0]
         old.answers(ApiKey.DESCRIBE_GROUPS, FOUND)
         old.answers(ApiKey.OFFSET_FETCH, OffsetFetchResponse())
         old.answers(ApiKey.METADATA, NO_TOPIC)

@@ -60,8 +60,8 @@ def row(low: int, high: int) -> ApiVersion:
 
 def test_the_first_request_is_api_versions_in_the_newest_version_with_the_software_name() -> None:
     header, body = request_of(ClientProtocol("b", "1.2").start())
-    assert (header.api_key, header.api_version, header.client_id) == (ApiKey.API_VERSIONS, 4, "koordinator")
-    request = decode(ApiVersionsRequest, 4, body, exact=True)
+    assert (header.api_key, header.api_version, header.client_id) == (ApiKey.API_VERSIONS, 5, "koordinator")
+    request = decode(ApiVersionsRequest, 5, body, exact=True)
     assert (request.client_software_name, request.client_software_version) == ("koordinator", "1.2")
 
 
@@ -71,7 +71,7 @@ def test_the_first_request_is_api_versions_in_the_newest_version_with_the_softwa
         pytest.param(refusal_of(row(0, 3)), 3, id="listed, since 2.4"),
         pytest.param(refusal_of(row(0, 2)), 2, id="listed, older"),
         pytest.param(refusal_of(), 0, id="not listed, before 2.4"),
-        pytest.param(refusal_of(row(0, 4)), 3, id="listed, but refused"),
+        pytest.param(refusal_of(row(0, 5)), 4, id="listed, but refused"),
     ],
 )
 def test_kip_511_a_refused_version_of_api_versions_is_read_as_v0_and_an_older_one_is_sent(
@@ -79,7 +79,7 @@ def test_kip_511_a_refused_version_of_api_versions_is_read_as_v0_and_an_older_on
 ) -> None:
     protocol = ClientProtocol("b", "1")
     header, _ = request_of(protocol.start())
-    data = response_frame(ApiKey.API_VERSIONS, 4, header.correlation_id, refusal, body_version=0)
+    data = response_frame(ApiKey.API_VERSIONS, 5, header.correlation_id, refusal, body_version=0)
     response = protocol.receive_data(data)
     assert response == refusal
     second = protocol.negotiate(response)
@@ -91,7 +91,7 @@ def test_kip_511_a_refused_version_of_api_versions_is_read_as_v0_and_an_older_on
 def test_negotiation_ends_with_a_broker_that_refuses_every_version_of_api_versions() -> None:
     protocol = ClientProtocol("b", "1")
     protocol.start()
-    for _ in range(4):
+    for _ in range(5):
         assert protocol.negotiate(refusal_of(row(0, 32767))) is not None
     with pytest.raises(InvalidResponse, match=r"b: ApiVersions v0 is refused: UNSUPPORTED_VERSION \(35\)"):
         protocol.negotiate(refusal_of(row(0, 32767)))
@@ -100,7 +100,7 @@ def test_negotiation_ends_with_a_broker_that_refuses_every_version_of_api_versio
 def test_another_error_of_api_versions_is_reported() -> None:
     protocol = ClientProtocol("b", "1")
     protocol.start()
-    with pytest.raises(InvalidResponse, match=r"b: ApiVersions v4 is refused: INVALID_REQUEST \(42\)"):
+    with pytest.raises(InvalidResponse, match=r"b: ApiVersions v5 is refused: INVALID_REQUEST \(42\)"):
         protocol.negotiate(ApiVersionsResponse(error_code=42))
 
 
@@ -211,7 +211,7 @@ def test_a_close_before_the_response_is_a_lost_connection_and_within_it_a_trunca
     protocol.start()
     error: Any = protocol.connection_closed()
     assert isinstance(error, ConnectionLost)
-    assert str(error) == "broker:9092: closed the connection without a response to ApiVersions v4"
+    assert str(error) == "broker:9092: closed the connection without a response to ApiVersions v5"
     protocol.receive_data(b"\0\0\0\x20\0\0")
     error = protocol.connection_closed()
     assert isinstance(error, InvalidResponse)

@@ -66,7 +66,7 @@ def test_each_item_of_a_list_is_checked(name: str, value: str, problem: str | No
     ("release", "problem"),
     [
         ("3.9", "Invalid value  for configuration cleanup.policy: String must be one of: compact, delete"),
-        ("4.3", "Configuration 'cleanup.policy' values must not be empty."),
+        ("4.4", "Configuration 'cleanup.policy' values must not be empty."),
     ],
 )
 def test_an_empty_item_of_a_list_is_no_legal_word(release: str, problem: str) -> None:
@@ -74,6 +74,6 @@ def test_an_empty_item_of_a_list_is_no_legal_word(release: str, problem: str) ->
     assert [key.problem(value) for value in ("delete,", ",", "compact,,x")] == [problem] * 3
 
 
-@pytest.mark.parametrize(("release", "shown"), [("3.9", "delete,compact,delete"), ("4.3", "delete,compact")])
+@pytest.mark.parametrize(("release", "shown"), [("3.9", "delete,compact,delete"), ("4.4", "delete,compact")])
 def test_a_list_is_shown_without_repeated_items_since_4_2(release: str, shown: str) -> None:
     assert configs_of(TOPIC, release)["cleanup.policy"].shown("delete , compact,delete") == shown

@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.kafka_releases import NEWEST, RELEASES, Release
+from brokers.kafka_releases import NEWEST, RELEASES, UNRECORDED, Release
 from clients.frame_clients import START
 from scenarios import goldens
 from scenarios.applicability import ABSENT, NOT_EMULATED, left_out
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from scenarios.registry import Scenario
-
-UNRECORDED = Release("4.0", "4.0.2", "NEW")
-"""A release that the core emulates without recorded answers."""
 
 CORES = {f"core-{release.name}": release for release in (*RELEASES.values(), UNRECORDED)}
 """The core as each release it emulates."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
     from scenarios.registry import Scenario
 
-RELEASE = RELEASES["4.3"]
+RELEASE = RELEASES["4.4"]
 ONCE, ALWAYS, NEVER = "E-048", "E-053", "E-074"
 
 

@@ -8,6 +8,8 @@ from scenarios.player import CHANGED, protocols
 from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 
 if TYPE_CHECKING:
     from scenarios.player import Player
@@ -192,3 +194,26 @@ def test_e516_a_static_member_replaced_before_it_ever_joined_goes_on_as_any_othe
     play.wait(4)
     members = [row.member_id for row in play.describe().row.members]
     assert (second.answer().member_id in members) is not play.since("2.5.0")
+
+
+@scenario(kip="KIP-1242")
+def test_e998_a_client_may_name_the_broker_that_it_expects(play: Player) -> None:
+    play.needs(ApiKey.API_VERSIONS, 5)
+    cluster = play.ask(DescribeClusterRequest(), 0).unrecorded()
+    own, node = cluster.cluster_id, cluster.brokers[0].broker_id
+    for cluster_id, node_id, name, error in (
+        (None, -1, "c", 0),
+        (None, 99, "c", 42),
+        (own, node, "c", 0),
+        (own, 99, "c", 129),
+        (own, -1, "c", 42),
+        ("other", node, "c", 129),
+        ("other", node, "", 42),
+    ):
+        request = ApiVersionsRequest(
+            client_software_name=name, client_software_version="1", cluster_id=cluster_id, node_id=node_id
+        )
+        answer = play.ask(request, 5).unrecorded()
+        assert (answer.error_code, bool(answer.api_keys)) == (error, not error), request
+        assert play.ask(request, 4).unrecorded().error_code == (0 if name else 42)
+        play.transcript.add("ApiVersions", 5, str(answer.error_code))

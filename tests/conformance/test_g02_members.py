@@ -129,7 +129,7 @@ def test_g063_the_session_goes_on_after_a_temporary_leave(play: Player) -> None:
     x = ConsumerMembers(play)
     x.static_away()
     play.wait(1.6)
-    assert x.shape() == ("Empty", 3, 2)
+    assert x.shape() == ("Empty", 3, 3 if play.since("4.4.0") else 2)
     assert x.join("Q", inst="i1") == (4, ALL)
 
 
@@ -142,12 +142,15 @@ def test_g065_a_static_member_may_leave_like_a_dynamic_one(play: Player) -> None
 
 
 @consumer_scenario()
-def test_g179_an_instance_id_that_was_given_up_keeps_its_last_owner(play: Player) -> None:
+def test_g179_an_instance_id_that_was_given_up_keeps_its_last_owner_before_4_4(play: Player) -> None:
     x = ConsumerMembers(play)
     assert x.join("ghost", inst="i2") == (2, ALL)
     assert x.join("A", inst="i1") == (3, {})
     assert x.beat("A", -2, inst="i1") == (-2, None)
     assert x.join("ghost", inst="i1") == (3, {})
+    if play.since("4.4.0"):
+        play.transcript.add("C", 0, str(x.join("C", inst="i2")))
+        return
     assert x.join("C", inst="i2") == 111
     assert x.beat("ghost", 3, inst="i2")[0] == 3
     assert x.beat("ghost", 3, inst="i1")[0] == 3
@@ -354,3 +357,39 @@ def test_g165_ties_within_a_bucket_are_decided_by_insertion(play: Player) -> Non
             {"c6": [0, 1, 2], "c10": [6, 7], "c21": [4, 5], "c32": [3, 9], "c43": [8, 10]},
             {"c6": [0, 1, 2], "c21": [4, 5, 6], "c32": [3, 9], "c43": [7, 8, 10]},
         ]
+
+
+@consumer_scenario()
+def test_g180_since_4_4_a_changed_preference_raises_the_epoch(play: Player) -> None:
+    x = ConsumerMembers(play)
+    x.one()
+    raised = play.since("4.4.0")
+    assert x.beat("A", 2, assignor="range") == (3 if raised else 2, None)
+    assert x.described().assignor_name == "range"
+    epoch = 4 if raised else 3
+    assert x.join("B", assignor="uniform") == (epoch, {})
+    assert x.beat("B", epoch, assignor="range")[0] == (epoch + 1 if raised else epoch)
+
+
+@consumer_scenario()
+def test_g181_since_4_4_two_preferences_keep_raising_the_epoch(play: Player) -> None:
+    x = ConsumerMembers(play)
+    assert x.join("A", assignor="uniform") == (2, ALL)
+    assert x.join("B", assignor="range") == (3, {})
+    assert x.beat("A", 2) == (2, HALF)
+    settled, epoch = [x.beat("A", 2, owned=HALF)[0], x.beat("B", 3)[0]], x.shape()[1]
+    for _ in range(2):
+        settled.append(x.beat("B", settled[-1])[0])
+        settled.append(x.beat("A", x.members()["A"][0])[0])
+    play.transcript.add("epochs", 0, str((settled, epoch, x.shape())))
+
+
+@consumer_scenario(kip="KIP-1263")
+def test_g182_since_4_4_the_first_target_after_an_empty_group_is_not_late(play: Player) -> None:
+    x = ConsumerMembers(play)
+    if not play.since("4.3.0"):
+        return
+    assert x.configure(consumer_assignment_interval_ms=play.ms(15)) == 0
+    assert x.join("A") == (2, ALL)
+    assert x.beat("A", -1) == (-1, None)
+    assert x.join("B") == ((4, ALL) if play.since("4.4.0") else (2, {}))

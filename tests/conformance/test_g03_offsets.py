@@ -184,7 +184,7 @@ def test_g113_the_configs_of_a_group_with_their_sources(play: Player) -> None:
     x = ConsumerMembers(play)
     assert x.configure(consumer_heartbeat_interval_ms=2_000) == 0
     configs = x.configs()
-    assert {name.partition(".")[0] for name in configs} <= {"consumer", "share", "streams"}
+    assert {name.partition(".")[0] for name in configs} <= {"consumer", "share", "streams", "errors"}
     assert configs["consumer.heartbeat.interval.ms"] == ("2000", 8)
     assert configs["consumer.session.timeout.ms"] == ("45000", 5)
 

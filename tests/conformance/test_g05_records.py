@@ -42,8 +42,8 @@ def test_g143_the_records_of_leaving(play: Player) -> None:
     x.one()
     x.mark()
     assert x.beat("A", -1) == (-1, None)
-    assert x.written() == [-8, -7, -5, 3]
-    group = x.values()[-1]
+    assert x.written() == [-8, -7, -5, 3, *([6] if play.since("4.4.0") else [])]
+    group = x.values()[-2 if play.since("4.4.0") else -1]
     assert (group.epoch, group.metadata_hash) == (x.raw(3), 0)
     assert x.join("P", inst="i1") == (4, ALL)
     x.mark()
@@ -52,6 +52,16 @@ def test_g143_the_records_of_leaving(play: Player) -> None:
     (away,) = x.values()
     assert away.member_epoch == -2
     assert tuple(away.assigned_partitions[0].assignment_epochs or ()) == ((0,) * 4 if play.since("4.3.0") else ())
+
+
+@consumer_scenario()
+def test_g183_since_4_4_a_successor_keeps_the_record_of_its_target(play: Player) -> None:
+    x = ConsumerMembers(play)
+    x.static_away()
+    x.mark()
+    assert x.join("Q", ["t", "nosuch"], inst="i1") == (3, ALL)
+    repeated = [] if play.since("4.4.0") else [7]
+    assert x.written() == [-8, -7, -5, 5, 7, 8, 5, 3, *repeated, 6, 8]
 
 
 @consumer_scenario()
@@ -72,6 +82,10 @@ def test_g146_a_static_member_that_is_away_counts(play: Player) -> None:
     assert x.join("B") == (3, {})
     assert x.beat("P", -2, inst="i1") == (-2, None)
     text = "The consumer group has reached its maximum capacity of 2 members."
+    assert x.refused_join("C") == (81, text)
+    if play.since("4.4.0"):
+        assert x.join("Q", inst="i1")[0] == 3
+        return
     assert x.refused_join("Q", inst="i1") == (81, text)
     assert x.join("P", inst="i1")[0] == 3
 
@@ -92,7 +106,7 @@ def test_g152_an_empty_group_keeps_its_offsets(play: Player) -> None:
     assert x.commit("A", 2) == [0]
     assert x.beat("A", -1) == (-1, None)
     play.wait(2.5)
-    assert x.shape() == ("Empty", 3, 2)
+    assert x.shape() == ("Empty", 3, 3 if play.since("4.4.0") else 2)
 
 
 @consumer_scenario(restarted=True)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from scenarios.consumer_members import ALL, ConsumerMembers
 from scenarios.registry import scenario
 from scenarios.transactional import TransactionalProducer
+
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.offsets_topic import OffsetCommitValue, read_key, read_value
+from koordinator.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from koordinator.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from scenarios.player import Player
@@ -274,3 +285,89 @@ def test_t141_generations_without_a_member(play: Player) -> None:
     play.stable_one()
     assert x.commit_offsets(p, 0, 9, 2, "") == (25 if modern else 22)
     assert x.commit_offsets(p, 0, 9, 1, "") == (25 if modern else 0)
+
+
+BY_TOPIC_ID = 6
+"""The first version of TxnOffsetCommit that names topics by id."""
+
+UNKNOWN_ID = UUID(int=7)
+
+
+def commit_by_id(
+    play: Player, x: TransactionalProducer, p: int, *places: tuple[UUID, int], epoch: int = -1, member_id: str = ""
+) -> list[tuple[UUID, int, int]]:
+    """TxnOffsetCommit v6 of offset 9 for places, a topic each: the rows of the response."""
+    rows = (
+        TxnOffsetCommitRequestTopic(
+            topic_id=topic_id,
+            partitions=(
+                TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=9, committed_metadata=""),
+            ),
+        )
+        for topic_id, partition in places
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id=x.id,
+        group_id=play.g,
+        producer_id=p,
+        producer_epoch=0,
+        generation_id_or_member_epoch=epoch,
+        member_id=member_id,
+        topics=tuple(rows),
+    )
+    answer: Any = play.slowly(request, BY_TOPIC_ID, recorded=True)
+    return [
+        (topic.topic_id, row.partition_index, row.error_code) for topic in answer.topics for row in topic.partitions
+    ]
+
+
+@scenario(kip="KIP-1319")
+def test_t146_topics_go_by_id_from_version_6_on(play: Player) -> None:
+    play.needs(ApiKey.TXN_OFFSET_COMMIT, BY_TOPIC_ID)
+    x, p = begun(play)
+    known = play.topic_id(x.topic)
+    nowhere = [(known, 9, 3), (UNKNOWN_ID, 0, 100), (UNKNOWN_ID, 1, 100), (ZERO_UUID, 0, 100)]
+    assert commit_by_id(play, x, p, (known, 9), (UNKNOWN_ID, 0), (UNKNOWN_ID, 1), (ZERO_UUID, 0)) == nowhere
+    found = [(known, 9, 3), (known, 0, 0), (known, 1, 0)]
+    assert commit_by_id(play, x, p, (known, 0), (known, 9), (known, 1)) == found
+    assert commit_by_id(play, x, p, (known, 0), (known, 0)) == [(known, 0, 0), (known, 0, 0)]
+    commit(x, p)
+    assert x.stable_offsets(0, 1) == {0: (0, 9), 1: (0, 9)}
+
+
+@scenario(kip="KIP-1319", consumer=True)
+def test_t147_version_6_names_the_error_of_a_member(play: Player) -> None:
+    play.needs(ApiKey.TXN_OFFSET_COMMIT, BY_TOPIC_ID)
+    x, p = begun(play)
+    known = play.topic_id(x.topic)
+    assert commit_by_id(play, x, p, (known, 0), epoch=1, member_id="A") == [(known, 0, 69)]
+    assert x.commit_offsets(p, 0, 9, 1, "A", version=5) == 22
+    members = ConsumerMembers(play)
+    assert members.join("A") == (2, ALL)
+    for epoch, new, old in ((1, 113, 22), (3, 113, 22)):
+        assert commit_by_id(play, x, p, (known, 0), epoch=epoch, member_id="A") == [(known, 0, new)]
+        assert x.commit_offsets(p, 0, 9, epoch, "A", version=5) == old
+    assert commit_by_id(play, x, p, (known, 0), epoch=2, member_id="B") == [(known, 0, 25)]
+    assert commit_by_id(play, x, p, (known, 0), epoch=2, member_id="A") == [(known, 0, 0)]
+
+
+@scenario(kip="KIP-1319")
+def test_t148_since_4_4_an_offset_of_a_transaction_has_the_id_of_its_topic(play: Player) -> None:
+    x, p = begun(play)
+    known = play.topic_id(x.topic)
+    assert x.commit_offsets(p, 0, 9) == 0
+    commit(x, p)
+    assert x.stable_offsets(0) == {0: (0, 9)}
+    ids = [value.topic_id for value in committed(play)]
+    assert ids == [known if play.since("4.4.0") else ZERO_UUID]
+
+
+def committed(play: Player) -> list[OffsetCommitValue]:
+    """Return the values of the records of offsets."""
+    found = []
+    for key, value in play.records():
+        read = read_key(key)
+        each = None if read is None or value is None else read_value(read, value)
+        if isinstance(each, OffsetCommitValue):
+            found.append(each)
+    return found

@@ -86,7 +86,8 @@ def test_t002_supported_features_are_listed_from_version_4_on(play: Player) -> N
         assert supported[FEATURE] == (0, 2)
         assert FEATURE not in {row.name for row in versions(play, 3).supported_features}
     ranges = {row.api_key: (row.min_version, row.max_version) for row in versions(play, 4).api_keys}
-    wanted = {ApiKey.END_TXN: 5, ApiKey.TXN_OFFSET_COMMIT: 5} if is_modern else {ApiKey.END_TXN: 4}
+    last = 6 if play.since("4.4.0") else 5
+    wanted = {ApiKey.END_TXN: 5, ApiKey.TXN_OFFSET_COMMIT: last} if is_modern else {ApiKey.END_TXN: 4}
     assert {key: ranges[key] for key in wanted} == {key: (0, last) for key, last in wanted.items()}
     assert (ranges[ApiKey.PRODUCE][1] >= 12) == is_modern
 

@@ -20,7 +20,7 @@ class Play:
 
     def __init__(self, seed: int) -> None:
         self.chance = chance = random.Random(f"operations {seed}")
-        release, clock = chance.choice(("4.3", "3.9", "2.8")), chance.choice((None, "auto", "manual"))
+        release, clock = chance.choice(("4.4", "3.9", "2.8")), chance.choice((None, "auto", "manual"))
         profile = chance.choice(("fast", None))
         self.port = VirtualTimePort(
             Options(brokers=3, topics={"t": 4, "u": 2}, seed=seed, kafka_version=release, clock=clock, profile=profile)

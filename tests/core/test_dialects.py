@@ -17,7 +17,7 @@ from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 
 def test_every_release_has_a_dialect_and_one_has_two() -> None:
     dialects = {broker: on_broker(broker)().coordinator.store.dialect for broker in BROKERS}
-    assert dialects["4.3"] == Dialect()
+    assert dialects["4.4"] == Dialect()
     assert {each.partition(" ")[0] for each in BROKERS} == set(RELEASES)
     assert len(set(dialects.values())) == len(BROKERS)
 

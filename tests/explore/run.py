@@ -34,16 +34,16 @@ from exploring.transactions.sides import DATA, FIELDS, TRANSACTIONS, explore_rel
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 
-USUAL = ("3.9-old", "3.9-new", "4.3")
+USUAL = ("3.9-old", "3.9-new", "4.4")
 """Both coordinators of the last release that has both, and the newest release."""
 
 LIVE = {"transactions": TRANSACTIONS, "data": DATA, "fields": FIELDS}
 """Sequences without times, played over sockets to both sides."""
 
-CONSUMERS = {"assignments": ("3.9-new", "4.3"), "migrations": ("4.3",)}
+CONSUMERS = {"assignments": ("3.9-new", "4.4"), "migrations": ("4.4",)}
 """What is explored of consumer groups, and its usual brokers. 3.9 migrates groups by an internal setting, otherwise."""
 
-BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.3")}
+BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.4")}
 """The usual brokers of a kind, unless they are USUAL. 3.9 has one data plane."""
 
 KINDS = ("groups", *LIVE, *CONSUMERS)

@@ -14,7 +14,7 @@ from exploring.transactions.steps import Sequence, Step
 
 from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 
-RELEASE = RELEASES["4.3"]
+RELEASE = RELEASES["4.4"]
 
 
 @pytest.mark.slow

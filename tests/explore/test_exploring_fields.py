@@ -15,7 +15,7 @@ from exploring.transactions.steps import Sequence, Step
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.list_groups import ListGroupsRequest
 
-RELEASE = RELEASES["4.3"]
+RELEASE = RELEASES["4.4"]
 SEEDS = 150
 
 

@@ -13,7 +13,7 @@ from exploring.transactions.steps import Sequence, Step, generate
 if TYPE_CHECKING:
     from exploring.transactions.rounds import Findings
 
-RELEASE = RELEASES["4.3"]
+RELEASE = RELEASES["4.4"]
 
 
 def explored(*seeds: int) -> Findings:

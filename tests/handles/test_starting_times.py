@@ -107,7 +107,7 @@ def _node(cluster: Cluster, chance: random.Random, *_: int) -> None:
 
 
 ACTS: list[Callable[..., Any]] = [_join, _join, _leave, _produce, _produce, _transact, _transact, _node]
-RELEASES = ["3.9", "4.0", "4.3"]
+RELEASES = ["3.9", "4.0", "4.3", "4.4"]
 
 
 FEW, MANY = 4, 60

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koordinator import Cluster
     from koordinator.handles.transactions import PuppetProducer
 
-RELEASES = ("4.3", "3.9", "2.8")
+RELEASES = ("4.4", "3.9", "2.8")
 
 
 @pytest.fixture(params=RELEASES)

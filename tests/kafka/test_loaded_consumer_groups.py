@@ -39,7 +39,7 @@ WAIT_S = 60
 SETTINGS = {"group.consumer.assignment.interval.ms": "0", "offsets.topic.num.partitions": "1"}
 PLACE = (OFFSETS_TOPIC, 0)
 
-CONFIG = {"kafka.version": "4.3", **SETTINGS}
+CONFIG = {"kafka.version": "4.4", **SETTINGS}
 
 
 class Members:

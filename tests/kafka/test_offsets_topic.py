@@ -75,7 +75,7 @@ def fetched(bootstrap: str, *group_ids: str) -> dict[str, set[tuple[object, ...]
     }
 
 
-@pytest.mark.parametrize("broker", ["3.9-old", "3.9-new", "4.3"])
+@pytest.mark.parametrize("broker", ["3.9-old", "3.9-new", "4.4"])
 def test_groups_of_a_real_broker_are_in_the_emulator_as_they_were(
     release: Callable[[str], RealKafka],
     offsets: Callable[..., Ran],
@@ -187,7 +187,7 @@ def segment(bootstrap: str, partition: int) -> bytes:
     return bytes(row.records)
 
 
-@pytest.mark.parametrize(("like", "version"), [("3.9-new", 3), ("4.3", 4)])
+@pytest.mark.parametrize(("like", "version"), [("3.9-new", 3), ("4.4", 4)])
 def test_kafka_decodes_every_field_of_the_emulators_records(
     groups: Callable[..., Ran], tmp_path: Path, like: str, version: int
 ) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.kafka_releases import jars
+from brokers.kafka_releases import BY_LINE, jars
 
 from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
 from koordinator.emulator.config.settings import RELEASES
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from koordinator.wire.versions import Versions
-
-VERSIONS = {"2.4": "2.4.1", "2.8": "2.8.2", "3.9": "3.9.2", "4.0": "4.0.2", "4.3": "4.3.1"}
-"""Versions in Maven Central, by release."""
 
 ASK_S = 60
 """Time limit to compile and run a page of Java on a busy machine."""
@@ -83,7 +80,7 @@ def test_the_versions_of_a_release_are_those_it_says_itself(release: str, tmp_pa
     source.write_text(PROGRAM)
     # old releases use ZooKeeper
     listener = "ZK_BROKER" if release.startswith("2.") else "BROKER"
-    command = ("java", "-cp", f"{jars(VERSIONS[release])}/*", str(source), listener)
+    command = ("java", "-cp", f"{jars(BY_LINE[release].version)}/*", str(source), listener)
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_S, check=False)
     assert ran.returncode == 0, ran.stderr
     advertised, accepted = {}, {}

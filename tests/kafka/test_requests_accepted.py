@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from brokers.real_kafka import RealKafka
 
-LISTED_ONLY = {("4.3", ApiKey.PRODUCE, version) for version in range(3)}
+LISTED_ONLY = {(release, ApiKey.PRODUCE, version) for release in ("4.3", "4.4") for version in range(3)}
 """Advertised in ApiVersions for librdkafka's sake, but not served (KAFKA-18659)."""
 
 
@@ -71,7 +71,12 @@ def expected(there: Asked, key: ApiKey, version: int) -> set[int]:
         case ApiKey.UPDATE_FEATURES, _ if there.release.name.startswith("3.9"):
             return {Error.INVALID_UPDATE_VERSION}
         # a preview, which has to be enabled
-        case ApiKey.CONSUMER_GROUP_HEARTBEAT | ApiKey.CONSUMER_GROUP_DESCRIBE, _ if there.release.name != "4.3":
+        case ApiKey.CONSUMER_GROUP_HEARTBEAT | ApiKey.CONSUMER_GROUP_DESCRIBE, _ if there.release.name in (
+            "2.4",
+            "2.8",
+            "3.9-old",
+            "3.9-new",
+        ):
             return {Error.UNSUPPORTED_VERSION}
         case ApiKey.CONSUMER_GROUP_DESCRIBE, _:
             return {Error.GROUP_ID_NOT_FOUND}

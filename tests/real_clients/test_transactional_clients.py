@@ -20,7 +20,7 @@ pytestmark = pytest.mark.koordinator(topics={"t": 2, "in": 1})
 
 BROKERS = [pytest.param(number, marks=pytest.mark.koordinator(brokers=number)) for number in (1, 3)]
 RELEASES = [
-    pytest.param(release, marks=pytest.mark.koordinator(kafka_version=release)) for release in ("4.3", "3.9", "2.8")
+    pytest.param(release, marks=pytest.mark.koordinator(kafka_version=release)) for release in ("4.4", "3.9", "2.8")
 ]
 
 

@@ -145,7 +145,7 @@ def test_no_producer_id_is_given_while_no_block_can_be_reserved() -> None:
     assert (answer.error_code, answer.producer_id) == (Error.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
-@pytest.mark.parametrize(("kafka_version", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("4.3", Error.NONE)])
+@pytest.mark.parametrize(("kafka_version", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("4.4", Error.NONE)])
 def test_topics_of_one_request_collide_where_they_are_created_one_after_the_other(
     kafka_version: str, second: Error
 ) -> None:

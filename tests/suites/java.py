@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from apps import Instance, wait_until
-from brokers.kafka_releases import NEWEST, jars
+from brokers.kafka_releases import COMPLETE, NEWEST, jars
 
 from koordinator import Emulator
 
@@ -40,7 +40,8 @@ class Programs:
     def start(self, artifact: str, main: str, *arguments: str) -> Instance:
         """Start a main class of an artifact of Kafka."""
         self._count += 1
-        command = ["java", *JVM, "-cp", f"{jars(NEWEST.version, artifact)}/*", main, *arguments]
+        release = NEWEST if artifact == "kafka-tools" else COMPLETE
+        command = ["java", *JVM, "-cp", f"{jars(release.version, artifact)}/*", main, *arguments]
         instance = Instance(command, self.folder, self.folder / f"{self._count}.log")
         self._stack.callback(instance.end, signal.SIGKILL)
         return instance
@@ -151,7 +152,7 @@ def connect(cluster: Cluster, programs: Programs) -> str:
             "plugin.discovery": "service_load",
             **{f"{each}.storage.topic": f"connect-{each}" for each in ("config", "offset", "status")},
             **{f"{each}.storage.replication.factor": 1 for each in ("config", "offset", "status")},
-            "plugin.path": jars(NEWEST.version, "connect-file"),
+            "plugin.path": jars(COMPLETE.version, "connect-file"),
         }
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         path = programs.properties(f"worker{port}", values)

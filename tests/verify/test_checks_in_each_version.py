@@ -322,7 +322,7 @@ def transactions(api: str = "", version: int = 0) -> list[Line]:
 
     The requests of one API have a version, all others the newest that needs no other flow.
     """
-    nodes = Nodes(1, kafka_version="4.3")
+    nodes = Nodes(1, kafka_version="4.4")
     peer = nodes.connect()
     newest = {"AddPartitionsToTxn": 3, "EndTxn": 3, "TxnOffsetCommit": 3}
 
@@ -342,7 +342,7 @@ def transactions(api: str = "", version: int = 0) -> list[Line]:
 
     def write(producer: dict[str, Any], offset: int, sequence: int) -> None:
         row = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-        topics = (TxnOffsetCommitRequestTopic(name="t", partitions=(row,)),)
+        topics = (TxnOffsetCommitRequestTopic(name="t", topic_id=topic.topic_id, partitions=(row,)),)
         ask(TxnOffsetCommitRequest(transactional_id="x", group_id="g", **producer, topics=topics))
         batch = write_batch([Record(0, 0, None, b"v")], **producer, base_sequence=sequence, is_transactional=True)
         rows = (PartitionProduceData(index=1, records=batch),)

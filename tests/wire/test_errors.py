@@ -1,4 +1,4 @@
-"""The error codes are those of Kafka 4.3, and of the clients that know them."""
+"""The error codes are those of Kafka 4.4, and of the clients that know them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ RENAMED = {
 OF_CLIENT = {code: error.message for code, error in kafka_errors.items() if code is not None}
 
 
-def test_every_code_from_minus_1_to_133_has_a_name() -> None:
-    assert [error.value for error in Error] == list(range(-1, 134))
+def test_every_code_from_minus_1_to_136_has_a_name() -> None:
+    assert [error.value for error in Error] == list(range(-1, 137))
 
 
 def test_names_are_those_of_kafka_python() -> None:
@@ -31,8 +31,8 @@ def test_names_are_those_of_kafka_python() -> None:
         assert name in (Error(code).name, *RENAMED)
 
 
-def test_codes_that_follow_those_of_kafka_python_are_those_of_kafka_4_3() -> None:
-    # org.apache.kafka.common.protocol.Errors of kafka-clients 4.3.0
+def test_codes_that_follow_those_of_kafka_python_are_those_of_kafka_4_4() -> None:
+    # org.apache.kafka.common.protocol.Errors of kafka-clients 4.4.0
     assert {error.name: error.value for error in Error if error > max(OF_CLIENT)} == {
         "INVALID_REGULAR_EXPRESSION": 128,
         "REBOOTSTRAP_REQUIRED": 129,
@@ -40,6 +40,9 @@ def test_codes_that_follow_those_of_kafka_python_are_those_of_kafka_4_3() -> Non
         "STREAMS_INVALID_TOPOLOGY_EPOCH": 131,
         "STREAMS_TOPOLOGY_FENCED": 132,
         "SHARE_SESSION_LIMIT_REACHED": 133,
+        "GROUP_DELETION_FAILED": 134,
+        "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED": 135,
+        "CONTROLLER_ID_NOT_REGISTERED": 136,
     }
 
 

@@ -1,22 +1,28 @@
-"""ApiVersions (api key 18), versions 0-4, flexible from 3.
+"""ApiVersions (api key 18), versions 0-5, flexible from 3.
 
 The response header is v0 in every version, so that a client that does not know the server's versions yet can
 read the correlation id. A server that does not support the requested version sends a v0 body with error 35 (KIP-511).
 
 v1 throttle_time_ms | v3 flexible; client software name and version (KIP-511), features (KIP-584),
-zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0
+zk_migration_ready (KIP-866) | v4 supported features whose lowest version is 0 |
+v5 the broker that the client expects, and REBOOTSTRAP_REQUIRED (KIP-1242)
 """
 
 from ..schema import array, boolean, entity, int16, int32, int64, message, string
 from ..values import ready
 
 
-@message(key=18, versions="0-4", flexible="3+")
+@message(key=18, versions="0-5", flexible="3+")
 class ApiVersionsRequest:
-    """A request for the served versions; from v3 on with the name and version of the client library."""
+    """A request for the served versions; from v3 on with the name and version of the client library.
+
+    From v5 on it may name the cluster and the node that the client expects, both or neither.
+    """
 
     client_software_name: str = string("3+", ignorable=True)
     client_software_version: str = string("3+", ignorable=True)
+    cluster_id: str | None = string("5+", nullable="5+", default=None, ignorable=True)
+    node_id: int = int32("5+", default=-1, ignorable=True)
 
 
 @ready
@@ -50,7 +56,7 @@ class FinalizedFeatureKey:
 
 
 @ready
-@message(key=18, versions="0-4", flexible="3+")
+@message(key=18, versions="0-5", flexible="3+")
 class ApiVersionsResponse:
     """A row for each served API; features are tagged fields."""
 

@@ -112,7 +112,7 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     ("ListGroups", "top"): frozenset(
         {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.CLUSTER_AUTHORIZATION_FAILED}
     ),
-    ("DeleteGroups", "top"): _GROUP | {Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND},
+    ("DeleteGroups", "top"): _GROUP | {Error.NON_EMPTY_GROUP, Error.GROUP_ID_NOT_FOUND, Error.GROUP_DELETION_FAILED},
     ("Metadata", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("ListOffsets", "partition"): _LEADER
     | {
@@ -191,8 +191,10 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.OFFSET_METADATA_TOO_LARGE,
         Error.INVALID_COMMIT_OFFSET_SIZE,
         Error.INVALID_TXN_STATE,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.STALE_MEMBER_EPOCH,
     },
-    ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST}),
+    ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST, Error.REBOOTSTRAP_REQUIRED}),
     ("SaslHandshake", "top"): frozenset({Error.UNSUPPORTED_SASL_MECHANISM, Error.ILLEGAL_SASL_STATE}),
     ("SaslAuthenticate", "top"): frozenset({Error.SASL_AUTHENTICATION_FAILED, Error.ILLEGAL_SASL_STATE}),
     ("CreateTopics", "top"): _TOPIC_CHANGE | _PLACEMENT | {Error.TOPIC_ALREADY_EXISTS, Error.INVALID_CONFIG},

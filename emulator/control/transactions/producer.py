@@ -181,7 +181,7 @@ class ScriptedProducer:
                 group_id=group,
                 producer_id=self.producer_id,
                 producer_epoch=self.epoch,
-                generation_id=member.generation,
+                generation_id_or_member_epoch=member.generation,
                 member_id=member.member_id,
                 group_instance_id=member.instance_id,
                 topics=tuple(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ...broker.connections import Inbox, Output
     from .producer import ProducerStep, ScriptedProducer
 
-VERSION_2_MAX: Mapping[ApiKey, int] = {ApiKey.PRODUCE: 12}
-"""Produce names topics by id since version 13; puppets do not resolve topic ids."""
+VERSION_2_MAX: Mapping[ApiKey, int] = {ApiKey.PRODUCE: 12, ApiKey.TXN_OFFSET_COMMIT: 5}
+"""The last versions that name topics; later ones have topic ids, which puppets do not resolve."""
 
 VERSION_1_MAX: Mapping[ApiKey, int] = {
     ApiKey.PRODUCE: 11,

@@ -12,6 +12,7 @@ from koordinator.wire.errors import Error
 
 from ...config.kafka_configs import BROKER, GROUP, configs_of
 from ...config.settings import attribute
+from ..dialect import dialect_of
 from ..refusal import Refusal
 
 if TYPE_CHECKING:
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
+
+LIMITED = (
+    *(HEARTBEAT_INTERVAL, SESSION_TIMEOUT, ASSIGNMENT_INTERVAL),
+    *("share.heartbeat.interval.ms", "share.session.timeout.ms", "share.record.lock.duration.ms"),
+    *("share.delivery.count.limit", "share.partition.max.record.locks", "share.assignment.interval.ms"),
+    *("streams.heartbeat.interval.ms", "streams.session.timeout.ms", "streams.num.standby.replicas"),
+    "streams.assignment.interval.ms",
+)
+"""The configs that brokers limit, in the order in which they are checked (`GroupConfig.validateValues`)."""
+
+_LIMITS = {"streams.num.standby.replicas": "standby.replicas"}
+"""The ends of the names of limits that differ from those of their configs."""
 
 
 def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
@@ -38,15 +51,10 @@ def refuse_group_configs(settings: Settings, configs: Mapping[str, str]) -> Refu
         invalid = keys[name].problem(text) if name in keys else f"Unknown group config name: {name}"
         if invalid is not None:
             return Refusal(Error.INVALID_CONFIG, invalid)
-    for name, text in configs.items():
-        kind, _, rest = name.partition(".")
-        for bound in ("min", "max"):
-            limit_name = f"group.{kind}.{bound}.{rest}"
-            limit = _broker_value(settings, limit_name)
-            if limit is not None and ((int(text) < limit) if bound == "min" else (int(text) > limit)):
-                relation = "greater" if bound == "min" else "less"
-                problem = f"{name} must be {relation} than or equal to {limit_name}"
-                return Refusal(Error.INVALID_CONFIG, problem)
+    for name in LIMITED:
+        problem = _beyond_limits(settings, name, int(configs[name])) if name in configs else None
+        if problem is not None:
+            return Refusal(Error.INVALID_CONFIG, problem)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         session_ms, heartbeat_ms = (
@@ -56,6 +64,23 @@ def refuse_group_configs(settings: Settings, configs: Mapping[str, str]) -> Refu
         if (session in configs or heartbeat in configs) and session_ms <= heartbeat_ms:
             return Refusal(Error.INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
     return None
+
+
+def _beyond_limits(settings: Settings, name: str, value: int) -> str | None:
+    """Return why a value is beyond the limits of the brokers, or None."""
+    kind, _, rest = name.partition(".")
+    names = {bound: f"group.{kind}.{bound}.{_LIMITS.get(name, rest)}" for bound in ("min", "max")}
+    limits = {bound: _broker_value(settings, limit_name) for bound, limit_name in names.items()}
+    lowest, highest = limits["min"], limits["max"]
+    bound = "min" if lowest is not None and value < lowest else "max"
+    limit = limits[bound]
+    if limit is None or (bound == "max" and value <= limit):
+        return None
+    has_range = dialect_of(settings).group_limits_have_ranges
+    if has_range and lowest is not None and highest is not None:
+        return f"{name} must be in the range {lowest} to {highest} inclusive."
+    relation = "greater" if bound == "min" else "less"
+    return f"{name} must be {relation} than or equal to {limit if has_range else names[bound]}"
 
 
 def _broker_value(settings: Settings, name: str) -> int | None:

@@ -68,7 +68,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
-        topic_id = _topic_id(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
+        topic_id = topic_id_of(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
         for p, partition in enumerate(topic.partitions):
             if (t, p) in refused:
                 continue
@@ -147,7 +147,8 @@ def _exists(store: GroupStore, name: str, topic_id: UUID) -> bool:
     return (store.cluster.topic(name) or store.cluster.topic_by_id(topic_id)) is not None
 
 
-def _topic_id(store: GroupStore, name: str) -> UUID:
+def topic_id_of(store: GroupStore, name: str) -> UUID:
+    """Return the id of a topic; the zero UUID if there is none."""
     topic = store.cluster.topic(name)
     return topic.topic_id if topic is not None else ZERO_UUID
 

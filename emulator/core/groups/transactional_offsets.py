@@ -1,12 +1,14 @@
 """TxnOffsetCommit, and the offsets that wait for the end of their transaction (KIP-98, KIP-447, KIP-890).
 
+Since v6 topics are named by id (KIP-1319). The core names them; an unknown id has the name "".
+
 Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataManager.replayEndTransactionMarker`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from koordinator.wire.primitives import ZERO_UUID
 
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
@@ -32,10 +35,11 @@ from ..transactions.transaction import NO_ID
 from .classic.changes import create
 from .classic.group import CLASSIC
 from .offset_table import PendingCommit
-from .offsets import utf16_length, write
+from .offsets import UNKNOWN_PARTITION_ERRORS, topic_id_of, utf16_length, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from uuid import UUID
 
     from ..data.log import PartitionLog
     from ..effects import Call
@@ -50,6 +54,13 @@ LOADING_SINCE = 2
 
 ABORTABLE_SINCE = 4
 """The first version whose clients know TRANSACTION_ABORTABLE (KIP-890)."""
+
+TOPIC_ID_SINCE = 6
+"""The first version that names topics by id, and whose clients know GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH here
+(KIP-1319)."""
+
+NEW_ERRORS = (Error.GROUP_ID_NOT_FOUND, Error.STALE_MEMBER_EPOCH)
+"""Errors for which clients of older versions get ILLEGAL_GENERATION."""
 
 ADDS_SINCE = 5
 """The first version that adds the group's partition to the transaction instead of verifying it (KIP-890)."""
@@ -70,8 +81,13 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
     The transaction coordinator is asked first, so that its errors precede those of the group; from v5 on that adds the
     group's partition to the transaction, even if the member is refused then.
     """
+    by_id = call.api_version >= TOPIC_ID_SINCE
+    if by_id:
+        request = _with_names(store, request)
     refused: Refused = {
-        (topic.name, row.partition_index): Error.UNKNOWN_TOPIC_OR_PARTITION
+        (topic.name, row.partition_index): (
+            Error.UNKNOWN_TOPIC_ID if by_id and not topic.name else Error.UNKNOWN_TOPIC_OR_PARTITION
+        )
         for topic in request.topics
         for row in topic.partitions
         if not 0 <= row.partition_index < store.cluster.partition_count(topic.name)
@@ -88,6 +104,15 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
     if store.dialect.verifies_transactional_offsets and not _is_open(store, request):
         return _ask_transaction_coordinator(store, call, request, refused)
     return _commit(store, now, call, request, refused)
+
+
+def _with_names(store: GroupStore, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRequest:
+    """Return the request with the name of each topic that exists."""
+    known = store.cluster.topics_by_id
+    topics = (
+        replace(topic, name=known[topic.topic_id].name if topic.topic_id in known else "") for topic in request.topics
+    )
+    return replace(request, topics=tuple(topics))
 
 
 def _log(store: GroupStore, request: TxnOffsetCommitRequest) -> PartitionLog | None:
@@ -144,6 +169,8 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
     group = store.find(now, request.group_id)
     kind = store.kinds[CLASSIC if group is None else group.kind]
     error = kind.transactional_commit_error(store, group, request)
+    if error in NEW_ERRORS and call.api_version < TOPIC_ID_SINCE:
+        error = Error.ILLEGAL_GENERATION
     if error is not Error.NONE:
         return _reply(store, call, request, refused, error)
     if group is None:
@@ -181,6 +208,7 @@ def _sorted_out(
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: dict[tuple[str, int], OffsetCommitValue] = {}
     for topic in request.topics:
+        topic_id = topic_id_of(store, topic.name) if store.dialect.transactions_remember_topic_ids else ZERO_UUID
         for row in topic.partitions:
             at, metadata = (topic.name, row.partition_index), row.committed_metadata or ""
             if at in refused:
@@ -190,6 +218,7 @@ def _sorted_out(
                 leader_epoch=row.committed_leader_epoch,
                 metadata=metadata,
                 commit_timestamp=group.now,
+                topic_id=topic_id,
             )
             if utf16_length(metadata) > store.settings.offset_metadata_max_bytes:
                 too_large[at] = value
@@ -235,6 +264,7 @@ def _as_requested(
         topics=tuple(
             TxnOffsetCommitResponseTopic(
                 name=topic.name,
+                topic_id=topic.topic_id,
                 partitions=tuple(
                     TxnOffsetCommitResponsePartition(
                         partition_index=row.partition_index, error_code=error_of((topic.name, row.partition_index))
@@ -254,12 +284,16 @@ def _response(
 
     NEW merges a repeated topic only with an unknown partition in the request (`TxnOffsetCommitResponse.Builder.merge`).
     """
-    if store.dialect.repeats_partitions and Error.UNKNOWN_TOPIC_OR_PARTITION not in refused.values():
+    if store.dialect.repeats_partitions and not any(error in UNKNOWN_PARTITION_ERRORS for error in refused.values()):
         return _as_requested(request, lambda at: refused.get(at, others))
-    rows: defaultdict[str, list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
-    places = sorted(_partitions(request), key=lambda at: at not in refused)
-    for topic, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):
+    rows: defaultdict[tuple[str, UUID], list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
+    every = [(topic.name, topic.topic_id, row.partition_index) for topic in request.topics for row in topic.partitions]
+    places = sorted(every, key=lambda at: (at[0], at[2]) not in refused)
+    for topic, topic_id, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):
         error = refused.get((topic, partition), others)
-        rows[topic].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
-    topics = tuple(TxnOffsetCommitResponseTopic(name=name, partitions=tuple(each)) for name, each in rows.items())
+        rows[topic, topic_id].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
+    topics = tuple(
+        TxnOffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=tuple(each))
+        for (name, topic_id), each in rows.items()
+    )
     return TxnOffsetCommitResponse(topics=topics)

@@ -62,7 +62,7 @@ def test_a_rate_is_a_long_of_at_least_0(desk: Desk, value: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "value", "read_only"),
-    [("2.4", None, True), ("2.8", "7", True), ("3.9", "7", True), ("4.3", "7", False)],
+    [("2.4", None, True), ("2.8", "7", True), ("3.9", "7", True), ("4.4", "7", False)],
 )
 def test_a_rate_is_described_where_it_is_set(
     new_desk: Callable[..., Desk], version: str, value: str | None, *, read_only: bool

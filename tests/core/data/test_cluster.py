@@ -138,7 +138,7 @@ def test_an_impossible_number_of_partitions_is_refused(desk: Desk, partitions: i
     assert desk.cluster.partition_count("t") == 0
 
 
-@pytest.mark.parametrize(("release", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("3.9", 0), ("4.3", 0)])
+@pytest.mark.parametrize(("release", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("3.9", 0), ("4.4", 0)])
 def test_topics_of_one_request_do_not_collide_with_each_other_in_kraft(
     new_desk: Callable[..., Desk], release: str, second: int
 ) -> None:

@@ -244,7 +244,7 @@ def test_request_fields_have_the_defaults_the_core_relies_on() -> None:
     assert (request.max_bytes, request.session_id, request.session_epoch) == (2**31 - 1, 0, -1)
 
 
-@pytest.mark.parametrize(("release", "rows"), [("2.8", [("t", [0, 1])]), ("4.3", [("t", [0]), ("t", [0, 1])])])
+@pytest.mark.parametrize(("release", "rows"), [("2.8", [("t", [0, 1])]), ("4.4", [("t", [0]), ("t", [0, 1])])])
 def test_a_fetch_that_fails_repeats_partitions_in_later_releases(
     new_desk: Callable[..., Desk], release: str, rows: list[tuple[str, list[int]]]
 ) -> None:

@@ -296,7 +296,7 @@ def test_half_an_identity_is_refused(desk: Desk, request_: InitProducerIdRequest
     assert (answer.error_code, answer.producer_id) == (error, -1)
 
 
-@pytest.mark.parametrize(("release", "acks", "error"), [("2.8", -1, 19), ("2.8", 1, 0), ("4.3", -1, 0)])
+@pytest.mark.parametrize(("release", "acks", "error"), [("2.8", -1, 19), ("2.8", 1, 0), ("4.4", -1, 0)])
 def test_in_2_8_more_replicas_may_be_needed_than_there_are(
     new_desk: Callable[..., Desk], release: str, acks: int, error: int
 ) -> None:

@@ -82,7 +82,7 @@ def test_a_request_is_repeated_after_a_failed_write_as_if_it_were_the_first(
     assert_twins(tried, twin, attempt)
 
 
-@pytest.mark.parametrize(("scene", "attempt", "release"), rows(KEPT, ["4.3"]))
+@pytest.mark.parametrize(("scene", "attempt", "release"), rows(KEPT, ["4.4"]))
 def test_a_classic_group_keeps_what_kafka_does_not_replay(scene: Any, attempt: Any, release: str) -> None:
     tried, twin = twins(scene, release)
     assert fail(tried, attempt)
@@ -93,10 +93,10 @@ def test_a_classic_group_keeps_what_kafka_does_not_replay(scene: Any, attempt: A
 # the members of a classic group are not replayed: each write of them ends on its own
 @pytest.mark.parametrize("scene", [scene for scene in ROWS if scene is not static_pair])
 def test_two_writes_that_fail_together_leave_a_group_as_its_twin(scene: Any) -> None:
-    twin = twins(scene, "4.3")[0]
+    twin = twins(scene, "4.4")[0]
     expected = look(twin)
     for (one, first), (two, second) in product(ROWS[scene].items(), repeat=2):
-        tried = twins(scene, "4.3")[0]
+        tried = twins(scene, "4.4")[0]
         fail(tried, first, second)
         assert look(tried) == expected, f"{one}, then {two}"
 

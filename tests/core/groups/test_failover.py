@@ -52,7 +52,7 @@ def reload(play: Play) -> None:
     load(play)
 
 
-@pytest.fixture(params=["4.3", "3.9"])
+@pytest.fixture(params=["4.4", "3.9"])
 def play(request: pytest.FixtureRequest) -> Play:
     return Play(kafka_version=request.param)
 
@@ -167,7 +167,7 @@ class TestStaticMembers:
 
 
 class TestGroupMaxSize:
-    @pytest.mark.parametrize(("version", "at_once"), [("3.9", True), ("4.3", False)])
+    @pytest.mark.parametrize(("version", "at_once"), [("3.9", True), ("4.4", False)])
     def test_kafka_9885_a_group_loaded_over_capacity_rebalances_and_shrinks(self, version: str, at_once: bool) -> None:  # noqa: FBT001
         large = Play(kafka_version=version)
         a, b, c = large.stable_trio()
@@ -277,7 +277,7 @@ class TestOldRecords:
 
 
 @pytest.mark.parametrize(
-    ("version", "state", "error"), [("3.9", "Dead", Error.NONE), ("4.3", "", Error.NOT_COORDINATOR)]
+    ("version", "state", "error"), [("3.9", "Dead", Error.NONE), ("4.4", "", Error.NOT_COORDINATOR)]
 )
 def test_an_unreadable_partition_is_empty_to_old_and_not_served_by_new(version: str, state: str, error: Error) -> None:
     play = Play(kafka_version=version)

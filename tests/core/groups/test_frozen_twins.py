@@ -176,7 +176,7 @@ def test_after_a_thaw_a_group_equals_a_twin_that_was_never_frozen(
 @pytest.mark.parametrize("scene", [scene for scene in FROZEN if scene is not completing])
 def test_each_of_two_requests_to_a_frozen_group_is_answered_once(scene: Any) -> None:
     for (one, first), (two, second) in permutations(table()[scene].items(), 2):
-        play = twins(scene, "4.3")[0]
+        play = twins(scene, "4.4")[0]
         mark = len(play._exchanges)
         freeze(play)
         first(play)

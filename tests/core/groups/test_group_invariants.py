@@ -55,7 +55,7 @@ RELEASES: Any = st.sampled_from(
         {"kafka_version": "3.9"},
         {"kafka_version": "3.9", "group_coordinator_new_enable": True},
         {"kafka_version": "4.0"},
-        {"kafka_version": "4.3"},
+        {"kafka_version": "4.4"},
     ]
 )
 HOWEVER = st.sampled_from([Error.NONE, Error.NONE, None, Error.NOT_ENOUGH_REPLICAS])

@@ -206,7 +206,7 @@ def test_any_offset_of_an_empty_group_may_be_deleted_committed_or_not(play: Play
     assert tombstones(play) == [OffsetCommitKey(group="g", topic="t", partition=0)]
 
 
-@pytest.mark.parametrize(("version", "rows"), [("2.8", [2]), ("3.9", [2]), ("4.3", [1, 1])])
+@pytest.mark.parametrize(("version", "rows"), [("2.8", [2]), ("3.9", [2]), ("4.4", [1, 1])])
 def test_the_new_coordinator_repeats_the_rows_of_a_topic_unless_one_is_unknown(version: str, rows: list[int]) -> None:
     play = Play(kafka_version=version)
     play.commit(offsets={A: 1, B: 1})
@@ -232,7 +232,7 @@ def test_an_offset_that_is_committed_as_expired_is_deleted_by_the_next_check(ret
     assert play.offset(*A) == -1
 
 
-@pytest.mark.parametrize(("version", "written"), [("2.8", 1), ("4.3", 2)])
+@pytest.mark.parametrize(("version", "written"), [("2.8", 1), ("4.4", 2)])
 def test_the_new_coordinator_writes_a_tombstone_as_often_as_an_offset_is_named(version: str, written: int) -> None:
     play = Play(kafka_version=version)
     play.commit(offsets={A: 1, B: 1})

@@ -37,7 +37,7 @@ def load(play: Play, *records: CoordinatorRecord | TransactionEnd) -> None:
     play._perform(play.coordinator.loaded(play.now, partition, records))
 
 
-@pytest.fixture(params=["4.3", "3.9 new", "3.9"])
+@pytest.fixture(params=["4.4", "3.9 new", "3.9"])
 def each(request: pytest.FixtureRequest) -> Play:
     """Return a coordinator of three kinds: the newest, and both of 3.9."""
     release, *new = request.param.split()
@@ -111,7 +111,7 @@ def test_the_transaction_is_checked_before_the_member(each: Play, verified: Erro
 
 
 def test_a_failed_commit_leaves_a_group_behind_with_the_old_coordinator_only() -> None:
-    for release, states in (("3.9", ["g"]), ("4.3", [])):
+    for release, states in (("3.9", ["g"]), ("4.4", [])):
         play = Play(kafka_version=release)
         play.verified = Error.PRODUCER_FENCED
         play.txn_errors({A: 9})
@@ -149,7 +149,7 @@ def test_a_replaced_static_member_is_fenced(each: Play) -> None:
 
 
 def test_a_member_of_an_unknown_group_gets_the_error_of_the_coordinator() -> None:
-    for release, error in (("4.3", Error.ILLEGAL_GENERATION), ("3.9", Error.UNKNOWN_MEMBER_ID)):
+    for release, error in (("4.4", Error.ILLEGAL_GENERATION), ("3.9", Error.UNKNOWN_MEMBER_ID)):
         play = Play(kafka_version=release)
         assert play.txn_errors({A: 1}, 1, "ghost") == [error]
         assert play.txn_errors({A: 1}, -1, "m") == [Error.NONE]
@@ -177,11 +177,16 @@ def test_2_8_never_asks_the_transaction_coordinator() -> None:
 def test_the_new_coordinator_answers_a_repeated_topic_twice_unless_partitions_are_unknown(
     unknown: tuple[str, ...], rows: list[list[int]]
 ) -> None:
-    play = Play(kafka_version="4.3")
+    play = Play(kafka_version="4.4")
     row = TxnOffsetCommitRequestPartition(partition_index=A[1], committed_offset=9, committed_metadata="")
     topics = tuple(TxnOffsetCommitRequestTopic(name=name, partitions=(row,)) for name in (A[0], A[0], *unknown))
     request = TxnOffsetCommitRequest(
-        transactional_id="x", group_id="g", producer_id=P, producer_epoch=0, topics=topics, generation_id=-1
+        transactional_id="x",
+        group_id="g",
+        producer_id=P,
+        producer_epoch=0,
+        topics=topics,
+        generation_id_or_member_epoch=-1,
     )
     answer = play.send(request, 3).response
     assert [[each.error_code for each in topic.partitions] for topic in answer.topics] == rows
@@ -270,7 +275,7 @@ def test_a_group_with_pending_offsets_can_be_deleted(each: Play) -> None:
 
 
 def test_pending_offsets_keep_a_group_and_its_offsets_from_expiring() -> None:
-    for release in ("4.3", "3.9"):
+    for release in ("4.4", "3.9"):
         play = Play(kafka_version=release, offsets_retention_minutes=1)
         play.commit_errors(offsets={A: 5, B: 5})
         play.txn_errors({A: 9})

@@ -18,7 +18,7 @@ def old() -> TransactionPlay:
     return TransactionPlay(kafka_version="3.9")
 
 
-@pytest.fixture(params=["4.3", "3.9"])
+@pytest.fixture(params=["4.4", "3.9"])
 def both(request: pytest.FixtureRequest) -> TransactionPlay:
     """Return a coordinator of each of two releases."""
     return TransactionPlay(kafka_version=request.param)

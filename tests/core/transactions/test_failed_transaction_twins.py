@@ -27,7 +27,7 @@ SETTINGS = {
     "transactional_id_expiration_ms": EXPIRY_MS,
     "transaction_remove_expired_transaction_cleanup_interval_ms": 10_000,
 }
-VARIANTS = [("2.4", 1), ("2.8", 1), ("3.9", 1), ("4.3", 1), ("4.3", 2)]
+VARIANTS = [("2.4", 1), ("2.8", 1), ("3.9", 1), ("4.4", 1), ("4.4", 2)]
 """Releases and transaction versions."""
 
 UNTIL_MS, EVERY_MS = 260_000, 20_000
@@ -326,7 +326,7 @@ FENCES = [_init, _operator_aborts, lambda play: play.advance(61_000)]
 
 
 @pytest.mark.parametrize("fence", FENCES, ids=["init", "operator", "timeout"])
-@pytest.mark.parametrize(("release", "raised"), [("2.4", 3), ("2.8", 1), ("3.9", 1), ("4.3", 1)])
+@pytest.mark.parametrize(("release", "raised"), [("2.4", 3), ("2.8", 1), ("3.9", 1), ("4.4", 1)])
 def test_a_failed_fence_keeps_its_epoch_and_raises_it_once(release: str, raised: int, fence: Any) -> None:
     tried, twin = twins(ongoing, (release, 1))
     for failures in (1, 2):
@@ -361,8 +361,8 @@ def test_every_change_of_a_transactional_id_has_a_failed_write() -> None:
         for table in (ROWS, BUMPING, DRAWING)
         for scene, attempts in table.items()
         for attempt in attempts.values()
-        for cause in _failing(twins(scene, ("4.3", 2))[0], attempt)
+        for cause in _failing(twins(scene, ("4.4", 2))[0], attempt)
     }
     for by_time in (timeout_fails, expiry_fails, completion_fails):
-        failed |= set(by_time(("4.3", 2))[2])
+        failed |= set(by_time(("4.4", 2))[2])
     assert failed == set(TransactionCause)

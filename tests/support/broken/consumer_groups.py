@@ -218,9 +218,9 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         RELEASES,
         "the first epoch of a group is 1 in 4.3, and 0 before",
-        f"{CODE}/changes.py",
-        "store.dialect.first_group_epoch",
-        "1",
+        f"{CODE}/group.py",
+        "self.epoch = dialect.first_group_epoch",
+        "self.epoch = 1",
         (RECORDED,),
     ),
     BrokenRule(
@@ -248,6 +248,32 @@ CONSUMER_GROUP_RULES = (
         (
             f"{CORE}/test_consumer_heartbeat.py::TestAssignmentInterval::test_g045_a_join_within_the_interval_is_taken_to_the_old_target",
         ),
+    ),
+    BrokenRule(
+        RELEASES,
+        "since 4.4 a changed preference for an assignor raises the epoch",
+        f"{CODE}/progress.py",
+        "update.is_heartbeat and store.dialect.preference_raises_epoch and",
+        "update.is_heartbeat and",
+        ("tests/conformance/test_g02_members.py::test_g180_since_4_4_a_changed_preference_raises_the_epoch",),
+    ),
+    BrokenRule(
+        RELEASES,
+        "since 4.4 the last members leave a target of their epoch",
+        f"{CODE}/membership.py",
+        "store.dialect.emptied_group_gets_target and",
+        "False and",
+        (
+            "tests/conformance/test_g02_members.py::test_g182_since_4_4_the_first_target_after_an_empty_group_is_not_late",
+        ),
+    ),
+    BrokenRule(
+        RELEASES,
+        "since 4.4 the target of a successor is written if it changes",
+        f"{CODE}/progress.py",
+        "written = previous if alone else group.targets",
+        "written = group.targets",
+        ("tests/conformance/test_g05_records.py::test_g183_since_4_4_a_successor_keeps_the_record_of_its_target",),
     ),
 )
 """The tests of patterns need google-re2."""

@@ -390,6 +390,14 @@ RULES = (
     ),
     BrokenRule(
         RELEASES,
+        "TxnOffsetCommit names the error of a member since version 6",
+        f"{GROUPS}/transactional_offsets.py",
+        "    if error in NEW_ERRORS and call.api_version < TOPIC_ID_SINCE:\n",
+        "    if error in NEW_ERRORS:\n",
+        (f"{SCENARIOS}03_offsets.py::test_t147_version_6_names_the_error_of_a_member",),
+    ),
+    BrokenRule(
+        RELEASES,
         "AddPartitionsToTxn v4 without transactions is never answered",
         f"{TRANSACTIONS}/adding.py",
         "    if transactions and not adds.waiting:\n",

@@ -80,8 +80,10 @@ class Release:
         return tuple(map(int, self.line.split("."))) >= KRAFT_SINCE
 
 
-NEWEST = Release("4.3", "4.3.1", "NEW")
-"""The newest release with all parts in Maven Central: 4.4.0 lacks kafka-tools-api."""
+NEWEST = Release("4.4", "4.4.0", "NEW")
+
+COMPLETE = Release("4.3", "4.3.1", "NEW")
+"""The newest release with all artifacts in Maven Central: 4.4.0 lacks Connect's connectors and the Streams examples."""
 
 RELEASES = {
     release.name: release
@@ -90,9 +92,16 @@ RELEASES = {
         Release("2.8", "2.8.2", "OLD"),
         Release("3.9-old", "3.9.2", "OLD", {"group.coordinator.new.enable": "false"}),
         Release("3.9-new", "3.9.2", "NEW", {"group.coordinator.new.enable": "true"}),
+        COMPLETE,
         NEWEST,
     )
 }
+
+UNRECORDED = Release("4.0", "4.0.2", "NEW")
+"""A release that is emulated, but has no column in the comparison."""
+
+BY_LINE = {release.line: release for release in sorted((*RELEASES.values(), UNRECORDED), key=lambda each: each.version)}
+"""A release for each value of the emulator's setting kafka.version, oldest first; of 3.9 the new coordinator."""
 
 
 BROKER = "kafka_2.13"

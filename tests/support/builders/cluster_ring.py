@@ -58,7 +58,7 @@ class ClusterRing(Ring):
             brokers=len(NODES),
             seed=chance.randrange(1_000),
             topics={"t": 4, AUDIT: 1},
-            kafka_version=chance.choice(("4.3", "4.3", "4.3", "4.0")),
+            kafka_version=chance.choice(("4.4", "4.4", "4.4", "4.0")),
             clock=chance.choice((None, None, "auto")),
             config={
                 "offsets.topic.num.partitions": 4,

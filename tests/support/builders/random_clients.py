@@ -298,7 +298,7 @@ class RandomClients:
         topics = (txn_offset_commit.TxnOffsetCommitRequestTopic(name=self._chance.choice(TOPICS), partitions=(row,)),)
         request = txn_offset_commit.TxnOffsetCommitRequest(
             transactional_id=known.transactional_id, group_id=group, producer_id=known.producer_id,
-            producer_epoch=known.epoch, generation_id=-1 if member is None else member.epoch,
+            producer_epoch=known.epoch, generation_id_or_member_epoch=-1 if member is None else member.epoch,
             member_id="" if member is None else member.member_id,
             topics=topics,
         )  # fmt: skip

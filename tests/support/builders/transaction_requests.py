@@ -102,10 +102,10 @@ def txn_offset_commit(there: Asked, _: int) -> TxnOffsetCommitRequest:
     return TxnOffsetCommitRequest(
         **producer._asdict(),
         group_id=group_id,
-        generation_id=1,
+        generation_id_or_member_epoch=1,
         member_id=member_id,
         group_instance_id="i",
-        topics=(TxnOffsetCommitRequestTopic(name=there.t, partitions=(row,)),),
+        topics=(TxnOffsetCommitRequestTopic(name=there.t, topic_id=there.id, partitions=(row,)),),
     )
 
 

@@ -284,7 +284,11 @@ class Cluster(Durable):
         return {1: 2, 2: 1}[self.home]
 
 
-KAFKAS = {"group.consumer.heartbeat.interval.ms": 5_000}
+KAFKAS = {
+    "group.consumer.heartbeat.interval.ms": 5_000,
+    "group.consumer.min.session.timeout.ms": 45_000,
+    "group.consumer.min.heartbeat.interval.ms": 5_000,
+}
 """Kafka's values where those of the profile `fast` show in scenarios."""
 
 

@@ -277,7 +277,7 @@ class TransactionRequests:
             group_id=self._play.g if group is None else group,
             producer_id=producer_id,
             producer_epoch=epoch,
-            generation_id=member[0],
+            generation_id_or_member_epoch=member[0],
             member_id=member[1],
             group_instance_id=member[2],
             topics=topics,

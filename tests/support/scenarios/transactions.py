@@ -80,7 +80,11 @@ class Transaction:
                 partition_index=partition, committed_offset=offset, committed_metadata=""
             )
             topics.setdefault(topic, []).append(row)
-        member: dict[str, Any] = {"generation_id": generation, "member_id": member_id, "group_instance_id": instance_id}
+        member: dict[str, Any] = {
+            "generation_id_or_member_epoch": generation,
+            "member_id": member_id,
+            "group_instance_id": instance_id,
+        }
         rows = (TxnOffsetCommitRequestTopic(name=name, partitions=tuple(each)) for name, each in topics.items())
         request = TxnOffsetCommitRequest(
             **self._producer,

@@ -232,7 +232,7 @@ class CoordinatorRequests:
             group_id=group,
             producer_id=producer_id,
             producer_epoch=epoch,
-            generation_id=generation,
+            generation_id_or_member_epoch=generation,
             member_id=member_id,
             group_instance_id=instance_id,
             topics=tuple(

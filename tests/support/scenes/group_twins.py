@@ -282,7 +282,7 @@ def assert_twins(
     assert later(tried, marks[0]) == later(twin, marks[1])
 
 
-RELEASES = ["4.0", "4.3"]
+RELEASES = ["4.0", "4.4"]
 
 
 def rows(table: dict[Any, dict[str, Any]], releases: Sequence[str] = RELEASES) -> list[Any]:

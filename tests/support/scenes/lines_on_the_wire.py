@@ -92,8 +92,8 @@ GROUP_APIS = sorted(
 )
 """The APIs whose requests name a group."""
 
-TOPIC_IDS_SINCE = 10
-"""The version of OffsetCommit from which topics have ids only."""
+TOPIC_IDS_SINCE = {"OffsetCommit": 10, "TxnOffsetCommit": 6}
+"""The first versions that name topics by id alone."""
 
 
 def over_the_wire(lines: Iterable[Line], api: str, version: int) -> None:
@@ -160,25 +160,25 @@ def request_of(line: Line, version: int) -> Any:
         case "FindCoordinator":
             return FindCoordinatorRequest(key=GROUP, coordinator_keys=(GROUP,))
         case "OffsetCommit":
-            named: dict[str, Any] = {"topic_id": TOPIC_ID} if version >= TOPIC_IDS_SINCE else {"name": TOPIC}
             commits = tuple(
                 OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
                 for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
             )
-            topics = (OffsetCommitRequestTopic(**named, partitions=commits),)
+            topics = (OffsetCommitRequestTopic(**_named(line["api"], version, TOPIC), partitions=commits),)
             return OffsetCommitRequest(**identity, generation_id_or_member_epoch=generation, topics=topics)
         case "TxnOffsetCommit":
             pending = tuple(
                 TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
                 for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
             )
+            name = body.get("offsets", [[TOPIC]])[0][0]
             return TxnOffsetCommitRequest(
                 **identity,
                 transactional_id=body.get("transactional_id", "x"),
                 producer_id=body.get("producer_id", 1),
                 producer_epoch=body.get("producer_epoch", 0),
-                generation_id=generation,
-                topics=(TxnOffsetCommitRequestTopic(name=body.get("offsets", [[TOPIC]])[0][0], partitions=pending),),
+                generation_id_or_member_epoch=generation,
+                topics=(TxnOffsetCommitRequestTopic(**_named(line["api"], version, name), partitions=pending),),
             )
         case "OffsetFetch":
             group = OffsetFetchRequestGroup(
@@ -260,6 +260,7 @@ def response_of(line: Line, request: Any, call: Call) -> Any:
                 topics=tuple(
                     TxnOffsetCommitResponseTopic(
                         name=topic.name,
+                        topic_id=topic.topic_id,
                         partitions=tuple(
                             TxnOffsetCommitResponsePartition(partition_index=row.partition_index)
                             for row in topic.partitions
@@ -281,6 +282,10 @@ def response_of(line: Line, request: Any, call: Call) -> Any:
         case "Fetch":
             return FetchResponse()
     return APIS[API_KEYS[api]].response()
+
+
+def _named(api: str, version: int, name: str) -> dict[str, Any]:
+    return {"topic_id": TOPIC_ID} if version >= TOPIC_IDS_SINCE[api] else {"name": name}
 
 
 def _partitions(topics: dict[str, list[int]] | None) -> tuple[TopicPartition, ...]:

@@ -46,7 +46,11 @@ def commit_error(store: GroupStore, group: ClassicGroup, call: Call, request: Of
 
 def transactional_commit_error(store: GroupStore, group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> Error:
     """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
-    generation, member_id, instance_id = request.generation_id, request.member_id, request.group_instance_id
+    generation, member_id, instance_id = (
+        request.generation_id_or_member_epoch,
+        request.member_id,
+        request.group_instance_id,
+    )
     if not store.dialect.empty_group_accepts_any_transactional_member:
         error = validate_member(store, group, member_id, instance_id) if group is not None else Error.UNKNOWN_MEMBER_ID
         if error is Error.FENCED_INSTANCE_ID or (error is not Error.NONE and member_id):
@@ -57,7 +61,7 @@ def transactional_commit_error(store: GroupStore, group: ClassicGroup | None, re
         if generation < 0:
             return Error.NONE
         is_new = store.dialect.waits_for_log and (group is None or not store.is_visible(group))
-        return Error.ILLEGAL_GENERATION if is_new else Error.UNKNOWN_MEMBER_ID
+        return Error.GROUP_ID_NOT_FOUND if is_new else Error.UNKNOWN_MEMBER_ID
     if generation < 0 and not member_id and instance_id is None:
         return Error.NONE
     error = validate_member(store, group, member_id, instance_id)

@@ -114,7 +114,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
     try:
         group.form_generation(store.dialect.vote_order)
     except InvalidLength:
-        if store.dialect.invalid_lengths_fail_join_phase:
+        if store.dialect.fails_at_invalid_lengths:
             # the group stays in its join phase: what caused it to end fails, and parked joins stay parked
             group.join_phase_failed = not store.dialect.failed_join_phase_may_end
             raise

@@ -40,8 +40,8 @@ _MEMBERS = (wire.ConsumerGroupMemberMetadataKey, wire.ConsumerGroupCurrentMember
 
 def create(store: GroupStore, now: int, group_id: str) -> ConsumerGroup:
     """Create an Empty group."""
-    clock, first_epoch = store.cluster.clock_of(group_id, now), store.dialect.first_group_epoch
-    group = ConsumerGroup(group_id, store.partition_of(group_id), clock, now, first_epoch=first_epoch)
+    clock = store.cluster.clock_of(group_id, now)
+    group = ConsumerGroup(group_id, store.partition_of(group_id), clock, now, store.dialect)
     store.add(now, group)
     return group
 

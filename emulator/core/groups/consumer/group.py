@@ -51,21 +51,22 @@ class ConsumerGroup(BaseGroup):
 
     kind = CONSUMER
 
-    def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, *, first_epoch: int) -> None:
+    def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now)
-        self.epoch = first_epoch
+        self._forgets_instance_ids = dialect.given_up_instance_ids_are_free
+        self.epoch = dialect.first_group_epoch
         self.metadata_hash = 0
         self.topics: tuple[wire.TopicMetadata, ...] = ()
         """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
         self.topics_seen = -1, 0
-        self.target_epoch = first_epoch
+        self.target_epoch = dialect.first_group_epoch
         self.target_time = 0
         self.targets: dict[str, Target] = {}
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
         self.former_static_members: dict[str, str] = {}
-        """The last owner of each instance id that a member gave up for another one. Kafka's table keeps such an entry
-        even after its member is gone (`ConsumerGroup.updateStaticMember`)."""
+        """The last owner of each instance id that a member gave up for another one. Before 4.4 Kafka's table keeps such
+        an entry even after its member is gone (`ConsumerGroup.updateStaticMember`)."""
         self.held: set[tuple[UUID, int]] = set()
         """The partitions that some member has, assigned or pending revocation."""
         self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
@@ -246,7 +247,8 @@ class ConsumerGroup(BaseGroup):
             is_own = self.static_members.get(before.instance_id or "") == before.id
             if before.instance_id is not None and before.instance_id != member.instance_id and is_own:
                 journal.pop(self.static_members, before.instance_id)
-                journal.put(self.former_static_members, before.instance_id, before.id)
+                if not self._forgets_instance_ids:
+                    journal.put(self.former_static_members, before.instance_id, before.id)
         self._replace(before, member, journal)
         journal.put(self.members, member.id, member)
         self._order.put(member.id, journal)

@@ -84,7 +84,7 @@ def _is_blank(text: str | None) -> bool:
 def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Serve a heartbeat of a member that joins or stays. Raises RefusedError."""
     member_id = request.member_id or member_id_of(store.new_uuid())
-    membership.check_capacity(store, group, member_id)
+    membership.check_capacity(store, group, member_id, request.instance_id)
     member, replaced = membership.identify(store, group, member_id, request)
     owned = request.topic_partitions
     update = Update(
@@ -93,6 +93,7 @@ def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Cons
         replaced=replaced,
         listed=request.subscribed_topic_names,
         owned=None if owned is None else [(row.topic_id, each) for row in owned for each in row.partitions],
+        is_heartbeat=True,
     )
     reconciled, records, why, _ = advance(store, group, update)
     if records and store.hold_if_frozen(group, call, request):

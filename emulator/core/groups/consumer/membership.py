@@ -17,7 +17,7 @@ from .changes import member_timers, write
 from .epochs import raise_epoch
 from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
 from .patterns import orphaned
-from .records import current_record, member_tombstones
+from .records import current_record, member_tombstones, target_epoch_record
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -43,8 +43,10 @@ def forget_new_group(store: GroupStore, group: ConsumerGroup) -> None:
         store.discard_if_unused(group)
 
 
-def check_capacity(store: GroupStore, group: ConsumerGroup, member_id: str) -> None:
+def check_capacity(store: GroupStore, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     """Raise RefusedError with GROUP_MAX_SIZE_REACHED if the group is full and the member is not in it."""
+    if store.dialect.full_group_takes_static_members and instance_id and group.owner_of(instance_id) is not None:
+        return
     limit = store.settings.group_consumer_max_size
     if len(group.members) >= limit and member_id not in group.members:
         text = f"The consumer group has reached its maximum capacity of {limit} members."
@@ -164,8 +166,10 @@ def remove(
 ) -> None:
     """Remove members and raise the group epoch; the next heartbeat of any member computes the target."""
     names = {name for each in group.members.values() if each.id not in member_ids for name in group.topics_of(each)}
-    _, epoch_records = raise_epoch(store, group, names, changed=True)
+    epoch, epoch_records = raise_epoch(store, group, names, changed=True)
     records = [*member_tombstones(group.id, member_ids), *orphaned(group, member_ids), *epoch_records]
+    if store.dialect.emptied_group_gets_target and len(member_ids) == len(group.members):
+        records.append(target_epoch_record(group.id, epoch, 0))
     write(store, group, records, why, call, response)
     for key in [key for member_id in member_ids for key in member_timers(member_id)]:
         group.timers.cancel(key)

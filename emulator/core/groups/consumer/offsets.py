@@ -41,13 +41,13 @@ def commit_error(store: GroupStore, group: ConsumerGroup, call: Call, request: O
 
 def transactional_commit_error(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
     """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
-    if request.generation_id < 0 and not request.member_id and request.group_instance_id is None:
+    epoch = request.generation_id_or_member_epoch
+    if epoch < 0 and not request.member_id and request.group_instance_id is None:
         return Error.NONE
     partitions = (
         (store.cluster.topic(topic.name), row.partition_index) for topic in request.topics for row in topic.partitions
     )
-    error = _refuse_epoch(group, group.members.get(request.member_id), request.generation_id, partitions)
-    return Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error
+    return _refuse_epoch(group, group.members.get(request.member_id), epoch, partitions)
 
 
 def _refuse_epoch(

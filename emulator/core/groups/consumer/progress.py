@@ -18,7 +18,7 @@ from .member import MemberState
 from .patterns import change_pattern
 from .reconciliation import MemberSituation, is_settled, reconcile
 from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
-from .target import compute_target, members_in_order, next_assignor
+from .target import compute_target, members_in_order, next_assignor, preferred_assignor
 from .topics import topic_ids
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Update(NamedTuple):
 
     `replaced` is the static member whose place it takes. `listed` are the topic names of the request, in its order;
     None if it has none. `owned` is its report. `keeps_target`: an outdated target stays, and the member takes no step.
+    `is_heartbeat`: of the consumer protocol, which may name an assignor.
     """
 
     before: ConsumerMember
@@ -44,6 +45,7 @@ class Update(NamedTuple):
     listed: tuple[str, ...] | None = None
     owned: Owned = None
     keeps_target: bool = False
+    is_heartbeat: bool = False
 
 
 class Progress(NamedTuple):
@@ -63,14 +65,20 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
 
     Raises RefusedError with FENCED_MEMBER_EPOCH or INVALID_REGULAR_EXPRESSION.
     """
-    before, after, replaced, _, owned, keeps_target = update
+    before, after, replaced, owned, keeps_target = (
+        update.before,
+        update.after,
+        update.replaced,
+        update.owned,
+        update.keeps_target,
+    )
     is_new = replaced is None and after.id not in group.members
     records = [] if replaced is None else _takeover(store, group, replaced, before)
     if is_new or (after is not before and _subscription(after) != _subscription(before)):
         records.append(member_record(group.id, after))
     pattern_records, raises = change_pattern(store, group, before, after)
     records += pattern_records
-    raises |= after.names != before.names
+    raises |= after.names != before.names or _changes_preference(store, group, update)
     epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
     if raises or not group.has_seen_topics(store.cluster.topics_version):
         others = (each for each in group.members.values() if each is not replaced and each.id != after.id)
@@ -102,6 +110,14 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     if reconciled is not after:
         records.append(current(store, group, reconciled))
     return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed), is_outdated)
+
+
+def _changes_preference(store: GroupStore, group: ConsumerGroup, update: Update) -> bool:
+    """Return whether a heartbeat changes the assignor of the next target, and so the epoch."""
+    before, after = update.before, update.after
+    if not (update.is_heartbeat and store.dialect.preference_raises_epoch and (before.assignor or after.assignor)):
+        return False
+    return next_assignor(store, group, after, update.replaced) != preferred_assignor(store.settings, group)
 
 
 def current(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> CoordinatorRecord:
@@ -148,14 +164,16 @@ def _new_target(
     previous = dict(group.targets)
     if replaced is not None:
         previous[after.id] = in_table_order(previous.pop(replaced.id, {}))
-    members = members_in_order(group, after, None if replaced is None else replaced.id)
+    alone = store.dialect.assignors_see_successors_alone
+    members = members_in_order(group, after, None if replaced is None else replaced.id, leaves_out_replaced=alone)
+    written = previous if alone else group.targets
     assignor = next_assignor(store, group, after, replaced)
     listed = {} if update.listed is None else {after.id: update.listed}
     targets = compute_target(store, group, members, previous, assignor, listed)
     records = [
         target_record(group.id, member_id, target)
         for member_id, target in targets.items()
-        if member_id not in group.targets or _as_sets(group.targets[member_id]) != _as_sets(target)
+        if member_id not in written or _as_sets(written[member_id]) != _as_sets(target)
     ]
     computed_at = group.now if store.dialect.spaces_assignments else 0
     return targets[after.id], [*records, target_epoch_record(group.id, epoch, computed_at)]

@@ -30,9 +30,16 @@ VOTES_CAPACITY = 4
 
 
 def members_in_order(
-    group: ConsumerGroup, updated: ConsumerMember, replaced_id: str | None
+    group: ConsumerGroup, updated: ConsumerMember, replaced_id: str | None, *, leaves_out_replaced: bool
 ) -> dict[str, ConsumerMember]:
-    """Return the members as they are with the heartbeat in progress, in the order in which assignors see them."""
+    """Return the members as they are with the heartbeat in progress, in the order in which assignors see them.
+
+    That is the order of a hash table, which may depend on the replaced member unless that is left out.
+    """
+    if leaves_out_replaced:
+        kept = (member for member in group.ordered_members() if member.id != replaced_id)
+        as_updated = {member.id: member for member in kept} | {updated.id: updated}
+        return {member_id: as_updated[member_id] for member_id in HashTable(as_updated)}
     changes: dict[str, ConsumerMember | None] = {updated.id: updated}
     if replaced_id is not None and replaced_id != updated.id:
         changes[replaced_id] = None

@@ -66,7 +66,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     if migration_policy(store) == DISABLED:
         raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     member_id = request.member_id or member_id_of(store.new_uuid())
-    membership.check_capacity(store, group, member_id)
+    membership.check_capacity(store, group, member_id, request.group_instance_id)
     if not _is_supported(group, request):
         raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     instance_id, is_new = request.group_instance_id, not request.member_id

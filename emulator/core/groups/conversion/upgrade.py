@@ -113,9 +113,9 @@ def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -
     try:
         assignment = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
         subscription = read_subscription(member.metadata(classic.protocol_name))
-    except InvalidLength:
-        raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, "")) from None
-    except Malformed:
+    except Malformed as malformed:
+        if isinstance(malformed, InvalidLength) and store.dialect.fails_at_invalid_lengths:
+            raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, "")) from None
         raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from None
     if assignment.user_data:
         raise _cannot_upgrade(

@@ -37,13 +37,19 @@ class TestLeaving:
     def test_g033_an_empty_group_keeps_its_epochs(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         play.beat("A", -1)
-        assert play.shape() == ("Empty", 3, 2)
+        assert play.shape() == ("Empty", 3, 3)
         assert play.subscribe("B") == (4, ALL)
+
+    def test_g033_before_4_4_the_last_target_of_an_empty_group_stays(self) -> None:
+        play = ConsumerPlay(kafka_version="4.3")
+        play.subscribe("A")
+        play.beat("A", -1)
+        assert (play.shape(), play.record_types()) == (("Empty", 3, 2), [-8, -7, -5, 3])
 
     def test_g143_a_leave_writes_tombstones_and_the_group(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         play.beat("A", -1)
-        assert play.record_types() == [-8, -7, -5, 3]
+        assert play.record_types() == [-8, -7, -5, 3, 6]
 
     def test_g144_a_deleted_group_leaves_tombstones(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
@@ -56,8 +62,8 @@ class TestLeaving:
         play.subscribe("A")
         play.subscribe("B")
         assert play.leave_errors("A", "nobody", "B") == [Error.NONE, Error.UNKNOWN_MEMBER_ID, Error.NONE]
-        assert play.shape() == ("Empty", 4, 3)
-        assert play.record_types() == [-8, -7, -5, -8, -7, -5, 3]
+        assert play.shape() == ("Empty", 4, 4)
+        assert play.record_types() == [-8, -7, -5, -8, -7, -5, 3, 6]
 
     def test_g140_leave_group_knows_a_member_by_its_instance_id(self, play: ConsumerPlay) -> None:
         play.subscribe("P", inst="i1")
@@ -105,7 +111,7 @@ class TestStaticMembers:
         play.wait(600)
         play.beat("P", -2, inst="i1")
         play.wait(400)
-        assert play.shape() == ("Empty", 3, 2)
+        assert play.shape() == ("Empty", 3, 3)
         assert play.subscribe("Q", inst="i1") == (4, ALL)
 
     def test_g065_a_static_member_may_leave_like_a_dynamic_one(self, play: ConsumerPlay) -> None:
@@ -313,7 +319,13 @@ class TestOffsetsAndAdmin:
 
 
 class TestInstanceIdsGivenUp:
-    """A member may join under another instance id. Kafka's table keeps the first one, and its last owner with it."""
+    """A member may join under another instance id. Before 4.4 Kafka's table keeps the first one with its last owner."""
+
+    def test_g179_since_4_4_the_id_is_free(self) -> None:
+        play = moved_on("4.4")
+        assert play.subscribe("C", inst="i2")[0] == 4
+        assert play.heart("ghost", 3, inst="i2").error_code == Error.FENCED_INSTANCE_ID
+        assert play.beat("ghost", 3, inst="i1")[0] == 4
 
     def test_g179_the_member_owns_both_ids(self, moved: ConsumerPlay) -> None:
         refusal = moved.heart("C", 0, topics=["t"], owned={}, timeout=1, inst="i2")
@@ -336,12 +348,12 @@ class TestInstanceIdsGivenUp:
         assert moved.beat("ghost", 6, inst="i2") == (6, None)
 
     @pytest.mark.slow
-    @given(steps=st.lists(st.tuples(MEMBERS, EPOCHS, INSTANCES), max_size=12))
+    @given(steps=st.lists(st.tuples(MEMBERS, EPOCHS, INSTANCES), max_size=12), release=st.sampled_from(["4.3", "4.4"]))
     @settings(max_examples=60)
     def test_a_reload_restores_every_table_that_requests_have_made(
-        self, steps: list[tuple[str, int | None, str | None]]
+        self, steps: list[tuple[str, int | None, str | None]], release: str
     ) -> None:
-        play = ConsumerPlay()
+        play = ConsumerPlay(kafka_version=release)
         for member_id, epoch, instance_id in steps:
             if epoch == 0:
                 play.subscribe(member_id, inst=instance_id)
@@ -362,8 +374,14 @@ class TestInstanceIdsGivenUp:
 
 
 @pytest.fixture
-def moved(play: ConsumerPlay) -> ConsumerPlay:
+def moved() -> ConsumerPlay:
+    """Return a coordinator of 4.3 whose member has given an instance id up."""
+    return moved_on("4.3")
+
+
+def moved_on(release: str) -> ConsumerPlay:
     """Return a coordinator whose member ghost of i2 has taken the place of A, and so its i1."""
+    play = ConsumerPlay(kafka_version=release)
     assert play.subscribe("ghost", inst="i2") == (2, ALL)
     assert play.subscribe("A", inst="i1") == (3, {})
     assert play.beat("A", -2, inst="i1") == (-2, None)

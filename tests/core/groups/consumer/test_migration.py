@@ -70,14 +70,21 @@ class TestUpgrade:
         assert response.error_message.endswith("because the embedded consumer protocol is malformed.")
 
     @pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x7f\0\0\0", b"\0\0\0\2\0", b"\0\0\0\1\0\x09"])
-    def test_an_impossible_length_is_an_unexpected_error(self, play: MigrationPlay, length: bytes) -> None:
+    @pytest.mark.parametrize(
+        ("release", "error"), [("4.3", Error.UNKNOWN_SERVER_ERROR), ("4.4", Error.GROUP_ID_NOT_FOUND)]
+    )
+    def test_before_4_4_an_impossible_length_is_an_unexpected_error(
+        self, length: bytes, release: str, error: Error
+    ) -> None:
+        play = MigrationPlay(kafka_version=release)
         subscription = b"\0\1\0\0\0\1\0\1t\xff\xff\xff\xff" + length
         m = play.new_id(protocols=(("range", subscription),))
         play.join(m, protocols=(("range", subscription),))
         play.settle()
         play.sync(1, m, {m: b""})
         response = play.heart("A", 0, topics=["t"], owned={}, timeout=30_000)
-        assert (response.error_code, response.error_message) == (Error.UNKNOWN_SERVER_ERROR, None)
+        assert response.error_code == error
+        assert (response.error_message is None) is (error is Error.UNKNOWN_SERVER_ERROR)
 
     def test_a_successor_keeps_what_its_classic_predecessor_was_to_give_up(self) -> None:
         play = of_policy("upgrade")

@@ -283,10 +283,10 @@ def commit_in_transaction(chance: random.Random) -> txn_offset_commit.TxnOffsetC
     return txn_offset_commit.TxnOffsetCommitRequest(
         **_producer(),
         group_id=chance.choice((GROUP, OTHER_GROUP)),
-        generation_id=KNOWN.GENERATION if member else -1,
+        generation_id_or_member_epoch=KNOWN.GENERATION if member else -1,
         member_id=KNOWN.MEMBER if member else "",
         topics=tuple(
-            txn_offset_commit.TxnOffsetCommitRequestTopic(name=name, partitions=rows) for name in _topics(chance)
+            txn_offset_commit.TxnOffsetCommitRequestTopic(**_topic(name), partitions=rows) for name in _topics(chance)
         ),
     )
 

@@ -312,7 +312,7 @@ class Playing(Sight):
         request = txn_offset_commit.TxnOffsetCommitRequest(
             **self._named(slot, who),
             group_id=self.group,
-            generation_id=generation,
+            generation_id_or_member_epoch=generation,
             member_id=member_id,
             topics=(txn_offset_commit.TxnOffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
         )

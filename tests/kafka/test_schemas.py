@@ -1,0 +1,43 @@
+"""The declarations of messages equal the JSON schemas in the jar of the newest Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
+
+import pytest
+from brokers.kafka_releases import NEWEST, jars
+from builders.kafka_schemas import CLASSES, FEWER_VERSIONS, kafkas, ours, parse_schema
+from marks.cases import case
+
+from koordinator.wire.schema import declaration_of
+from koordinator.wire.versions import Versions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Mapping[str, Any]:
+    """Return the schema of each declared message."""
+    with ZipFile(jars(NEWEST.version) / f"kafka-clients-{NEWEST.version}.jar") as jar:
+        return {name: parse_schema(jar.read(f"common/message/{name}.json").decode()) for name in CLASSES}
+
+
+def test_key_and_versions_are_those_of_the_newest_release(schemas: Mapping[str, Any]) -> None:
+    for name, cls in CLASSES.items():
+        declaration, schema = declaration_of(cls), schemas[name]
+        flexible = Versions(schema["flexibleVersions"])
+        with case(name):
+            assert declaration.key == schema.get("apiKey")
+            assert declaration.versions.max == FEWER_VERSIONS.get(name, Versions(schema["validVersions"]).max)
+            for version in declaration.versions:
+                assert (version in declaration.flexible) == (version in flexible), version
+
+
+def test_every_field_of_the_served_versions_is_that_of_the_newest_release(schemas: Mapping[str, Any]) -> None:
+    for name, cls in CLASSES.items():
+        declared, served = declaration_of(cls).versions, Versions(schemas[name]["validVersions"])
+        for version in (each for each in declared if each in served):
+            with case(name, version):
+                assert ours(cls, version) == kafkas(schemas[name]["fields"], version)
