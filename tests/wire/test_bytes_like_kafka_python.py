@@ -24,11 +24,12 @@ NAMES = {
     ("MetadataResponse", "cluster_authorized_operations"): "authorized_operations",
     ("MetadataResponseTopic", "topic_authorized_operations"): "authorized_operations",
     ("DescribeClusterResponse", "cluster_authorized_operations"): "authorized_operations",
+    ("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id",
 }
-"""Fields that kafka-python names differently from Kafka's schema."""
+"""Fields that kafka-python names differently from Kafka's newest schema."""
 
 BIT_FIELDS = {
-    *NAMES,
+    *(at for at, name in NAMES.items() if name == "authorized_operations"),
     ("DescribedGroup", "authorized_operations"),
 }
 """Numbers that kafka-python returns as a set of bits, or as None if not requested."""
@@ -58,7 +59,9 @@ VERSIONS = [
     for cls in (api.request, api.response)
     if cls.__name__ not in UNKNOWN
     for version in declaration_of(cls).versions
+    if version <= THEIRS[cls.__name__].max_version
 ]
+"""The messages and versions that kafka-python has."""
 
 
 def same(ours: Any, theirs: Any, version: int) -> None:
