@@ -141,9 +141,12 @@ ACCESSORS = ("Topic", "Node", "Transaction")
 
 TIMEOUT = "timeout"
 
+ADVANCE_BY = " by seconds, or by a text such as `7d`, `45s` or `250ms`"
+"""The part of a description that does not apply where durations have a type."""
+
 ADVANCE_DOC = (
-    "Advance the group's clock by seconds, or by a text such as `7d`, `45s` or `250ms`; every timer due meanwhile"
-    " fires, in order. Connected members keep their sessions, except those named in `expire`; with `keep_alive`"
+    f"Advance the group's clock{ADVANCE_BY}; every timer due meanwhile fires, in order."
+    " Connected members keep their sessions, except those named in `expire`; with `keep_alive`"
     " `none` no member does. Members are named by `group.instance.id`, client id or member id."
 )
 
@@ -552,3 +555,13 @@ def pascal(name: str) -> str:
 def with_names(text: str, name: Any) -> str:
     """Return a documentation text with the names in backticks as a language writes them."""
     return re.sub(r"`(\w+)`", lambda found: f"`{name(found[1])}`" if "_" in found[1] else found[0], text)
+
+
+def third_person(text: str) -> str:
+    """Return "returns the topics" for "Return the topics", as comments in Go begin."""
+    first, _, rest = text.partition(" ")
+    if not first.isalpha() or first.endswith("s"):
+        return text
+    verb = first[0].lower() + first[1:]
+    ending = "es" if verb.endswith(("sh", "ch", "x")) else "s"
+    return f"{f'{verb[:-1]}ies' if verb.endswith('ty') else verb + ending} {rest}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import client_go
 import client_node
 
 CLIENTS = Path(__file__).parents[1] / "clients"
@@ -12,6 +13,7 @@ RENEW = "make clients"
 """The command that runs this program."""
 
 FILES = {
+    "go/operations.go": client_go.module,
     "node/src/operations.js": client_node.module,
 }
 """The generated files, and the functions that return their texts."""

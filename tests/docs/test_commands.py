@@ -83,7 +83,7 @@ SHELL_BLOCKS = [
 
 CHECKED = [each for block in SHELL_BLOCKS for each in block.values[0]]
 RUNNING = {"koordinator", "curl", "jq"}
-ELSEWHERE = {"git", "kafka-console-consumer.sh", "koordinator-pipeline", "npm", "pip", "python3", "spark-submit"}
+ELSEWHERE = {"git", "go", "kafka-console-consumer.sh", "koordinator-pipeline", "npm", "pip", "python3", "spark-submit"}
 """Commands that other tests run, or that need another machine."""
 
 

@@ -11,9 +11,12 @@ from client_sources import CLIENTS, FILES, RENEW
 from koordinator.version import __version__
 
 LINES_MAX = 600
-"""The most lines of a client that are written by hand."""
+"""The most lines of code of a client that are written by hand."""
 
-BY_HAND_SOURCES = {"node": "src/*.js"}
+COMMENT = ("//", "/**", "*")
+"""The beginnings of lines that are no code."""
+
+BY_HAND_SOURCES = {"go": "*.go", "node": "src/*.js"}
 """The modules of each client, generated ones included."""
 
 
@@ -30,7 +33,8 @@ def test_the_part_that_is_written_by_hand_is_small(language: str) -> None:
         for path in (CLIENTS / language).glob(BY_HAND_SOURCES[language])
         if path.relative_to(CLIENTS).as_posix() not in FILES
     ]
-    assert 0 < sum(len(path.read_text(encoding="utf-8").splitlines()) for path in sources) <= LINES_MAX
+    lines = [line.strip() for path in sources for line in path.read_text(encoding="utf-8").splitlines()]
+    assert 0 < len([line for line in lines if line and not line.startswith(COMMENT)]) <= LINES_MAX
 
 
 def test_every_operation_is_a_method_once() -> None:

@@ -1,0 +1,3 @@
+module koordinator.example/koordinator/clients/go
+
+go 1.22

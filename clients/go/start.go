@@ -1,0 +1,171 @@
+// Package koordinator tests Kafka consumers on koordinator, an emulator of Kafka's group coordinator.
+//
+//	func TestMyConsumer(t *testing.T) {
+//		k := koordinator.Start(t, koordinator.Options{Topics: map[string]int{"orders": 4}})
+//		client := startMyConsumer(k.Brokers())
+//		t.Cleanup(client.Close)
+//		k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+//	}
+package koordinator
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// startLimit is how long a start may take; stopLimit how long a stop may before the process is killed.
+	startLimit = time.Minute
+	stopLimit  = 5 * time.Second
+)
+
+// Options are those of the cluster, and the way to start it.
+type Options struct {
+	// Topics are created, with their numbers of partitions.
+	Topics  map[string]int
+	Brokers int
+	// Config has broker configs, such as group.max.size.
+	Config map[string]string
+	// Profile is fast (the default) or kafka-defaults.
+	Profile      string
+	KafkaVersion string
+	// Arguments are further ones of koordinator serve.
+	Arguments []string
+	// Command starts the server: {"uvx", "--from", "koordinator[control]", "koordinator"}. The default is
+	// KOORDINATOR_COMMAND, or koordinator on PATH.
+	Command []string
+}
+
+// Start starts a cluster, and waits until clients can connect. It stops at the end of the test, after the functions
+// that the test gives to Cleanup later. A test that fails logs the timeline of the groups, and writes the trace.
+func Start(t testing.TB, options ...Options) *Cluster {
+	t.Helper()
+	var o Options
+	for _, each := range options {
+		o = each
+	}
+	started, stop, err := startProcess(o)
+	if err != nil {
+		t.Fatalf("koordinator: %v", err)
+	}
+	cluster, err := connect(t, started.ControlURL, started.ControlToken)
+	if err != nil {
+		stop()
+		t.Fatalf("koordinator: %v", err)
+	}
+	t.Cleanup(func() {
+		defer stop()
+		if !t.Failed() {
+			cluster.Check()
+		}
+		if t.Failed() {
+			cluster.explain()
+		}
+	})
+	return cluster
+}
+
+// Connect connects to a server that runs already, and keeps running.
+func Connect(t testing.TB, controlURL, token string) *Cluster {
+	t.Helper()
+	cluster, err := connect(t, controlURL, token)
+	if err != nil {
+		t.Fatalf("koordinator: %v", err)
+	}
+	return cluster
+}
+
+func connect(t testing.TB, controlURL, token string) (*Cluster, error) {
+	c := control{strings.TrimSuffix(controlURL, "/") + "/v1/clusters/default", token}
+	text, err := c.request("GET", "", values{}, 0)
+	var info struct {
+		Servers string `json:"bootstrap_servers"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &info)
+	}
+	h := handle{t: t, control: c, label: "the cluster", reported: new(bool)}
+	return &Cluster{clusterOperations{h}, info.Servers}, err
+}
+
+// announcement is the first line of the server.
+type announcement struct {
+	ControlURL   string `json:"control_url"`
+	ControlToken string `json:"control_token"`
+}
+
+func (o Options) arguments() []string {
+	var list []string
+	for topic, partitions := range o.Topics {
+		list = append(list, "--topic", fmt.Sprintf("%s:%d", topic, partitions))
+	}
+	for name, value := range o.Config {
+		list = append(list, "--config", name+"="+value)
+	}
+	if o.Brokers > 0 {
+		list = append(list, "--brokers", fmt.Sprint(o.Brokers))
+	}
+	if o.Profile != "" {
+		list = append(list, "--profile", o.Profile)
+	}
+	if o.KafkaVersion != "" {
+		list = append(list, "--kafka-version", o.KafkaVersion)
+	}
+	return append(list, o.Arguments...)
+}
+
+func startProcess(o Options) (announcement, func(), error) {
+	words := o.Command
+	if len(words) == 0 {
+		words = strings.Fields(os.Getenv("KOORDINATOR_COMMAND"))
+	}
+	if len(words) == 0 {
+		words = []string{"koordinator"}
+	}
+	// it ends with its standard input, so also if this process is killed
+	words = append(append([]string{}, words...), "serve", "--port", "0", "--control-port", "0", "--stop-with-stdin")
+	server := exec.Command(words[0], append(words[1:], o.arguments()...)...)
+	var problems bytes.Buffer
+	server.Stderr = &problems
+	input, err := server.StdinPipe()
+	if err != nil {
+		return announcement{}, nil, err
+	}
+	output, err := server.StdoutPipe()
+	if err != nil {
+		return announcement{}, nil, err
+	}
+	if err := server.Start(); err != nil {
+		return announcement{}, nil, fmt.Errorf("%w; choose one of:\n%s", err, strings.Join([]string{
+			"  pip install 'koordinator[control]'    with Python 3.11 or newer",
+			`  koordinator.Options{Command: []string{"uvx", "--from", "koordinator[control]", "koordinator"}}`,
+		}, "\n"))
+	}
+	stop := func() {
+		input.Close()
+		kill := time.AfterFunc(stopLimit, func() { server.Process.Kill() })
+		io.Copy(io.Discard, output)
+		server.Wait()
+		kill.Stop()
+	}
+	late := time.AfterFunc(startLimit, func() { server.Process.Kill() })
+	line, err := bufio.NewReader(output).ReadBytes('\n')
+	late.Stop()
+	var started announcement
+	if err == nil {
+		err = json.Unmarshal(line, &started)
+	}
+	if err != nil {
+		stop()
+		err = fmt.Errorf("%s has not started (%v):\n%s", strings.Join(server.Args, " "), server.ProcessState, problems.String())
+	}
+	return started, stop, err
+}
