@@ -1,4 +1,4 @@
-"""The client for Go (`clients/go`): its tests with franz-go, its documents, failed tests."""
+"""The client for Go (`clients/go`): its tests with franz-go and sarama, its documents, failed tests."""
 
 from __future__ import annotations
 
