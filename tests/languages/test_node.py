@@ -174,3 +174,52 @@ def test_misspelt_options_are_refused(home: Path) -> None:
     await withKoordinator({}, async (cluster) => { await cluster.group("svc").waitStable({ member: 1 }) });
     """
     assert "group 'svc': unknown option 'member'" in node(home, "node", write(home, "option.js", text)).stderr
+
+
+ENGINE = """
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+export const Wait = { forLogMessage: (pattern) => pattern };
+export class GenericContainer {
+  constructor(image) { this.image = image; }
+  withCommand([serve, ...words]) { this.words = [serve, "--port", "0", "--control-port", "0", ...words]; return this; }
+  withEnvironment(variables) { this.variables = variables; return this; }
+  withExposedPorts(...ports) { this.ports = ports; return this; }
+  withWaitStrategy(pattern) { this.pattern = pattern; return this; }
+  withStartupTimeout() { return this; }
+  async start() {
+    const [program, ...before] = process.env.KOORDINATOR_COMMAND.split(" ");
+    const server = spawn(program, [...before, ...this.words], { env: { ...process.env, ...this.variables } });
+    const [text] = await once(server.stdout, "data");
+    if (!this.pattern.test(text)) throw new Error(text);
+    const { control_url, port } = JSON.parse(text);
+    const ports = { 9080: Number(new URL(control_url).port), 9092: port };
+    if (String(this.ports) !== "9080,9092") throw new Error(this.ports);
+    return {
+      getHost: () => "localhost",
+      getMappedPort: (each) => ports[each],
+      stop: async () => { server.kill(); await once(server, "exit"); console.log("stopped", this.image); },
+    };
+  }
+}
+"""
+"""The part of testcontainers that the client uses, with a process in place of a container."""
+
+
+def test_a_container_advertises_its_mapped_port(home: Path) -> None:
+    package = home / "node_modules" / "testcontainers"
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir()
+    try:
+        (package / "package.json").write_text('{"type": "module", "exports": "./index.js"}')
+        (package / "index.js").write_text(ENGINE)
+        text = """
+        import { withKoordinator } from "koordinator";
+        await withKoordinator({ image: "koordinator", topics: { orders: 4 } }, async (cluster) => {
+          console.log(cluster.bootstrapServers, (await cluster.topic("orders").leader(3)));
+        });
+        """
+        ran = node(home, "node", write(home, "container.js", text))
+    finally:
+        shutil.rmtree(package)
+    assert re.fullmatch(r"localhost:\d+ 1\nstopped koordinator\n", ran.stdout), ran.stdout + ran.stderr
