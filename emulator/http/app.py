@@ -28,7 +28,7 @@ from .event_stream import EventStreams
 from .exports import JSON, checked_format, export_of
 from .guards import Guards
 from .metrics import Metrics
-from .openapi import document
+from .openapi import document, document_3_0
 from .plain import from_json, to_json
 from .problems import Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
@@ -209,6 +209,10 @@ class ProcessEndpoints:
         """Return the OpenAPI document."""
         return _json_response(self._document)
 
+    async def openapi_3_0(self, _: Request) -> Response:
+        """Return the OpenAPI document in the older version."""
+        return _json_response(document_3_0())
+
 
 def create_app(
     registry: ClusterRegistry, defaults: Options, token: str | None = None, *, is_local: bool = True
@@ -222,6 +226,7 @@ def create_app(
         StarletteRoute("/readyz", process.ready),
         StarletteRoute("/metrics", process.metrics),
         StarletteRoute("/openapi.json", process.openapi),
+        StarletteRoute("/openapi-3.0.json", process.openapi_3_0),
         StarletteRoute("/v1/health", process.bugs),
         StarletteRoute("/v1/clusters", clusters.list),
         StarletteRoute("/v1/clusters", clusters.create, methods=["POST"]),

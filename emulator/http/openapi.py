@@ -9,6 +9,7 @@ from koordinator.version import __version__
 
 from .exports import FORMS, JSON
 from .exports import TEXT as TEXT_FORMAT
+from .plain import BASE64
 from .routes import BELOW, ROUTES, TRACE, Route
 from .schemas import NewCluster, arguments_of, request_schema, result_schemas, summary_of
 
@@ -86,6 +87,9 @@ def document() -> dict[str, Any]:
         "/readyz": {"get": _fixed("ready", "Return that a cluster accepts clients; needs no token.", _json(READINESS))},
         "/metrics": {"get": _fixed("metrics", "Return metrics in the format of Prometheus.", _text("text/plain"))},
         "/openapi.json": {"get": _fixed("openapi", "Return this document.", _json({"type": "object"}))},
+        "/openapi-3.0.json": {
+            "get": _fixed("openapi_3_0", "Return this document in OpenAPI 3.0.", _json({"type": "object"}))
+        },
         "/v1/health": {
             "get": _fixed("bugs", "Return that no bug has ended a request; else its report.", _json(HEALTH))
         },
@@ -126,6 +130,42 @@ def document() -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def document_3_0() -> dict[str, Any]:
+    """Return the document in OpenAPI 3.0, which most generators of clients read."""
+    older: dict[str, Any] = _older(document())
+    del older["info"]["license"]["identifier"]
+    return {**older, "openapi": "3.0.3"}
+
+
+def _older(part: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a part of the document with the JSON Schema of OpenAPI 3.0."""
+    if isinstance(part, list):
+        return [_older(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    older = {name: _older(each) for name, each in part.items()}
+    if "const" in older and isinstance(older["const"], str):
+        older |= {"type": "string", "enum": [older.pop("const")]}
+    if isinstance(older.get("prefixItems"), list):
+        # there are no tuples: a list of any of the types
+        del older["prefixItems"]
+        older["items"] = {}
+    if older.get("contentEncoding") == BASE64:
+        del older["contentEncoding"]
+        older["format"] = "byte"
+    options = older.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        others = [each for each in options if each != {"type": "null"}]
+        older["nullable"] = True
+        if len(others) > 1:
+            older["anyOf"] = others
+        else:
+            del older["anyOf"]
+            # a reference has no neighbours in 3.0
+            older |= {"allOf": others} if "$ref" in others[0] else others[0]
+    return older
 
 
 def _operation(route: Route, result: dict[str, Any]) -> dict[str, Any]:

@@ -43,6 +43,31 @@ def test_the_served_document_is_the_committed_one(http: httpx.Client) -> None:
     assert http.get("/openapi.json").json() == DOCUMENT
 
 
+NEWER = {"const", "contentEncoding", "identifier", "prefixItems"}
+"""Keywords that OpenAPI 3.0 does not have."""
+
+
+@pytest.mark.slow
+def test_the_older_document_has_no_newer_keyword_and_the_same_operations(http: httpx.Client) -> None:
+    older = http.get("/openapi-3.0.json").json()
+    assert older["openapi"] == "3.0.3"
+    assert older["paths"].keys() == DOCUMENT["paths"].keys()
+    assert older["components"]["schemas"].keys() == DOCUMENT["components"]["schemas"].keys()
+    assert '"null"' not in json.dumps(older)
+    assert [each for each in keywords(older) if each in NEWER] == []
+    leader = older["components"]["schemas"]["Snapshot"]["properties"]["leader"]
+    assert leader == {"nullable": True, "type": "string", "title": "Leader", "default": None}
+
+
+def keywords(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from part
+        part = list(part.values())
+    if isinstance(part, list):
+        for each in part:
+            yield from keywords(each)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=[f"{method} {path}" for method, path in OPERATIONS])
