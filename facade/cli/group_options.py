@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from ..client.admin import Admin
 from ..client.connection import PORT_MAX, Address
 from ..client.members import REASON_MAX
+from ..client.protocol import CLIENT_ID
+from ..client.security import PLAINTEXT, ConnectionSecurity, properties
+from ..version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +27,8 @@ SECONDS_MAX = 86_400
 BOOTSTRAP = "KOORDINATOR_BOOTSTRAP"
 """The variable with the bootstrap servers, as of the pytest plugin."""
 
-PLAINTEXT_ONLY = "TLS and SASL are not supported, only plaintext listeners are"
+SECURITY = "koordinator.security"
+"""The place of the security in Click's context."""
 
 
 def addresses(_context: click.Context, _option: click.Parameter, entries: Iterable[str]) -> tuple[Address, ...]:
@@ -34,7 +39,7 @@ def addresses(_context: click.Context, _option: click.Parameter, entries: Iterab
 def _address(text: str) -> Address:
     protocol, separator, rest = text.rpartition("://")
     if separator and protocol.upper() != "PLAINTEXT":
-        raise click.BadParameter(f"{text!r}: {PLAINTEXT_ONLY}")
+        raise click.BadParameter(f"{text!r}: give HOST:PORT, and the protocol by --command-config")
     host, colon, port = rest.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -90,9 +95,27 @@ def _check_string(value: str) -> str:
     return value
 
 
-def _refuse_security(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
+def _read_security(context: click.Context, _option: click.Parameter, path: Path | None) -> None:
+    """Read `--command-config FILE` into the context."""
+    if path is None:
+        return
+    try:
+        context.meta[SECURITY] = ConnectionSecurity.of(properties(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: {error}") from None
+
+
+def _refuse_protocol(_context: click.Context, _option: click.Parameter, value: str | None) -> None:
     if value is not None and value.upper() != "PLAINTEXT":
-        raise click.BadParameter(PLAINTEXT_ONLY)
+        raise click.BadParameter("write security.protocol into a file, and give it by --command-config")
+
+
+def admin(bootstrap: tuple[Address, ...], timeout_s: float, client_id: str = CLIENT_ID) -> Admin:
+    """Return a client with the security of the command."""
+    security = click.get_current_context().meta.get(SECURITY, PLAINTEXT)
+    return Admin(bootstrap, timeout_s, __version__, client_id, security)
 
 
 def common_options(command: _F) -> _F:
@@ -113,7 +136,7 @@ def brokers_or_data_dir(command: _F) -> _F:
 
 
 def _broker_options(command: _F, *, required: bool) -> _F:
-    """Add the options of a connection; those of Kafka's tools for TLS and SASL are refused."""
+    """Add the options of a connection."""
     for option in (
         click.option(
             "--timeout",
@@ -134,12 +157,17 @@ def _broker_options(command: _F, *, required: bool) -> _F:
             show_envvar=required,
             metavar="HOST:PORT[,…]",
             callback=addresses,
-            help="Bootstrap servers, tried in turn (repeatable). Plaintext listeners only.",
+            help="Bootstrap servers, tried in turn (repeatable).",
         ),
-        *(
-            click.option(name, hidden=True, expose_value=False, is_eager=True, callback=_refuse_security)
-            for name in ("--command-config", "--security-protocol")
+        click.option(
+            "--command-config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            expose_value=False,
+            callback=_read_security,
+            help="Client settings for TLS and SASL, as for Kafka's tools.",
         ),
+        click.option("--security-protocol", hidden=True, expose_value=False, callback=_refuse_protocol),
     ):
         command = option(command)
     return command

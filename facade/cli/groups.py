@@ -1,4 +1,4 @@
-"""`koordinator groups`: administer the consumer groups of any Kafka with a plaintext listener.
+"""`koordinator groups`: administer the consumer groups of any Kafka.
 
 Exit status: 0 success, 1 partial failure, with one line on stderr for each failure, 2 usage error. With `--json` stdout
 has one document even if nothing succeeded (see `koordinator.cli.group_reports`).
@@ -14,17 +14,16 @@ import click
 
 from koordinator.wire.errors import Error
 
-from ..client.admin import Admin
 from ..client.errors import ClientError, connection_failure
 from ..client.groups import STATES, GroupFailure, Result, delete_groups, describe_groups, list_groups
 from ..client.members import MemberToRemove, remove_members
-from ..version import __version__
 from . import group_options as options
 from .group_reports import Report, deletion_report, description_report, listing_report, removal_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..client.admin import Admin
     from ..client.connection import Address
 
 _T = TypeVar("_T")
@@ -123,7 +122,7 @@ def delete(group_ids: tuple[str, ...], bootstrap: tuple[Address, ...], timeout: 
 
 def run(bootstrap: tuple[Address, ...], timeout: float, command: Callable[[Admin], Result[_T]]) -> Result[_T]:
     """Return the result of a command; if no broker answers, a result with only that failure."""
-    with Admin(bootstrap, timeout, __version__) as admin:
+    with options.admin(bootstrap, timeout) as admin:
         try:
             return _with_suggestions(admin, command(admin))
         except ClientError as error:

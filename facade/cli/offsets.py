@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import koordinator
 from koordinator.emulator.broker.offsets_log import encode_records, records_of
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, chunks
 from koordinator.emulator.core.groups.records import offsets_partition
@@ -28,7 +27,6 @@ from koordinator.wire.messages.offsets_topic import GroupMetadataValue, OffsetCo
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import write_batch
 
-from ..client.admin import Admin
 from ..client.errors import ClientError, Failure
 from ..client.groups import GroupDescription, describe, list_groups
 from ..client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC, append, partitions_of, read_logs
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.core.groups.records import CoordinatorRecord
 
-    from ..client.admin import TopicPartition
+    from ..client.admin import Admin, TopicPartition
     from ..client.connection import Address
     from ..client.groups import GroupListing, Result
 
@@ -87,7 +85,7 @@ def dump(
     _require_source(bootstrap, data_dir)
     try:
         if data_dir is None:
-            with Admin(bootstrap, timeout, koordinator.__version__) as admin:
+            with options.admin(bootstrap, timeout) as admin:
                 records, topics = _read(admin)
         else:
             # imported here because it loads the server
@@ -133,7 +131,7 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
             records = _parse(file, partial(offsets_dir.topic_ids, data_dir))
             offsets_dir.load(data_dir, records, _now())
         else:
-            with Admin(bootstrap, timeout, koordinator.__version__, ADMIN_CLIENT_ID) as admin:
+            with options.admin(bootstrap, timeout, ADMIN_CLIENT_ID) as admin:
                 records = _parse(file, partial(topic_ids, admin))
                 unknown = _load(admin, records)
     except ClientError as error:

@@ -27,9 +27,12 @@ from .errors import (
     connection_failure,
 )
 from .protocol import CLIENT_ID
+from .security import PLAINTEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+    from .security import ConnectionSecurity
 
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")
@@ -75,14 +78,21 @@ class Admin:
         timeout_s: the time for all requests together, in seconds from now.
         software_version: of this client, for ApiVersions (KIP-511).
         client_id: the client id of the requests.
+        security: of all connections.
 
     Methods raise ClientError if no bootstrap server answers; an error of another broker is the Failure of the requests
     to it.
     """
 
     def __init__(
-        self, bootstrap: Sequence[Address], timeout_s: float, software_version: str, client_id: str = CLIENT_ID
+        self,
+        bootstrap: Sequence[Address],
+        timeout_s: float,
+        software_version: str,
+        client_id: str = CLIENT_ID,
+        security: ConnectionSecurity = PLAINTEXT,
     ) -> None:
+        self._security = security
         self._client_id = client_id
         self.deadline = Deadline(timeout_s)
         self._bootstrap = tuple(bootstrap)
@@ -236,7 +246,7 @@ class Admin:
     def _connect(self, address: Address, deadline: Deadline) -> BrokerConnection:
         connection = self._connections.get(address)
         if connection is None:
-            connection = BrokerConnection(address, deadline, self._software_version, self._client_id)
+            connection = BrokerConnection(address, deadline, self._software_version, self._client_id, self._security)
             self._connections[address] = connection
         connection.deadline = deadline
         return connection

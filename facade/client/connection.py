@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .errors import ClientError, TimedOut, Unreachable
 from .protocol import CLIENT_ID, ClientProtocol
+from .security import PLAINTEXT
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
 
     from .errors import RequiredVersion
+    from .security import ConnectionSecurity
 
 READ_BYTES = 64 * 1024
 
@@ -65,15 +67,24 @@ class BrokerConnection:
     before each request. The system resolves host names, without a deadline.
     """
 
-    def __init__(self, address: Address, deadline: Deadline, software_version: str, client_id: str = CLIENT_ID) -> None:
+    def __init__(
+        self,
+        address: Address,
+        deadline: Deadline,
+        software_version: str,
+        client_id: str = CLIENT_ID,
+        security: ConnectionSecurity = PLAINTEXT,
+    ) -> None:
         self.address = address
         self.deadline = deadline
         self._protocol = ClientProtocol(str(address), software_version, client_id)
         self._socket = _connect(address, deadline)
         try:
+            self._secure(security)
             data: bytes | None = self._protocol.start()
             while data is not None:
                 data = self._protocol.negotiate(self._exchange(data))
+            security.authenticate(self)
         except BaseException:
             self.close()
             raise
@@ -91,6 +102,13 @@ class BrokerConnection:
         message = self._exchange(self._protocol.encode_request(request, version))
         assert isinstance(message, response)
         return message
+
+    def _secure(self, security: ConnectionSecurity) -> None:
+        try:
+            self._socket.settimeout(self._time_left())
+            self._socket = security.secured(self._socket, self.address.host, str(self.address))
+        except TimeoutError:
+            raise TimedOut(f"{self.address}: no TLS handshake within {self.deadline}") from None
 
     def _exchange(self, data: bytes) -> Message:
         try:

@@ -54,7 +54,11 @@ class SecuredListener(ClientError):
     """The listener appears to require TLS or SASL (`kind`), to judge from its `behaviour`."""
 
     def __init__(self, behaviour: str, kind: str) -> None:
-        super().__init__(f"{behaviour}: this looks like a {kind} listener, and only plaintext is supported")
+        super().__init__(f"{behaviour}: this looks like a {kind} listener; give its settings by --command-config")
+
+
+class AuthenticationFailed(ClientError):
+    """The broker refuses the user, the password or the mechanism."""
 
 
 class NoCommonVersion(ClientError):

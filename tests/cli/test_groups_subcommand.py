@@ -215,7 +215,11 @@ def nothing_committed(request: OffsetFetchRequest, _: int) -> OffsetFetchRespons
 @pytest.mark.parametrize(
     ("api", "step", "text"),
     [
-        (ApiKey.API_VERSIONS, CLOSE, "this looks like a TLS or SASL listener, and only plaintext is supported"),
+        (
+            ApiKey.API_VERSIONS,
+            CLOSE,
+            "this looks like a TLS or SASL listener; give its settings by --command-config",
+        ),
         (ApiKey.API_VERSIONS, Raw(b"\x15\x03\x03\0\2\2\x50"), "this looks like a TLS listener"),
         (ApiKey.API_VERSIONS, SILENCE, "no response to ApiVersions v5 within 0.3 s"),
         (ApiKey.METADATA, CLOSE, "this looks like a SASL listener"),
@@ -282,9 +286,15 @@ ANYWHERE = ("--bootstrap-server", "localhost:9092")
         (["list", "--bootstrap-server", "a:65536"], "'a:65536': PORT must be"),
         (["list", "--bootstrap-server", "a:" + "9" * 5000], "PORT must be"),
         (["list", "--bootstrap-server", "::1:9092"], "'::1:9092': an IPv6 address is written [::1]:9092"),
-        (["list", "--bootstrap-server", "SASL_SSL://a:1"], "'SASL_SSL://a:1': TLS and SASL are not supported"),
-        (["list", "--command-config", "x"], "'--command-config': TLS and SASL are not supported"),
-        (["list", "--security-protocol", "SSL", *ANYWHERE], "'--security-protocol': TLS and SASL are not supported"),
+        (
+            ["list", "--bootstrap-server", "SASL_SSL://a:1"],
+            "'SASL_SSL://a:1': give HOST:PORT, and the protocol by --command-config",
+        ),
+        (["list", "--command-config", "nosuch", *ANYWHERE], "'--command-config': nosuch: No such file"),
+        (
+            ["list", "--security-protocol", "SSL", *ANYWHERE],
+            "'--security-protocol': write security.protocol into a file",
+        ),
         (["list", "--state", "Sleepy", *ANYWHERE], "'Sleepy' is not one of "),
         (["list", "--timeout", "0", *ANYWHERE], "0: must be more than 0 and at most 86400"),
         (["list", "--timeout", "nan", *ANYWHERE], "nan: must be more than 0"),

@@ -259,7 +259,7 @@ ANYWHERE = ("--bootstrap-server", "127.0.0.1:1")
         (["load", "{none}", *ANYWHERE], "{none}: No such file or directory"),
         (["load", "{bad}", *ANYWHERE], "{bad}:2: offset is missing"),
         (["load", "{folder}", *ANYWHERE], "is a directory"),
-        (["dump", "x", "--security-protocol", "SSL", *ANYWHERE], "TLS and SASL are not supported"),
+        (["dump", "x", "--security-protocol", "SSL", *ANYWHERE], "write security.protocol into a file"),
         (["dump", "x", "--json", *ANYWHERE], "No such option"),
         (["dmp"], "No such command 'dmp'"),
     ],

@@ -179,7 +179,7 @@ def test_without_a_bootstrap_server_the_error_names_each_address_and_its_cause(
         list_groups(admin(closed, broker))
     assert str(raised.value) == (
         f"{closed}: cannot connect: Connection refused; {broker.bootstrap}: closed the connection without a response "
-        "to ApiVersions v5: this looks like a TLS or SASL listener, and only plaintext is supported"
+        "to ApiVersions v5: this looks like a TLS or SASL listener; give its settings by --command-config"
     )
 
 
@@ -200,7 +200,7 @@ def test_a_listener_that_closes_at_once_is_reported_as_tls_or_sasl(
 ) -> None:
     broker.answers(ApiKey.API_VERSIONS, CLOSE)
     with pytest.raises(
-        SecuredListener, match="this looks like a TLS or SASL listener, and only plaintext is supported"
+        SecuredListener, match="this looks like a TLS or SASL listener; give its settings by --command-config"
     ):
         list_groups(admin(broker))
 

@@ -189,7 +189,7 @@ def test_a_tls_alert_is_reported_as_a_tls_listener(first: int) -> None:
     with pytest.raises(SecuredListener) as raised:
         protocol.receive_data(alert[first:])
     assert str(raised.value) == (
-        "broker:9092: answers with a TLS alert: this looks like a TLS listener, and only plaintext is supported"
+        "broker:9092: answers with a TLS alert: this looks like a TLS listener; give its settings by --command-config"
     )
 
 

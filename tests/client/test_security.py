@@ -1,0 +1,120 @@
+"""The client logs in by each protocol and mechanism, with the settings of Kafka's tools; its errors name the cause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from koordinator import Cluster, Emulator
+from koordinator.client.admin import Admin
+from koordinator.client.connection import Address
+from koordinator.client.errors import AuthenticationFailed, ClientError, SecuredListener, Unreachable
+from koordinator.client.security import ConnectionSecurity, properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LIMIT_S = 10.0
+
+USERS = {"alice": 'a"l\\i;c,e=', "bob": "bob-secret"}
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+@pytest.fixture(scope="module", params=["ssl", "sasl_plaintext", "sasl_ssl"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with Emulator(security=request.param, users=USERS) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def sasl_ssl() -> Iterator[Cluster]:
+    with Emulator(security="sasl_ssl", users=USERS) as cluster:
+        yield cluster
+
+
+def brokers(cluster: Cluster, settings: dict[str, Any]) -> int:
+    host, port = cluster.bootstrap_servers.split(":")
+    security = ConnectionSecurity.of(settings)
+    with Admin([Address(host, int(port))], LIMIT_S, "1", security=security) as admin:
+        return len(admin.brokers())
+
+
+def test_the_settings_of_a_java_client_are_enough(cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    config = cluster.client_config("java")
+    path.write_text("# a comment\n" + "".join(f"{name} = {value}\n" for name, value in config.items()))
+    assert brokers(cluster, properties(path.read_text())) == 1
+
+
+def test_the_settings_of_librdkafka_are_enough(cluster: Cluster) -> None:
+    config = {name: str(value) for name, value in cluster.client_config("confluent-kafka").items()}
+    assert brokers(cluster, config) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("user", USERS)
+def test_each_mechanism_logs_in(sasl_ssl: Cluster, mechanism: str, user: str) -> None:
+    config = sasl_ssl.client_config("java", user=user) | {"sasl.mechanism": mechanism}
+    assert brokers(sasl_ssl, config) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_wrong_password_is_refused_with_the_text_of_the_broker(sasl_ssl: Cluster, mechanism: str) -> None:
+    config = sasl_ssl.client_config("confluent-kafka") | {"sasl.password": "wrong", "sasl.mechanisms": mechanism}
+    with pytest.raises(AuthenticationFailed, match=r"Authentication failed") as raised:
+        brokers(sasl_ssl, config)
+    assert "wrong" not in str(raised.value)
+
+
+def test_a_mechanism_that_is_not_enabled_is_refused_with_those_that_are() -> None:
+    with (
+        Emulator(security="sasl_plaintext", config={"sasl.enabled.mechanisms": "SCRAM-SHA-512"}) as cluster,
+        pytest.raises(AuthenticationFailed, match="PLAIN is not enabled there; SCRAM-SHA-512 are"),
+    ):
+        brokers(cluster, cluster.client_config("java"))
+
+
+def test_a_certificate_that_is_not_trusted_is_refused(sasl_ssl: Cluster) -> None:
+    config = sasl_ssl.client_config("confluent-kafka")
+    del config["ssl.ca.location"]
+    with pytest.raises(Unreachable, match=r"the TLS handshake failed: .*certificate"):
+        brokers(sasl_ssl, config)
+
+
+def test_a_client_certificate_is_sent() -> None:
+    with Emulator(security="ssl", config={"ssl.client.auth": "required"}) as cluster:
+        assert cluster.ca_file is not None
+        config = cluster.client_config("java")
+        with pytest.raises(ClientError):
+            brokers(cluster, config)
+        key = {"ssl.keystore.type": "PEM", "ssl.keystore.location": cluster.ca_file.replace("ca.pem", "client.pem")}
+        assert brokers(cluster, config | key) == 1
+
+
+def test_without_settings_the_error_says_how_to_give_them(cluster: Cluster) -> None:
+    with pytest.raises(SecuredListener, match="give its settings by --command-config"):
+        brokers(cluster, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol=TLS: must be one of PLAINTEXT, SSL"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}, "sasl.mechanism=GSSAPI: must be one of PLAIN"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.jaas.config: must have a username"),
+        ({"ssl.truststore.location": "x.jks"}, "ssl.truststore.type=JKS: only PEM is read"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(settings: dict[str, str], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        ConnectionSecurity.of(settings)
+
+
+def test_properties_go_on_after_a_backslash() -> None:
+    text = f"sasl.jaas.config={PLAIN} required \\\n   username=\"a\" \\\n   password='x';\n! no\n\nclient.id=c\n"
+    found = properties(text)
+    assert found["sasl.jaas.config"] == f"{PLAIN} required username=\"a\" password='x';"
+    assert found["client.id"] == "c"
