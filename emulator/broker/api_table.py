@@ -40,7 +40,7 @@ from koordinator.wire.values import value
 
 from ..config.settings import RELEASES
 from ..core.data.list_offsets import ListOffsetsByRow
-from .releases import ACCEPTED, ADVERTISED
+from .releases import ACCEPTED, ADVERTISED, other_release
 
 if TYPE_CHECKING:
     from koordinator.wire.frames import RequestHeader
@@ -355,7 +355,8 @@ class ApiTable:
     def check(self, key: int, version: int) -> None:
         """Raise Malformed if the release does not serve this version of an API."""
         if (key, version) not in self.adapters:
-            raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}")
+            other = other_release(self._release, key, version)
+            raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}{other}")
 
     def versions(self, call: Call, request: ApiVersionsRequest, identity: tuple[str, int]) -> ApiVersionsResponse:
         """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed.

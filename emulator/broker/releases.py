@@ -107,3 +107,14 @@ ADVERTISED: Mapping[str, Mapping[int, Versions]] = {
     for release, served in ACCEPTED.items()
 }
 """The versions in ApiVersions responses, by release and API key."""
+
+
+def other_release(release: str, key: int, version: int) -> str:
+    """Return the end of a message: the nearest release that serves a version, and how to get it; "" if none does."""
+    at = RELEASES.index(release)
+    serving = [n for n, each in enumerate(RELEASES) if key in ACCEPTED[each] and version in ACCEPTED[each][key]]
+    older = max((n for n in serving if n < at), default=None)
+    if older is not None:
+        return f", {RELEASES[older + 1]} removed it (KIP-896): use --kafka-version {RELEASES[older]}"
+    newer = min((n for n in serving if n > at), default=None)
+    return "" if newer is None else f", {RELEASES[newer]} has it: use --kafka-version {RELEASES[newer]}"

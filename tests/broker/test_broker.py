@@ -10,7 +10,7 @@ from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED
+from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED, other_release
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
 from koordinator.emulator.core.transactions.adding import BROKERS_ONLY_SINCE
@@ -378,6 +378,21 @@ def _answered_request(api: Api, version: int) -> Message:
     return api.request()
 
 
+@pytest.mark.parametrize(
+    ("release", "api", "version", "end"),
+    [
+        ("4.4", ApiKey.LIST_OFFSETS, 0, ", 4.0 removed it (KIP-896): use --kafka-version 3.9"),
+        ("2.4", ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, ", 3.9 has it: use --kafka-version 3.9"),
+        ("4.0", ApiKey.TXN_OFFSET_COMMIT, 6, ", 4.4 has it: use --kafka-version 4.4"),
+        ("4.4", ApiKey.JOIN_GROUP, 99, ""),
+    ],
+)
+def test_a_client_of_another_release_is_told_which_one_serves_it(
+    release: str, api: ApiKey, version: int, end: str
+) -> None:
+    assert other_release(release, api, version) == end
+
+
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
 def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release: str) -> None:
@@ -392,7 +407,9 @@ def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release:
         if peer.closed is None and peer.bytes[8:10] != struct.pack(">h", Error.UNSUPPORTED_VERSION):
             answered += [version for _ in peer.answers()]
         elif peer.closed is not None:
-            assert peer.closed == f"{api.name} v{version}: not served by Kafka {release}"
+            assert peer.closed == (
+                f"{api.name} v{version}: not served by Kafka {release}{other_release(release, api.key, version)}"
+            )
             closed.append(version)
 
     assert answered == list(ACCEPTED[release].get(api.key, ()))

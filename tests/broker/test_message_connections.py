@@ -80,7 +80,7 @@ def test_a_version_the_release_does_not_serve_closes_the_connection() -> None:
     nodes = Nodes(1, kafka_version="2.4")
     connection = puppet(nodes)
     nodes.do(nodes.runtime.send_message, connection, 9, joining("one"))
-    assert told(nodes) == [(connection, "JoinGroup v9: not served by Kafka 2.4")]
+    assert told(nodes) == [(connection, "JoinGroup v9: not served by Kafka 2.4, 3.9 has it: use --kafka-version 3.9")]
 
 
 def test_a_node_that_goes_down_closes_the_connections_of_puppets() -> None:
