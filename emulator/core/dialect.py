@@ -500,6 +500,10 @@ class Dialect:
     """Whether the coordinator fails on a subscription or assignment with invalid lengths: a join phase does not end,
     and a group is not upgraded. In 2.4 and since 4.4 it is unreadable like any other (`ConsumerProtocol`)."""
 
+    unreadable_classic_members_are_inconsistent: bool = since("4.4")
+    """Whether a classic member whose subscription cannot be read is refused by a consumer group with
+    INCONSISTENT_GROUP_PROTOCOL. Since 4.4 (`GroupMetadataManager.deserializeSubscription`); before, with -1."""
+
     static_rejoin_is_written: bool = since("2.8")
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.
     Before 2.6.1 it is answered at once, whatever it supports (KAFKA-10284)."""

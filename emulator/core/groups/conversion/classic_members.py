@@ -75,7 +75,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
     owner = None if instance_id is None else membership.static_member(group, instance_id)
     downgrades = owner is not None and may_downgrade(store, group, [owner.id], 1)
-    subscription = _subscription(request)
+    subscription = _subscription(store, request)
     update = Update(
         before=member,
         after=_updated(member, call, request, subscription),
@@ -232,11 +232,13 @@ def _is_supported(group: ConsumerGroup, request: JoinGroupRequest) -> bool:
     return not offers or any(each.name in set.intersection(*offers) for each in request.protocols)
 
 
-def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
+def _subscription(store: GroupStore, request: JoinGroupRequest) -> ConsumerProtocolSubscription:
     try:
         return read_subscription(request.protocols[0].metadata)
     except Malformed:
-        raise _refused(Error.UNKNOWN_SERVER_ERROR) from None
+        is_inconsistent = store.dialect.unreadable_classic_members_are_inconsistent
+        error = Error.INCONSISTENT_GROUP_PROTOCOL if is_inconsistent else Error.UNKNOWN_SERVER_ERROR
+        raise _refused(error) from None
 
 
 def _updated(

@@ -309,6 +309,19 @@ def test_a_scene_of_migration_is_played_as_on_a_broker(
     scene(play)
 
 
+@pytest.mark.parametrize(
+    ("release", "error"),
+    [("4.3", Error.UNKNOWN_SERVER_ERROR), ("4.4", Error.INCONSISTENT_GROUP_PROTOCOL)],
+)
+@pytest.mark.parametrize("subscription", [b"", b"\0", b"\0\1\x7f\0\0\0", b"\0\1\0\0\0\1\0\1t", b"\xff\xff" + bytes(8)])
+def test_an_unreadable_subscription_is_refused_as_the_release_does(
+    release: str, error: Error, subscription: bytes
+) -> None:
+    play = MigrationPlay(kafka_version=release)
+    play.subscribe("A")
+    assert play.join("X", version=7, protocols=(("range", subscription),)).error is error
+
+
 def test_g129_a_downgrade_is_one_batch(play: MigrationPlay) -> None:
     play.classic()
     play.subscribe("A")
