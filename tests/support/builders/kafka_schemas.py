@@ -24,7 +24,10 @@ CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
 
-RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {"EntryResult": "EntryData"}
+RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {
+    "EntryResult": "EntryData",
+    "DescribedConsumerGroup": "DescribedGroup",
+}
 """Structs that have Kafka's names in the request or elsewhere, too."""
 
 FEWER_VERSIONS = {
