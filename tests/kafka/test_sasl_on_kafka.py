@@ -33,6 +33,8 @@ from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from brokers.kafka_releases import Release
+
 LIMIT_S = 20.0
 
 REAUTH_MS = 3_000
@@ -74,7 +76,12 @@ class SecureKafka(RealKafka):
 
 
 @pytest.fixture(scope="module", params=[NEWEST.name, "3.9-new"])
-def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
+def played_release(request: pytest.FixtureRequest) -> Release:
+    return RELEASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def kafka(played_release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
     settings = {
         "listener.security.protocol.map": (
             "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,REAUTH:SASL_PLAINTEXT"
@@ -82,7 +89,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "sasl.enabled.mechanisms": MECHANISMS,
         "listener.name.reauth.connections.max.reauth.ms": str(REAUTH_MS),
     }
-    with SecureKafka(tmp_path_factory.mktemp("kafka-sasl-"), RELEASES[request.param], settings) as broker:
+    with SecureKafka(tmp_path_factory.mktemp("kafka-sasl-"), played_release, settings) as broker:
         sasl, reauth = broker.ports
         yield prepared(
             {
@@ -94,8 +101,8 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def emulator() -> Iterator[Listeners]:
-    config = {"sasl.enabled.mechanisms": MECHANISMS}
+def emulator(played_release: Release) -> Iterator[Listeners]:
+    config: dict[str, object] = {"sasl.enabled.mechanisms": MECHANISMS, "kafka.version": played_release.line}
     with ExitStack() as stack:
         found: Listeners = {}
         for name, more in (("SASL", {}), ("REAUTH", {"connections.max.reauth.ms": REAUTH_MS})):
