@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from clients.frame_clients import Peer, Wire
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from koordinator.emulator.broker.authentication.authenticator import Authenticator
 from koordinator.emulator.core.data.scram import credential_of
@@ -496,3 +498,69 @@ def test_no_secret_is_in_the_report_of_a_bug(
     no_bug_of_koordinator.clear()
     assert "a bug" in "".join(wire.logged)
     assert plain("alice", "alice-secret").hex() not in "".join(wire.logged)
+
+
+# -- hostile bytes -------------------------------------------------------------------------------------------
+
+MESSAGES = st.one_of(
+    st.binary(max_size=60),
+    st.text(st.sampled_from("n,y=ar:\x01\0 .-bcpi"), max_size=40).map(str.encode),
+    st.sampled_from(
+        [
+            plain("alice", "alice-secret"),
+            plain("alice", "x"),
+            b"n,,n=alice,r=abc",
+            b"c=biws,r=abc,p=AAAA",
+            b"\x01",
+            bearer("e30.e30."),
+            bearer(token({"sub": "o", "exp": 1e300})),
+            bearer(token({"sub": "o", "exp": 10**400})),
+        ]
+    ),
+)
+
+STEPS = st.one_of(
+    st.tuples(st.just("handshake"), st.sampled_from([*ALL, "NOPE", ""]), st.sampled_from([0, 1])),
+    st.tuples(st.just("authenticate"), MESSAGES, st.sampled_from([0, 1, 2])),
+    st.tuples(st.just("frame"), MESSAGES, st.just(0)),
+    st.tuples(st.just("bytes"), st.binary(max_size=40), st.just(0)),
+    st.tuples(st.just("metadata"), st.none(), st.just(9)),
+    st.tuples(st.just("versions"), st.none(), st.sampled_from([0, 3])),
+    st.tuples(st.just("wait"), st.sampled_from([1, 100, 1_000, 4_000]), st.just(0)),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(steps=st.lists(STEPS, max_size=12), delay_ms=st.sampled_from([0, 100]), reauth_ms=st.sampled_from([0, 3_000]))
+def test_whatever_a_client_sends_only_users_are_served_and_nothing_fails(
+    steps: list[tuple[str, Any, int]], delay_ms: int, reauth_ms: int
+) -> None:
+    """A bug would be reported, and fail the test."""
+    wire = SecureWire(connection_failed_authentication_delay_ms=delay_ms, connections_max_reauth_ms=reauth_ms)
+    peer, has_logged_in = wire.connect(), False
+    for step, value, version in steps:
+        if step == "wait":
+            wire.wait(value)
+        if peer.closed:
+            return
+        authenticator = wire.broker._connections[peer.number].authenticator
+        assert authenticator is not None
+        has_logged_in |= authenticator.user is not None
+        before = peer.bytes
+        match step:
+            case "handshake":
+                wire.send(peer, wire.request(peer, SaslHandshakeRequest(mechanism=value), version))
+            case "authenticate":
+                wire.send(peer, wire.request(peer, SaslAuthenticateRequest(auth_bytes=value), version))
+            case "frame":
+                wire.send(peer, frame(value))
+            case "bytes":
+                wire.send(peer, value)
+            case "metadata":
+                wire.send(peer, wire.request(peer, ANY, version))
+                assert has_logged_in or b"wire" not in peer.bytes[len(before) :], "the cluster's id"
+            case "versions":
+                software = {"client_software_name": "c", "client_software_version": "1"}
+                wire.send(peer, wire.request(peer, ApiVersionsRequest(**software), version))
+    assert len(wire.broker._refused) <= 1
