@@ -127,12 +127,12 @@ class Option:
         return number
 
 
-def _option(default: Any, help: str, **row: Any) -> Any:  # noqa: A002, ANN401 - as `field`
+def _option(default: Any, help: str, *, is_secret: bool = False, **row: Any) -> Any:  # noqa: A002, ANN401 - as `field`
     """A field of `Options` with the rest of its row; a callable default makes a new value for each cluster."""
     metadata = {"row": {"help": help, "default": default, **row}}
     if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=default, metadata=metadata, repr=not is_secret)
+    return field(default=default, metadata=metadata, repr=not is_secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +191,7 @@ class Options:
     users: Mapping[str, str] = _option(
         dict,
         "Users of listeners with SASL, with their passwords; alice with alice-secret if there are none.",
+        is_secret=True,
         metavar="NAME=PASSWORD",
         interfaces=Interface.SOCKETS,
         singular="user",

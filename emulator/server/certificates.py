@@ -58,6 +58,7 @@ class Certificates:
     def context(self, client_auth: str) -> ssl.SSLContext:
         """Return the settings of TLS for a listener with this `ssl.client.auth`. Raises ValueError."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.options |= ssl.OP_NO_RENEGOTIATION
         try:
             context.load_cert_chain(self.directory / SERVER)
             context.verify_mode = CLIENT_AUTH[client_auth]

@@ -151,7 +151,9 @@ async def _serve_until_signal(
                 nursery.cancel_scope.cancel()
                 return error
             if listeners:
-                nursery.start_soon(_serve_control, fleet, Options(host=parts.options.host), listeners, control)
+                # clusters that are created over HTTP are trusted by the same clients
+                defaults = Options(host=parts.options.host, certificates=parts.options.certificates)
+                nursery.start_soon(_serve_control, fleet, defaults, listeners, control)
             missing = [text for module, text in OPTIONAL_LIBRARIES.items() if find_spec(module) is None]
             for warning in [*missing, *parts.warnings]:
                 log(f"warning: {warning}")

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from koordinator import Emulator
 from koordinator.cli.serve import serve as command
+from koordinator.emulator.config.options import Options
+from koordinator.handles.remote import Remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,3 +63,24 @@ def test_the_first_line_has_the_secure_address_and_the_directory_of_the_certific
         context.wrap_socket(plain, server_hostname="localhost") as secure,
     ):
         assert secure.version() == "TLSv1.3"
+
+
+def test_no_password_is_in_the_text_of_the_options() -> None:
+    assert "secret" not in repr(Options(users={"alice": "secret"}))
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_created_over_http_has_the_certificates_of_the_server(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    served = serve("--port", "0", "--control-port", "0", "--certificates", str(tmp_path))
+    ready = served.ready()
+    with Remote(ready["control_url"], ready.get("control_token")) as server:
+        cluster = server.create(security="ssl")
+        host, port = cluster.bootstrap_servers.split(":")
+        context = ssl.create_default_context(cafile=tmp_path / "ca.pem")
+        with (
+            socket.create_connection((host, int(port)), 10) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as secure,
+        ):
+            assert secure.version() == "TLSv1.3"

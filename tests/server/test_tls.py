@@ -6,11 +6,13 @@ import socket
 import ssl
 import struct
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from koordinator import Cluster, Emulator
+from koordinator.emulator.server.certificates import Certificates
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.frames import frame, request_header
@@ -19,7 +21,6 @@ from koordinator.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LIMIT_S = 10.0
 
@@ -216,3 +217,10 @@ def test_an_unusable_certificate_is_refused_with_its_place(tmp_path: Path) -> No
         Emulator(security="ssl", certificates=tmp_path),
     ):
         pass
+
+
+def test_a_client_cannot_make_the_server_negotiate_again(cluster: Cluster) -> None:
+    assert cluster.ca_file is not None
+    settings = Certificates(Path(cluster.ca_file).parent, ()).context("none")
+    assert settings.options & ssl.OP_NO_RENEGOTIATION
+    assert settings.minimum_version >= ssl.TLSVersion.TLSv1_2
