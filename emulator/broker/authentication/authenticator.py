@@ -188,7 +188,6 @@ class Authenticator:
 
 
 def _refused(text: str) -> SaslVerdict:
-    error = Error.SASL_AUTHENTICATION_FAILED
-    return SaslVerdict(
-        SaslAuthenticateResponse(error_code=error, error_message=text), f"the authentication failed: {text}"
-    )
+    error, reason = Error.SASL_AUTHENTICATION_FAILED, text.removeprefix("Authentication failed: ")
+    response = SaslAuthenticateResponse(error_code=error, error_message=text)
+    return SaslVerdict(response, f"the authentication failed: {reason}")
