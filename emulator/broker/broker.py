@@ -454,6 +454,8 @@ class Broker:
             self._end_refused(now, peer, call, verdict)
 
     def _end_refused(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
+        # a client that has gone is served no further: its queue may hold more attempts
+        self._closed.pop(peer.number, None)
         if peer.number not in self._connections:
             return
         if call is not None and verdict.response is not None:

@@ -6,9 +6,10 @@ import base64
 import hashlib
 import hmac
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from builders.sasl_messages import bearer, plain, token
 from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,9 +26,6 @@ from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ALL = ("PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256", "OAUTHBEARER")
 """The mechanisms in the order of a Java hash set, which is that of Kafka's responses."""
@@ -62,20 +60,6 @@ class SecureWire(Wire):
         assert self.handshake(peer, "PLAIN").error_code == 0
         assert self.authenticate(peer, plain(user, f"{user}-secret")).error_code == 0
         return peer
-
-
-def plain(user: str, password: str, authorization_id: str = "") -> bytes:
-    return f"{authorization_id}\0{user}\0{password}".encode()
-
-
-def token(claims: Mapping[str, object], algorithm: str = "none") -> str:
-    parts = ({"alg": algorithm}, claims)
-    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
-
-
-def bearer(token: str, authorization_id: str = "", extensions: str = "") -> bytes:
-    name = f"a={authorization_id}" if authorization_id else ""
-    return f"n,{name},\x01auth=Bearer {token}\x01{extensions}\x01".encode()
 
 
 @pytest.fixture
@@ -209,6 +193,18 @@ def test_a_failure_is_answered_late_and_nothing_is_served_meanwhile() -> None:
     wire.wait(1)
     assert len(peer.answers()) == before + 1
     assert peer.closed
+
+
+def test_a_client_that_leaves_during_the_delay_leaves_nothing_behind() -> None:
+    wire = SecureWire(connection_failed_authentication_delay_ms=100)
+    peer = wire.connect()
+    wire.handshake(peer, "PLAIN")
+    attempts = [wire.request(peer, SaslAuthenticateRequest(auth_bytes=plain("alice", each)), 2) for each in "xy"]
+    wire.send(peer, b"".join(attempts))
+    wire.broker.disconnected(wire.now, peer.number)
+    wire.wait(100)
+    assert not wire.broker._closed
+    assert not wire.broker._refused
 
 
 # -- mechanisms ----------------------------------------------------------------------------------------------

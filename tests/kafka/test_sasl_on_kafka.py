@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import socket
 import struct
 import time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES
 from brokers.real_kafka import RealKafka, free_ports
+from builders.sasl_messages import bearer, plain, token
 
 from koordinator import Emulator
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
@@ -241,20 +241,6 @@ def seen(response: Any) -> Any:
     if hasattr(response, "brokers"):
         found["brokers"] = len(response.brokers)
     return found
-
-
-def plain(user: str, password: str, authorization_id: str = "") -> bytes:
-    return f"{authorization_id}\0{user}\0{password}".encode()
-
-
-def token(claims: dict[str, Any], algorithm: str = "none") -> str:
-    parts = ({"alg": algorithm}, claims)
-    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
-
-
-def bearer(token: str, authorization_id: str = "", extensions: str = "") -> bytes:
-    name = f"a={authorization_id}" if authorization_id else ""
-    return f"n,{name},\x01auth=Bearer {token}\x01{extensions}\x01".encode()
 
 
 def scram(algorithm: str, user: str, password: str, header: str = "n,,", change: str = "") -> tuple[Step, Step]:
