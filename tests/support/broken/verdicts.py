@@ -106,7 +106,7 @@ VERDICT_RULES = (
         "        if False:",
         (
             f"{MEMBERS}::test_c03_a_zombie_commit",
-            "tests/verify/test_checks_in_each_version.py::test_a_check_fails_in_each_version",
+            "tests/verify/test_client_checks_in_each_version.py::test_a_check_fails_in_each_version",
         ),
     ),
     BrokenRule(
@@ -166,7 +166,7 @@ VERDICT_RULES = (
         "        if False:",
         (
             f"{REBALANCES}::test_c06_a_partition_assigned_before_its_revocation",
-            "tests/verify/test_checks_in_each_version.py::test_a_check_fails_in_each_version",
+            "tests/verify/test_client_checks_in_each_version.py::test_a_check_fails_in_each_version",
         ),
     ),
     BrokenRule(
