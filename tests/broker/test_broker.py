@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 import pytest
+from builders import requests
 from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,6 @@ from koordinator.wire.messages.describe_acls import DescribeAclsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -32,20 +32,13 @@ from koordinator.wire.records import Record, read_header, write_batch
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
 def joining(member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=30_000,
-        member_id=member_id,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),),
-    )
+    return requests.join_group("g", member_id, instance_id, protocols=(("range", b"\0\0"),))
 
 
 def parked_join(wire: Wire) -> Peer:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import crc32c
 import pytest
+from builders import requests
 from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.core.data import fetch_sessions
@@ -20,13 +21,14 @@ from koordinator.wire import records
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 WARM = 200
 KIB, MIB = 1024, 1024 * 1024
@@ -47,16 +49,7 @@ def held() -> int:
 
 
 def joining(group: str = "g", member_id: str = "", *protocols: tuple[str, bytes], **more: Any) -> JoinGroupRequest:
-    offered = protocols or (("range", b"\0\0"),)
-    return JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=30_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in offered),
-        **more,
-    )
+    return requests.join_group(group, member_id, protocols=protocols or (("range", b"\0\0"),), **more)
 
 
 def forget(peer: Peer) -> None:
@@ -112,7 +105,7 @@ class TestJoinGroup:
         first, second = wire.connect(), wire.connect()
 
         for peer in (first, second):
-            wire.send(peer, wire.request(peer, joining("g", "", *many, group_instance_id=f"i{peer.number}"), 5))
+            wire.send(peer, wire.request(peer, joining("g", "", *many, instance_id=f"i{peer.number}"), 5))
         wire.wait(30_000)
 
         for peer in (first, second):
@@ -127,7 +120,7 @@ class TestJoinGroup:
             wire.ask(peer, HEARTBEAT, 4)
         forget(peer)
         before, size = held(), 20 * MIB
-        frame = wire.request(peer, joining("g", "", ("range", bytes(size)), group_instance_id="i"), 5)
+        frame = wire.request(peer, joining("g", "", ("range", bytes(size)), instance_id="i"), 5)
 
         tracemalloc.reset_peak()
         for at in range(0, len(frame), 64 * KIB):
@@ -146,7 +139,7 @@ class TestJoinGroup:
     def test_the_trace_says_how_much_it_left_out(self) -> None:
         wire = Wire()
         peer = wire.connect()
-        wire.send(peer, wire.request(peer, joining("g", "", ("range", bytes(5 * MIB)), group_instance_id="i"), 5))
+        wire.send(peer, wire.request(peer, joining("g", "", ("range", bytes(5 * MIB)), instance_id="i"), 5))
         wire.wait(0)
 
         asked, answered = (event for event in wire.trace.events(group="g") if event.get("api") == "JoinGroup")
@@ -335,7 +328,7 @@ def test_old_messages_that_stand_for_too_much_are_refused_as_corrupt() -> None:
 def test_a_group_of_large_members_empties_completely(wire: Wire) -> None:
     peers = [wire.connect() for _ in range(20)]
     for peer in peers:
-        request = joining("g", "", ("range", bytes(100 * KIB)), group_instance_id=f"i{peer.number}")
+        request = joining("g", "", ("range", bytes(100 * KIB)), instance_id=f"i{peer.number}")
         wire.send(peer, wire.request(peer, request, 5))
     wire.wait(0)
     for peer in peers:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import requests
 from clients.frame_clients import Wire
 
 from koordinator.wire.errors import Error
@@ -14,7 +15,6 @@ from koordinator.wire.messages.delete_records import DeleteRecordsPartition, Del
 from koordinator.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -24,6 +24,9 @@ from koordinator.wire.messages.offset_commit import (
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.records import Record, write_batch
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 INTS = (-INT - 1, -2, -1, 0, 1, INT - 1, INT)
@@ -38,13 +41,14 @@ def ask(wire: Wire, request: Any, version: int) -> Any:
 
 
 def joining(session_timeout_ms: int, rebalance_timeout_ms: int, instance_id: str | None = "i") -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=session_timeout_ms,
-        rebalance_timeout_ms=rebalance_timeout_ms,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+    protocols = (("range", b""),)
+    return requests.join_group(
+        "g",
+        "",
+        instance_id,
+        session_ms=session_timeout_ms,
+        rebalance_ms=rebalance_timeout_ms,
+        protocols=protocols,
     )
 
 

@@ -10,7 +10,6 @@ from koordinator.emulator.broker.connections import Answer
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.sync_group import SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
     from koordinator.emulator.broker.connections import Output
@@ -42,7 +41,7 @@ def test_puppets_and_clients_form_one_group() -> None:
     assert [member.group_instance_id for member in joined.members] == ["one", "two"]
     ours, theirs = (member.member_id for member in joined.members)
     nodes.send(client, nodes.request(client, syncing(theirs), 3))
-    assignments = tuple(SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (ours, theirs))
+    assignments = {each: each.encode() for each in (ours, theirs)}
     # the client's response leaves at once
     nodes.do(nodes.runtime.send_message, connection, 3, syncing(ours, assignments))
     assert client.answers()[-1][1].assignment == theirs.encode()

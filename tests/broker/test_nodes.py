@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from brokers.cluster import GROUP, SESSION_MS, Nodes, joining, syncing
+from builders import requests
 
 from koordinator.emulator.core.registrations import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
-from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.metadata import MetadataRequest
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.fetch import FetchRequest
 
 NOT_COORDINATOR, LOADING = Error.NOT_COORDINATOR, Error.COORDINATOR_LOAD_IN_PROGRESS
 
@@ -27,10 +32,7 @@ def nodes() -> Nodes:
 
 
 def fetching(partition: int = 0, topic: str = "t") -> FetchRequest:
-    wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 20)
-    return FetchRequest(
-        max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=(FetchTopic(topic=topic, partitions=(wanted,)),)
-    )
+    return requests.fetch(topic, {partition: 0}, wait_ms=500)
 
 
 class TestWhoCoordinates:

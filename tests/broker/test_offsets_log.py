@@ -6,13 +6,12 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import requests
 from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.offsets_log import batch_of, records_of
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC
 from koordinator.wire import records as wire_records
-from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -25,22 +24,20 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_batches, read_records
 
 if TYPE_CHECKING:
     from clients.frame_clients import Peer
 
+    from koordinator.wire.messages.fetch import FetchRequest
     from koordinator.wire.records import Record
 
 PARTITION_OF_G = 3
 
 
 def fetching(offset: int = 0, wait_ms: int = 0) -> FetchRequest:
-    partition = FetchPartition(partition=PARTITION_OF_G, fetch_offset=offset, partition_max_bytes=1 << 20)
-    topics = (FetchTopic(topic=OFFSETS_TOPIC, partitions=(partition,)),)
-    return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=topics)
+    return requests.fetch(OFFSETS_TOPIC, {PARTITION_OF_G: offset}, wait_ms=wait_ms)
 
 
 def log(wire: Wire, offset: int = 0) -> list[Record]:
@@ -51,19 +48,11 @@ def log(wire: Wire, offset: int = 0) -> list[Record]:
 
 
 def committing(offset: int, partition: int = 0, **who: Any) -> OffsetCommitRequest:
-    row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
-    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=(row,)),), **who)
+    return requests.offset_commit("g", {("t", partition): offset}, **who)
 
 
 def join(wire: Wire, peer: Peer, instance_id: str = "i1") -> str:
-    request = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=30_000,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"meta"),),
-    )
+    request = requests.join_group("g", "", instance_id, protocols=(("range", b"meta"),))
     wire.send(peer, wire.request(peer, request, 5))
     wire.wait(0)
     return str(peer.answers()[-1][1].member_id)
@@ -73,12 +62,7 @@ def formed(wire: Wire) -> str:
     """Form a stable group of one static member, i1, at generation 1."""
     peer = wire.connect()
     member_id = join(wire, peer)
-    plan = (SyncGroupRequestAssignment(member_id=member_id, assignment=b"p1"),)
-    wire.ask(
-        peer,
-        SyncGroupRequest(group_id="g", generation_id=1, member_id=member_id, group_instance_id="i1", assignments=plan),
-        3,
-    )
+    wire.ask(peer, requests.sync_group("g", 1, member_id, {member_id: b"p1"}, "i1"), 3)
     return member_id
 
 
@@ -132,7 +116,7 @@ def test_kafka_19141_since_4_1_a_commit_is_written_with_the_id_of_its_topic(vers
 
 @pytest.mark.parametrize("retention_ms", [-(2**63), -2, 0, 1, 2**63 - 1])
 def test_a_commit_with_a_retention_is_written_with_its_sum_as_java_computes_it(wire: Wire, retention_ms: int) -> None:
-    wire.ask(wire.connect(), committing(5, retention_time_ms=retention_ms), 4)
+    wire.ask(wire.connect(), committing(5, retention_ms=retention_ms), 4)
     (record,) = records_of(log(wire))
     assert isinstance(record.value, OffsetCommitValue)
     expiry = struct.unpack(">q", struct.pack(">Q", (wire.now + retention_ms) % 2**64))[0]

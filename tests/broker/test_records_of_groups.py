@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import crc32c
 import pytest
 from brokers.cluster import Nodes
+from builders import requests
 from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.offsets_log import batch_of
@@ -19,7 +20,6 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clients.frame_clients import Peer
+
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 PARTITION_OF_G = 3
 WORLD = (
@@ -79,15 +81,7 @@ def beat(wire: Wire, member_id: str = A, instance_id: str = "a", generation: int
 
 
 def join(group_id: str = "g", member_id: str = "", instance_id: str | None = None) -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id=group_id,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=30_000,
-        member_id=member_id,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"),),
-    )
+    return requests.join_group(group_id, member_id, instance_id)
 
 
 def test_clients_may_not_write_to_an_internal_topic(wire: Wire) -> None:

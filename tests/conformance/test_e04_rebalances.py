@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scenarios.player import CHANGED, protocols, subscription
+from builders.requests import CHANGED, protocols, subscription
 from scenarios.registry import scenario
 
 from koordinator.wire.messages.consumer_protocol import TopicPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scenarios.player import CHANGED, RANGE, protocols
+from builders.requests import CHANGED, RANGE, protocols
 from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey

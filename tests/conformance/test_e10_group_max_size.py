@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from scenarios.player import CHANGED
+from builders.requests import CHANGED
 from scenarios.registry import scenario
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import struct
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from scenarios.player import RANGE, protocols
+from builders.requests import RANGE, protocols
 from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from scenarios.player import protocols
+from builders.requests import protocols
 from scenarios.registry import scenario
 
 from koordinator.wire.apis import APIS, ApiKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scenarios.player import CHANGED, protocols
+from builders.requests import CHANGED, protocols
 from scenarios.registry import scenario
 
 from koordinator.wire.apis import ApiKey

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from builders.requests import subscription
 from scenarios.registry import scenario
-from scenarios.requests import subscription
 from scenarios.targets import request_header
 
 from koordinator.wire import frames

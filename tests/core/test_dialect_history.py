@@ -6,13 +6,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
+from builders.requests import CHANGED
 from scenes.dialects import OTHER, RANGE_AND_OTHER, On, T, U, by_broker, send_away
-from scenes.play import CHANGED, Play
 
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from scenes.play import Play
 
 
 def lower_the_limit(play: Play, size_max: int) -> None:

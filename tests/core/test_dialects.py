@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders.requests import CHANGED
 from scenes.dialects import AWAY, BROKERS, FAILURE, On, T, U, by_broker, old_and_new, on_broker, send_away
-from scenes.play import CHANGED, Play
 
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.dialect import Dialect
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
+
+if TYPE_CHECKING:
+    from scenes.play import Play
 
 
 def test_every_release_has_a_dialect_and_one_has_two() -> None:
@@ -143,7 +146,7 @@ def test_kip_447_stable_offsets_wait_for_a_commit_that_is_being_written(on: On, 
     play.commit(offsets={T: 1, U: 1})
     play.writes = None
     play.commit(offsets={T: 2})
-    sent = play.start_fetch("g", topics={"t": (0,), "u": (0,)}, version=7)
+    sent = play.start_fetch("g", partitions=[("t", 0), ("u", 0)], version=7)
     assert sent.parked is seen
     play.complete_writes()
     rows = [(topic.partitions[0].committed_offset, topic.partitions[0].error_code) for topic in sent.response.topics]

@@ -6,7 +6,8 @@ from itertools import cycle, repeat
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scenes.play import CHANGED, START, Play
+from builders.requests import CHANGED
+from scenes.play import START, Play
 
 from koordinator.emulator.core.effects import StateChanged, TimerFired
 from koordinator.emulator.core.timers import OffsetExpiryCheck

@@ -10,16 +10,16 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders.requests import join_group
 from exploring.comparison import LATE, compare
 from exploring.core import Core, play_to_core
 from exploring.coverage import FIGURES, figure, seen_in, table
 from exploring.generator import MARGIN_MS, SequenceGenerator, write
 from exploring.releases import NEWEST, RELEASES
 from exploring.rendering import render_scenario
-from exploring.requests import T, heartbeat, join
 from exploring.rounds import Exploration, Findings
 from exploring.shrinking import GAP_MIN_MS, shrunk
-from exploring.steps import SETUPS, Id, Sequence, Step
+from exploring.steps import GROUP, SETUPS, Id, Sequence, Step
 from exploring.verdicts import SENT_LATE_MS, Verdict, judge
 from scenarios import registry
 from scenarios.targets import CoreTarget
@@ -48,7 +48,7 @@ def explored(plays: Callable[[list[Sequence]], list[Played]], seeds: int) -> Fin
 
 
 def joining(at_ms: int, instance_id: str, **fields: object) -> Step:
-    request = join(9, "", instance_id, protocols=(("range", T),), session_ms=600, rebalance_ms=600)
+    request = join_group(GROUP, "", instance_id, session_ms=600, rebalance_ms=600)
     return Step(at_ms, "c", replace(request, **fields), 9)
 
 
@@ -277,7 +277,7 @@ def test_irrelevant_steps_are_removed() -> None:
 
 
 def test_unlisted_members_are_called_none() -> None:
-    steps = (joining(0, "i1"), joining(50, "i2"), Step(100, "c", heartbeat(4, 1, Id(1), "i2"), 4))
+    steps = (joining(0, "i1"), joining(50, "i2"), Step(100, "c", SequenceGenerator.beating(1, Id(1), "i2"), 4))
     sequence = Sequence("holes", PLAIN, steps, 300)
     assert sequence.without([0]).steps[1].request.member_id == Id(0)
     assert sequence.without([1]).steps[1].request.member_id == "nobody"

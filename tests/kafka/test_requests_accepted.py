@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.kafka_releases import RELEASES
 from builders.full_requests import REQUESTS, Asked
-from clients.strict_connection import error_codes, is_closed_upon, within
+from builders.requests import within
+from clients.strict_connection import error_codes, is_closed_upon
 
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error

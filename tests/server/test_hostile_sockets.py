@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import trio
+from builders import requests
 
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 LIMIT_S = 60
 """Limit in s for a whole test; generous, because a busy machine is slow."""
@@ -250,14 +252,8 @@ def test_clients_that_go_while_their_join_waits_leave_nothing_open() -> None:
     """The next join of its member supersedes each join, which gets no response."""
 
     def joining(member_id: str) -> JoinGroupRequest:
-        return JoinGroupRequest(
-            group_id="g",
-            session_timeout_ms=60_000,
-            rebalance_timeout_ms=60_000,
-            member_id=member_id,
-            protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
-        )
+        protocols = (("range", b""),)
+        return requests.join_group("g", member_id, session_ms=60_000, rebalance_ms=60_000, protocols=protocols)
 
     async def scene(server: Server) -> None:
         client = await server.connect()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, DurableCluster
+from builders import requests
 
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 FULL = "data directory durable: No space left on device; serving continues, and failed writes are refused"
 FAILS = "data directory durable: Input/output error; serving continues, and failed writes are refused"
@@ -103,19 +102,11 @@ def test_a_produce_with_acks_0_that_cannot_be_written_closes_its_connection() ->
 def test_members_stay_while_the_disk_is_full() -> None:
     files = CrashingFiles()
     durable = DurableCluster(DIR, files, kafka_version="2.4")
-    protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
-    join = JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=10_000,
-        protocol_type="consumer",
-        protocols=(protocol,),
-        group_instance_id="i",
-    )
+    join = requests.join_group("g", "", "i", rebalance_ms=10_000, protocols=(("range", b""),))
     joined = durable.exchange(join, 5)
     member = {"group_id": "g", "generation_id": 1, "member_id": joined.member_id, "group_instance_id": "i"}
-    mine = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")
-    assert durable.exchange(SyncGroupRequest(**member, assignments=(mine,)), 3).error_code == 0
+    sync = requests.sync_group("g", 1, joined.member_id, {joined.member_id: b"mine"}, "i")
+    assert durable.exchange(sync, 3).error_code == 0
     full(files, durable)
     durable.create("t")
     assert durable.exchange(HeartbeatRequest(**member), 3).error_code == 0

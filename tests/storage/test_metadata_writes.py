@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, DurableCluster
+from builders import requests
 
 from koordinator import Emulator
 from koordinator.emulator.config.seed_record import SeedRecord
@@ -19,14 +20,13 @@ from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from koordinator.wire.messages.offset_commit import (
+        OffsetCommitRequest,
+    )
 
 LOOKUP = FindCoordinatorRequest(coordinator_keys=("g",))
 ALL_TOPICS = MetadataRequest(topics=None)
@@ -49,8 +49,7 @@ def topics(cluster: DurableCluster) -> list[str]:
 
 
 def commit(offset: int) -> OffsetCommitRequest:
-    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(name="t", partitions=(row,)),))
+    return requests.offset_commit("g", {("t", 0): offset})
 
 
 def a_cluster(brokers: int = 1, **settings: object) -> tuple[DurableCluster, CrashingFiles]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR
+from builders import requests
 from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.config.options import Options
@@ -21,16 +22,14 @@ from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHear
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.join_group import JoinGroupRequest
 from koordinator.wire.messages.list_groups import ListGroupsRequest
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.offset_commit import (
+        OffsetCommitRequest,
+    )
 
 START = 1_700_000_000_000
 GROUPS = ("g", "h")
@@ -84,19 +83,12 @@ class Watched(Wire):
 
 
 def commit(group: str, offset: int, member_id: str = "", epoch: int = -1) -> tuple[OffsetCommitRequest, int]:
-    row = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-    topics = (OffsetCommitRequestTopic(name="t", partitions=(row,)),)
-    return (
-        OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=epoch, member_id=member_id, topics=topics),
-        9,
-    )
+    return requests.offset_commit(group, {("t", 0): offset}, epoch, member_id), 9
 
 
 def beat(member_id: str, epoch: int) -> tuple[ConsumerGroupHeartbeatRequest, int]:
-    joins: dict[str, Any] = {"rebalance_timeout_ms": 30_000, "subscribed_topic_names": ("t",), "topic_partitions": ()}
-    request = ConsumerGroupHeartbeatRequest(
-        group_id=CONSUMERS, member_id=member_id, member_epoch=epoch, **(joins if epoch == 0 else {})
-    )
+    joins: dict[str, Any] = {"rebalance_ms": 30_000, "topics": ("t",), "owned": {}}
+    request = requests.consumer_group_heartbeat(CONSUMERS, member_id, epoch, **(joins if epoch == 0 else {}))
     return request, 1
 
 
@@ -114,24 +106,19 @@ class Story:
         member_id = self.chance.choice([*self.members[group], ""])
         consumer = self.chance.choice([*self.epochs, f"m{number}"])
         at = {"group_id": group, "generation_id": self.generations[group], "member_id": member_id}
-        rows = tuple(SyncGroupRequestAssignment(member_id=each, assignment=b"a") for each in self.members[group])
-        protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
-        join = JoinGroupRequest(
-            group_id=group,
-            session_timeout_ms=10_000,
-            rebalance_timeout_ms=10_000,
-            member_id=member_id,
-            protocol_type="other",
-            protocols=(protocol,),
+        plan = dict.fromkeys(self.members[group], b"a")
+        sync = requests.sync_group(group, self.generations[group], member_id, plan, protocol=("other", "range"))
+        join = requests.join_group(
+            group, member_id, rebalance_ms=10_000, protocols=(("range", b""),), protocol_type="other"
         )
         return self.chance.choice(
             [
                 (join, 9),
                 (join, 9),
                 (join, 9),
-                (SyncGroupRequest(**at, protocol_type="other", protocol_name="range", assignments=rows), 5),
+                (sync, 5),
                 (HeartbeatRequest(**at), 4),
-                (LeaveGroupRequest(group_id=group, members=(MemberIdentity(member_id=member_id),)), 5),
+                (requests.leave_group(5, group, member_id), 5),
                 commit(group, number, member_id, self.generations[group] if member_id else -1),
                 beat(consumer, 0),
                 beat(consumer, self.epochs.get(consumer, 0)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.cluster import Nodes
-from clients.strict_connection import within
+from builders.requests import within
 from marks.cases import case
 from scenes.checks_in_versions import Code, apis_of, judged
 from scenes.lines_on_the_wire import API_KEYS, over_the_wire

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.play import CHANGED, Play
+from builders.requests import CHANGED
+from scenes.play import Play
 
 from koordinator.wire.errors import Error
 

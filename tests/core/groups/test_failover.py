@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
-from scenes.play import CHANGED, RANGE, Play
+from builders.requests import CHANGED, RANGE
+from scenes.play import Play
 
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.records import CoordinatorRecord

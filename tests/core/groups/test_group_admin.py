@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scenes.play import CHANGED, RANGE, Play
+from builders.requests import CHANGED, RANGE
+from scenes.play import Play
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_groups, list_groups

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders.requests import RANGE
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from scenes.play import RANGE, Exchange, Play
+from scenes.play import Exchange, Play
 
 from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import Superseded

@@ -87,7 +87,7 @@ def test_commit_is_refused_for_every_partition_there_is(away: Away) -> None:
 
 @pytest.mark.parametrize("version", [1, 7, 8])
 def test_fetch_is_refused_in_the_field_the_version_has_for_it(away: Away, version: int) -> None:
-    answer = away.play.fetch_raw("g", version=version, topics={"t": (0,)})
+    answer = away.play.fetch_raw("g", version=version, partitions=[("t", 0)])
     rows = answer.topics[0].partitions if version == 1 else answer.groups or (answer,)
     assert [row.error_code for row in rows] == [away.expected]
 

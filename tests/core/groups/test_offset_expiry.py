@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scenes.play import CHANGED, Play
+from builders.requests import CHANGED
+from scenes.play import Play
 
 from koordinator.emulator.core.effects import OffsetsExpired
 from koordinator.wire.errors import Error

@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from scenes.play import CHANGED, START, Play
+from builders.requests import CHANGED
+from scenes.play import START, Play
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_commit as messages
@@ -120,7 +121,7 @@ def test_v0_is_refused_without_zookeeper() -> None:
     assert play.commit_errors(version=0, offsets={("nosuch", 0): 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert play.state() == "Dead"
     play.commit()
-    (topic,) = play.fetch_raw("g", version=0, topics={"t": (0,)}).topics
+    (topic,) = play.fetch_raw("g", version=0, partitions=[("t", 0)]).topics
     assert [(row.committed_offset, row.error_code) for row in topic.partitions] == [(-1, Error.UNSUPPORTED_VERSION)]
 
 
@@ -284,7 +285,7 @@ def test_kip_447_stable_offsets_wait_for_writes_under_way(play: Play) -> None:
     play.writes = None
     play.commit(offsets={A: 2})
     play.commit(offsets={A: 3})
-    one, every = play.start_fetch("g", "h", topics={"t": (0,)}), play.start_fetch("g", topics=None)
+    one, every = play.start_fetch("g", "h", partitions=[("t", 0)]), play.start_fetch("g")
     assert one.parked
     play._perform(play.coordinator.appended(play.now, play.in_flight.pop(0).token, Error.NONE))
     assert one.parked
@@ -297,7 +298,7 @@ def test_kip_447_stable_offsets_are_those_of_before_if_a_commit_fails(play: Play
     play.commit(offsets={A: 1})
     play.writes = None
     play.commit(offsets={A: 2})
-    waiting = play.start_fetch("g", topics={"t": (0,)})
+    waiting = play.start_fetch("g", partitions=[("t", 0)])
     play.complete_writes(Error.NOT_ENOUGH_REPLICAS)
     assert [row.committed_offset for row in waiting.response.groups[0].topics[0].partitions] == [1]
 
@@ -314,7 +315,7 @@ def test_kip_447_no_other_group_waits(play: Play) -> None:
 @pytest.mark.parametrize("version", [1, 5, 8])
 def test_a_group_error_uses_the_field_of_the_version(play: Play, version: int) -> None:
     play.coordinator.store.owned.clear()
-    answer = play.fetch_raw("g", version=version, topics={"t": (0, 1)})
+    answer = play.fetch_raw("g", version=version, partitions=[("t", 0), ("t", 1)])
     expected = Error.NOT_COORDINATOR
     seen: Any
     match version:

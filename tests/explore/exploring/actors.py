@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from exploring import requests
-from exploring.requests import T_AND_U, MemberRef, Offers, T
-from exploring.steps import Id
+from builders import requests
+from builders.requests import subscription
+
+from exploring.steps import GROUP, Id
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -18,7 +19,9 @@ from koordinator.wire.messages.sync_group import SyncGroupResponse
 if TYPE_CHECKING:
     import random
 
-    from exploring.steps import Outcome
+    from builders.requests import Protocols
+
+    from exploring.steps import MemberRef, Outcome
     from koordinator.wire.apis import Message
 
 
@@ -36,7 +39,9 @@ class Phase(Enum):
     MEMBER = auto()
 
 
-OFFERS: tuple[Offers, ...] = (
+T, T_AND_U = subscription("t"), subscription("t", "u")
+
+OFFERS: tuple[Protocols, ...] = (
     (("range", T),),
     (("range", T),),
     (("range", T_AND_U),),
@@ -56,7 +61,7 @@ class Actor:
 
     client_id: str
     instance_id: str | None
-    protocols: Offers
+    protocols: Protocols
     session_ms: int
     rebalance_ms: int
     protocol_type: str = "consumer"
@@ -79,18 +84,19 @@ class Actor:
             protocol_type=protocol_type,
         )
 
-    def join(self, version: int, reason: str | None = None) -> JoinGroupRequest:
+    def join(self, reason: str | None = None) -> JoinGroupRequest:
         """Return a JoinGroup with the client's id."""
-        return requests.join(
-            version,
-            self.id,
-            self.instance_id,
-            protocols=self.protocols,
-            session_ms=self.session_ms,
-            rebalance_ms=self.rebalance_ms,
-            protocol_type=self.protocol_type,
-            reason=reason,
-        )
+        return self.joining(self.id, self.instance_id, reason=reason)
+
+    def joining(self, who: MemberRef, instance_id: str | None, **changed: Any) -> JoinGroupRequest:
+        """Return a JoinGroup of another member, or with other fields."""
+        usual = {
+            "protocols": self.protocols,
+            "session_ms": self.session_ms,
+            "rebalance_ms": self.rebalance_ms,
+            "protocol_type": self.protocol_type,
+        }
+        return requests.join_group(GROUP, who, instance_id, **(usual | changed))
 
     def handle(self, number: int, outcome: Outcome) -> None:
         """Handle the response to a step of this client."""

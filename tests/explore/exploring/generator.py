@@ -11,22 +11,28 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from exploring import requests
+from builders import requests
+from builders.requests import within
+
 from exploring.actors import OFFERS, Actor, Phase
 from exploring.comparison import compare
 from exploring.core import Core, play_to_core
 from exploring.mistakes import MISTAKES
 from exploring.releases import versions_of
-from exploring.requests import INSTANCE_SINCE, MemberRef
-from exploring.steps import TOPICS, Id, Sequence, Step
+from exploring.steps import GROUP, INSTANCE_SINCE, TOPIC_IDS, TOPICS, Id, Sequence, Step
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.list_groups import ListGroupsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from builders.requests import Partition
+
     from exploring.core import Choices
     from exploring.releases import Release
-    from exploring.steps import Played, Setup
+    from exploring.steps import MemberRef, Played, Setup
     from koordinator.wire.apis import Message
 
 MARGIN_MS = 120
@@ -46,6 +52,9 @@ GAPS_MS = (30, 90)
 
 TYPES = ("consumer",) * 8 + ("connect",)
 """Groups of other types have their own rule for OffsetDelete."""
+
+FETCH_ALL_SINCE = 2
+"""The first version of OffsetFetch that fetches all offsets."""
 
 OLD_ONE_IN = 3
 """One request in this many uses an old version."""
@@ -111,12 +120,13 @@ class SequenceGenerator:
         """Let an outsider read the group."""
         version = self.version("DescribeGroups")
         if self.chance.random() < 0.85:
-            self.ask(None, requests.describe(version, operations=self.chance.random() < 0.2), version)
+            operations = self.chance.random() < 0.2
+            self.ask(None, DescribeGroupsRequest(groups=(GROUP,), include_authorized_operations=operations), version)
         else:
             version = self.version("ListGroups")
             states = self.chance.choice(((), ("Stable",), ("empty", "PreparingRebalance"), ("Dead",)))
             types = self.chance.choice(((), (), ("classic",), ("Consumer",)))
-            self.ask(None, requests.listing(version, states, types), version)
+            self.ask(None, ListGroupsRequest(states_filter=states, types_filter=types), version)
 
     def wait(self) -> None:
         """Wait until shortly before or after a timer, while some members send heartbeats."""
@@ -144,7 +154,7 @@ class SequenceGenerator:
             actor.protocols = self.chance.choice(OFFERS)
         version = self.version("JoinGroup", INSTANCE_SINCE["JoinGroup"] if static else 0)
         actor.phase, actor.current = Phase.JOINING, len(self.steps)
-        self.ask(actor, actor.join(version, self.chance.choice((None, "because"))), version)
+        self.ask(actor, actor.join(self.chance.choice((None, "because"))), version)
 
     def rejoin(self, actor: Actor) -> None:
         """Rejoin without a reason; a static client may restart without its id."""
@@ -159,12 +169,35 @@ class SequenceGenerator:
         version = self.version("SyncGroup", INSTANCE_SINCE["SyncGroup"] if actor.instance_id else 0)
         actor.phase, actor.current = Phase.SYNCING, len(self.steps)
         brings = actor.leads or self.chance.random() < 0.6
-        self.ask(actor, self.syncing(actor, version, self.assignments() if brings else {}), version)
+        self.ask(actor, self.syncing(actor, self.assignments() if brings else {}), version)
 
-    def syncing(self, actor: Actor, version: int, assignments: dict[MemberRef, bytes]) -> Message:
+    def syncing(self, actor: Actor, assignments: dict[MemberRef, bytes]) -> Message:
         """Return the SyncGroup of this member."""
-        return requests.sync(
-            version, actor.generation, actor.id, actor.instance_id, assignments=assignments, protocol=self.protocol
+        who = (actor.generation, actor.id, assignments, actor.instance_id)
+        return requests.sync_group(GROUP, *who, protocol=self.protocol)
+
+    @staticmethod
+    def beating(generation: int, who: MemberRef, instance_id: str | None, group: str = GROUP) -> Message:
+        """Return a Heartbeat."""
+        return HeartbeatRequest(group_id=group, generation_id=generation, member_id=who, group_instance_id=instance_id)
+
+    @staticmethod
+    def committing(
+        generation: int,
+        who: MemberRef,
+        instance_id: str | None,
+        offsets: dict[Partition, tuple[int, str | None]],
+    ) -> Message:
+        """Return an OffsetCommit of (offset, metadata) by partition; the leader epoch is the partition's number."""
+        return requests.offset_commit(
+            GROUP,
+            {at: offset for at, (offset, _) in offsets.items()},
+            generation,
+            who,
+            instance_id,
+            metadata={at: metadata for at, (_, metadata) in offsets.items()},
+            leader_epoch={at: at[1] for at in offsets},
+            ids=TOPIC_IDS,
         )
 
     @property
@@ -184,13 +217,13 @@ class SequenceGenerator:
     def heartbeat(self, actor: Actor) -> None:
         """Send a heartbeat."""
         version = self.version("Heartbeat", INSTANCE_SINCE["Heartbeat"] if actor.instance_id else 0)
-        self.ask(actor, requests.heartbeat(version, actor.generation, actor.id, actor.instance_id), version)
+        self.ask(actor, self.beating(actor.generation, actor.id, actor.instance_id), version)
 
     def commit(self, actor: Actor) -> None:
         """Commit one or two offsets."""
         version = self.version("OffsetCommit", INSTANCE_SINCE["OffsetCommit"] if actor.instance_id else 1)
         offsets = self.offsets(self.chance.choice(("t", "u")))
-        self.ask(actor, requests.commit(version, actor.generation, actor.id, actor.instance_id, offsets), version)
+        self.ask(actor, self.committing(actor.generation, actor.id, actor.instance_id, offsets), version)
 
     def offsets(self, topic: str) -> dict[tuple[str, int], tuple[int, str | None]]:
         """Return some offsets of a topic."""
@@ -202,7 +235,11 @@ class SequenceGenerator:
         """Fetch committed offsets of all partitions, or of some."""
         version = self.version("OffsetFetch", 1)
         wanted = self.chance.choice((None, {"t": tuple(range(TOPICS["t"]))}, {"u": (0,), "t": (1,)}, {"t": (0, 9)}))
-        self.ask(actor, requests.fetch(version, wanted, stable=self.chance.random() < 0.3), version)
+        stable = self.chance.random() < 0.3
+        if wanted is None and version < FETCH_ALL_SINCE:
+            wanted = {name: tuple(range(partitions)) for name, partitions in TOPICS.items()}
+        rows = None if wanted is None else [(name, at) for name, partitions in wanted.items() for at in partitions]
+        self.ask(actor, requests.offset_fetch(version, GROUP, rows, stable=stable, ids=TOPIC_IDS), version)
 
     def leave(self, actor: Actor) -> None:
         """Leave the group."""
@@ -211,14 +248,17 @@ class SequenceGenerator:
         version = self.version("LeaveGroup")
         instance_id = actor.instance_id if self.chance.random() < 0.7 else None
         who = "" if instance_id is not None and self.chance.random() < 0.4 and version >= 3 else actor.id
-        self.ask(actor, requests.leave(version, [(who, instance_id)], self.chance.choice((None, "bye"))), version)
+        reason = self.chance.choice((None, "bye"))
+        self.ask(actor, requests.leave_group(version, GROUP, (who, instance_id), reason=reason), version)
         return None
 
     def ask(self, actor: Actor | None, request: Message, version: int, *, heard: bool = True) -> None:
-        """Add a step after a short gap. `heard`: the actor handles the response."""
+        """Add a step after a short gap, in the fields of its version. `heard`: the actor handles the response."""
         self._let_pass(self.chance.randint(*GAPS_MS))
         number = len(self.steps)
-        step = Step(self.core.now, actor.client_id if actor is not None else "looker", request, version)
+        step = Step(
+            self.core.now, actor.client_id if actor is not None else "looker", within(request, version), version
+        )
         self.steps.append(step)
         if actor is not None and heard:
             self._whose[number] = actor

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from exploring import requests
-from exploring.actors import OFFERS, Actor, Phase
-from exploring.requests import INSTANCE_SINCE, UNKNOWN_TOPIC, MemberRef, Offers, T
-from exploring.steps import METADATA_MAX, SESSION_MAX_MS, SESSION_MIN_MS
+from builders import requests
+
+from exploring.actors import OFFERS, Actor, Phase, T
+from exploring.steps import GROUP, INSTANCE_SINCE, METADATA_MAX, SESSION_MAX_MS, SESSION_MIN_MS, UNKNOWN_TOPIC
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from builders.requests import Protocols
+
     from exploring.generator import SequenceGenerator
+    from exploring.steps import MemberRef
 
 GHOST = "ghost"
 WRONG_INSTANCE = "zz"
-WRONG_OFFERS: tuple[Offers, ...] = ((("exotic", T),), ())
+WRONG_OFFERS: tuple[Protocols, ...] = ((("exotic", T),), ())
 WRONG_TYPES = ("other", "", "Consumer")
 
 
@@ -47,26 +51,16 @@ def _member_exchanges(
     version = generator.version(api, INSTANCE_SINCE[api] if instance_id is not None else 1)
     match api:
         case "Heartbeat":
-            request = requests.heartbeat(version, generation, who, instance_id)
+            request = generator.beating(generation, who, instance_id)
         case "SyncGroup":
             plan = generator.assignments() if generator.chance.random() < 0.5 else {}
-            request = requests.sync(
-                version, generation, who, instance_id, assignments=plan, protocol=generator.protocol
-            )
+            request = requests.sync_group(GROUP, generation, who, plan, instance_id, protocol=generator.protocol)
         case "OffsetCommit":
-            request = requests.commit(version, generation, who, instance_id, generator.offsets("t"))
+            request = generator.committing(generation, who, instance_id, generator.offsets("t"))
         case "LeaveGroup":
-            request = requests.leave(version, [(who, instance_id)])
+            request = requests.leave_group(version, GROUP, (who, instance_id))
         case _:
-            request = requests.join(
-                version,
-                who,
-                instance_id,
-                protocols=actor.protocols,
-                session_ms=actor.session_ms,
-                rebalance_ms=actor.rebalance_ms,
-                protocol_type=actor.protocol_type,
-            )
+            request = actor.joining(who, instance_id)
     generator.ask(actor, request, version, heard=False)
 
 
@@ -74,17 +68,13 @@ def join_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
     """Join with unusual protocols, no protocols, another type, or a session timeout out of bounds."""
     version = generator.version("JoinGroup", INSTANCE_SINCE["JoinGroup"] if actor.instance_id else 0)
     what = generator.chance.randint(0, 2)
-    request = requests.join(
-        version,
-        actor.id,
-        actor.instance_id,
-        protocols=generator.chance.choice(WRONG_OFFERS) if what == 0 else actor.protocols,
-        protocol_type=generator.chance.choice(WRONG_TYPES) if what == 1 else actor.protocol_type,
-        session_ms=generator.chance.choice((0, SESSION_MIN_MS - 1, SESSION_MAX_MS + 1))
-        if what == 2
-        else actor.session_ms,
-        rebalance_ms=actor.rebalance_ms,
-    )
+    if what == 0:
+        changed = {"protocols": generator.chance.choice(WRONG_OFFERS)}
+    elif what == 1:
+        changed = {"protocol_type": generator.chance.choice(WRONG_TYPES)}
+    else:
+        changed = {"session_ms": generator.chance.choice((0, SESSION_MIN_MS - 1, SESSION_MAX_MS + 1))}
+    request = actor.joining(actor.id, actor.instance_id, **changed)
     generator.ask(actor, request, version, heard=False)
 
 
@@ -101,15 +91,7 @@ def join_twice(generator: SequenceGenerator, actor: Actor) -> None:
 def pending_id_of_an_instance(generator: SequenceGenerator, actor: Actor) -> None:
     """Use the id issued to a dynamic member together with an instance id."""
     version = generator.version("JoinGroup", INSTANCE_SINCE["JoinGroup"])
-    request = requests.join(
-        version,
-        actor.id,
-        WRONG_INSTANCE,
-        protocols=actor.protocols,
-        session_ms=actor.session_ms,
-        rebalance_ms=actor.rebalance_ms,
-        protocol_type=actor.protocol_type,
-    )
+    request = actor.joining(actor.id, WRONG_INSTANCE)
     generator.ask(actor, request, version, heard=False)
 
 
@@ -120,7 +102,7 @@ def sync_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
         (("consumer", "other"), ("connect", "range"), (None, "range"), ("consumer", None), (None, None))
     )
     plan = generator.assignments() if actor.leads else {}
-    request = requests.sync(version, actor.generation, actor.id, actor.instance_id, assignments=plan, protocol=protocol)
+    request = requests.sync_group(GROUP, actor.generation, actor.id, plan, actor.instance_id, protocol=protocol)
     generator.ask(actor, request, version, heard=False)
 
 
@@ -131,7 +113,7 @@ def sync_again(generator: SequenceGenerator, actor: Actor) -> None:
     version = generator.version("SyncGroup", INSTANCE_SINCE["SyncGroup"] if actor.instance_id else 0)
     if actor.phase in (Phase.JOINED, Phase.SYNCING):
         actor.current = len(generator.steps)
-    return generator.ask(actor, generator.syncing(actor, version, generator.assignments()), version)
+    return generator.ask(actor, generator.syncing(actor, generator.assignments()), version)
 
 
 def batch_leave(generator: SequenceGenerator, actor: Actor) -> None:
@@ -152,16 +134,15 @@ def batch_leave(generator: SequenceGenerator, actor: Actor) -> None:
                 )
             )
         )
-    generator.ask(
-        actor, requests.leave(version, rows, generator.chance.choice((None, "all of us"))), version, heard=False
-    )
+    reason = generator.chance.choice((None, "all of us"))
+    generator.ask(actor, requests.leave_group(version, GROUP, *rows, reason=reason), version, heard=False)
 
 
 def commit_from_outside(generator: SequenceGenerator, actor: Actor) -> None:
     """Commit like an admin client or a consumer without a group: no generation, and mostly no member."""
     version = generator.version("OffsetCommit", 1)
     who = generator.chance.choice(("", "", generator.any_member_id(), GHOST))
-    generator.ask(actor, requests.commit(version, -1, who, None, generator.offsets("t")), version, heard=False)
+    generator.ask(actor, generator.committing(-1, who, None, generator.offsets("t")), version, heard=False)
 
 
 def commit_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
@@ -178,12 +159,12 @@ def commit_wrongly(generator: SequenceGenerator, actor: Actor) -> None:
             {("t", 2): (-7, long)},
         )
     )
-    generator.ask(actor, requests.commit(version, actor.generation, actor.id, actor.instance_id, offsets), version)
+    generator.ask(actor, generator.committing(actor.generation, actor.id, actor.instance_id, offsets), version)
 
 
 def delete_group(generator: SequenceGenerator, actor: Actor) -> None:
     """Delete the group, whether empty or not."""
-    generator.ask(actor, requests.delete(), generator.version("DeleteGroups"), heard=False)
+    generator.ask(actor, DeleteGroupsRequest(groups_names=(GROUP,)), generator.version("DeleteGroups"), heard=False)
 
 
 def delete_offsets(generator: SequenceGenerator, actor: Actor) -> None:
@@ -191,7 +172,7 @@ def delete_offsets(generator: SequenceGenerator, actor: Actor) -> None:
     partitions = generator.chance.choice(
         ((("t", 0),), (("u", 0), ("u", 1)), (("t", 0), (UNKNOWN_TOPIC, 0)), ((UNKNOWN_TOPIC, 0),), (("t", 9),), ())
     )
-    generator.ask(actor, requests.forget(partitions), generator.version("OffsetDelete"), heard=False)
+    generator.ask(actor, requests.offset_delete(GROUP, partitions), generator.version("OffsetDelete"), heard=False)
 
 
 def no_group(generator: SequenceGenerator, actor: Actor) -> None:
@@ -199,18 +180,18 @@ def no_group(generator: SequenceGenerator, actor: Actor) -> None:
     version = generator.version("Heartbeat")
     match generator.chance.randint(0, 3):
         case 0:
-            return generator.ask(actor, requests.heartbeat(version, 1, actor.id, group=""), version, heard=False)
+            return generator.ask(actor, generator.beating(1, actor.id, None, group=""), version, heard=False)
         case 1:
             version = generator.version("LeaveGroup")
-            return generator.ask(actor, requests.leave(version, [(actor.id, None)], group=""), version, heard=False)
+            return generator.ask(actor, requests.leave_group(version, "", (actor.id, None)), version, heard=False)
         case 2:
             version = generator.version("SyncGroup")
-            request = requests.sync(version, 1, actor.id, assignments={}, protocol=("consumer", "range"), group="")
+            request = requests.sync_group("", 1, actor.id, protocol=("consumer", "range"))
             return generator.ask(actor, request, version, heard=False)
         case _:
             version = generator.version("JoinGroup")
-            request = requests.join(
-                version, actor.id, protocols=actor.protocols, session_ms=actor.session_ms, rebalance_ms=500, group=""
+            request = requests.join_group(
+                "", actor.id, protocols=actor.protocols, session_ms=actor.session_ms, rebalance_ms=500
             )
             return generator.ask(actor, request, version, heard=False)
 

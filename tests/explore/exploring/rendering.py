@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from exploring.actors import T_AND_U, T
 from exploring.comparison import Names, rendered
-from exploring.requests import T_AND_U, TOPIC_IDS_SINCE, UNKNOWN_TOPIC, T
-from exploring.steps import GROUP, NO_MEMBER, Id, TopicId
+from exploring.steps import GROUP, NO_MEMBER, UNKNOWN_TOPIC, Id, TopicId
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -30,7 +30,8 @@ HEAD = '''"""Found by `make explore`, sequence {name}, on Apache Kafka {version}
 {difference}
 """
 
-from scenarios.player import Player, subscription
+from builders.requests import subscription
+from scenarios.player import Player
 from scenarios.registry import scenario
 
 T, T_AND_U = subscription("t"), subscription("t", "u")
@@ -161,7 +162,7 @@ def _topic(row: OffsetCommitRequestTopic | OffsetFetchRequestTopic | OffsetFetch
 def _call(word: str, given: object, version: int, group: str, words: list[str] | None = None) -> str:
     assert isinstance(given, tuple | list)
     named = [] if group == GROUP else [f"group={group!r}"]
-    spoken = min(version, TOPIC_IDS_SINCE - 1) if word in BY_NAME else version
+    spoken = min(version, NAMES_UNTIL) if word in BY_NAME else version
     return f"play.{word}({', '.join([*map(_value, given), *(words or []), f'version={spoken}', *named])})"
 
 
@@ -185,4 +186,8 @@ def _value(value: object) -> str:
 
 
 BY_NAME = ("commit", "fetch")
+
+NAMES_UNTIL = 9
+"""The last version of those requests with names of topics."""
+
 NAMED = {T: "T", T_AND_U: "T_AND_U"}

@@ -26,6 +26,11 @@ GROUP = "g"
 TOPICS = {"t": 4, "u": 2}
 """The topics, with their numbers of partitions."""
 
+UNKNOWN_TOPIC = "nosuch"
+
+INSTANCE_SINCE = {"JoinGroup": 5, "SyncGroup": 3, "Heartbeat": 3, "LeaveGroup": 3, "OffsetCommit": 7}
+"""The first versions with a group_instance_id (KIP-345)."""
+
 NO_MEMBER = "nobody"
 """Fills a placeholder whose response is outstanding: no member has this id."""
 
@@ -44,6 +49,12 @@ class TopicId:
     """The id of a topic, which every cluster generates itself."""
 
     name: str
+
+
+MemberRef = Id | str
+"""A member id: one issued by a response, or a text."""
+
+TOPIC_IDS = {**{name: TopicId(name) for name in TOPICS}, UNKNOWN_TOPIC: UUID(int=7)}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from builders import requests
 from clients.frame_clients import START, Peer, Wire
 
 from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
@@ -17,19 +18,13 @@ from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from koordinator.emulator.broker.connections import Output
+    from koordinator.wire.messages.join_group import JoinGroupRequest
+    from koordinator.wire.messages.sync_group import SyncGroupRequest
 
 GROUP = "g"
 """A group in partition 3 of 50."""
@@ -108,10 +103,8 @@ class Nodes(Wire):
     def stable(self, node: int, *instances: str, group: str = GROUP) -> list[str]:
         """Form a stable group of static members at a node, in generation 1; return their member ids."""
         leader, *others = self.formed(node, *instances, group=group)
-        given = tuple(
-            SyncGroupRequestAssignment(member_id=each, assignment=each.encode()) for each in (leader, *others)
-        )
-        for member_id, assignments in ((leader, given), *((each, ()) for each in others)):
+        given = {each: each.encode() for each in (leader, *others)}
+        for member_id, assignments in ((leader, given), *((each, None) for each in others)):
             assert self.request_at(node, syncing(member_id, assignments, group=group), 3).error_code == Error.NONE
         return [leader, *others]
 
@@ -133,20 +126,12 @@ class Nodes(Wire):
 
     def commit(self, node: int, offset: int, member_id: str = "", generation: int = 1, group: str = GROUP) -> Error:
         """Commit an offset of t-0, as a member or as a consumer without a group membership."""
-        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
-        topic = OffsetCommitRequestTopic(name="t", partitions=(partition,))
-        request = OffsetCommitRequest(
-            group_id=group,
-            topics=(topic,),
-            generation_id_or_member_epoch=generation if member_id else -1,
-            member_id=member_id,
-        )
+        request = requests.offset_commit(group, {("t", 0): offset}, generation if member_id else -1, member_id)
         return Error(self.request_at(node, request, 5).topics[0].partitions[0].error_code)
 
     def committed(self, node: int, group: str = GROUP) -> int:
         """Return the committed offset of t-0, -1 if there is none, or the negated error code."""
-        topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
-        answer = self.request_at(node, OffsetFetchRequest(group_id=group, topics=(topic,)), 5)
+        answer = self.request_at(node, requests.offset_fetch(5, group, [("t", 0)]), 5)
         if answer.error_code:
             return -int(answer.error_code)
         return int(answer.topics[0].partitions[0].committed_offset)
@@ -154,19 +139,11 @@ class Nodes(Wire):
 
 def joining(instance: str | None = None, member_id: str = "", group: str = GROUP) -> JoinGroupRequest:
     """Return a JoinGroup request."""
-    return JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=SESSION_MS,
-        rebalance_timeout_ms=30_000,
-        member_id=member_id,
-        group_instance_id=instance,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\0\0"),),
-    )
+    return requests.join_group(group, member_id, instance, session_ms=SESSION_MS, protocols=(("range", b"\0\0"),))
 
 
 def syncing(
-    member_id: str, assignments: tuple[SyncGroupRequestAssignment, ...] = (), generation: int = 1, group: str = GROUP
+    member_id: str, assignments: Mapping[str, bytes] | None = None, generation: int = 1, group: str = GROUP
 ) -> SyncGroupRequest:
     """Return a SyncGroup request."""
-    return SyncGroupRequest(group_id=group, generation_id=generation, member_id=member_id, assignments=assignments)
+    return requests.sync_group(group, generation, member_id, assignments)

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
 from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.config.options import Options
@@ -14,7 +15,7 @@ from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import create_topics, delete_topics, fetch, offset_commit, offset_fetch, produce
+from koordinator.wire.messages import create_topics, delete_topics
 from koordinator.wire.records import Record, read_records, whole_batches, write_batch
 
 if TYPE_CHECKING:
@@ -65,17 +66,12 @@ class DurableCluster(Wire):
         return self.ask(self.client, message, version)
 
     def commit(self, group: str, topic: str, offset: int, partition: int = 0, metadata: str = "") -> Error:
-        row = offset_commit.OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=metadata
-        )
-        topics = (offset_commit.OffsetCommitRequestTopic(name=topic, partitions=(row,)),)
-        answer = self.exchange(offset_commit.OffsetCommitRequest(group_id=group, topics=topics), 8)
+        at = (topic, partition)
+        answer = self.exchange(requests.offset_commit(group, {at: offset}, metadata=metadata), 8)
         return Error(answer.topics[0].partitions[0].error_code)
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int:
-        topics = (offset_fetch.OffsetFetchRequestTopics(name=topic, partition_indexes=(partition,)),)
-        asked = offset_fetch.OffsetFetchRequestGroup(group_id=group, topics=topics)
-        (row,) = self.exchange(offset_fetch.OffsetFetchRequest(groups=(asked,)), 8).groups
+        (row,) = self.exchange(requests.offset_fetch(8, group, [(topic, partition)]), 8).groups
         assert row.error_code == 0, Error(row.error_code)
         offset = row.topics[0].partitions[0].committed_offset
         assert isinstance(offset, int)
@@ -101,16 +97,13 @@ class DurableCluster(Wire):
         self, topic: str, *values: bytes, key: bytes | None = None, partition: int = 0, acks: int = -1, **batch: Any
     ) -> Error:
         records = write_batch([Record(timestamp=self.now, key=key, value=value) for value in values], **batch)
-        data = produce.PartitionProduceData(index=partition, records=records)
-        topics = (produce.TopicProduceData(name=topic, partition_data=(data,)),)
-        answer = self.exchange(produce.ProduceRequest(acks=acks, topic_data=topics), 9)
+        request = requests.produce(topic, {partition: records}, acks=acks)
+        answer = self.exchange(request, 9)
         return Error(answer.responses[0].partition_responses[0].error_code) if acks else Error.NONE
 
     def values(self, topic: str, partition: int = 0, offset: int = 0) -> list[bytes | None]:
         """Return the record values that a consumer fetches."""
-        wanted = fetch.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
-        topics = (fetch.FetchTopic(topic=topic, partitions=(wanted,)),)
-        answer = self.exchange(fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics), 11)
+        answer = self.exchange(requests.fetch(topic, {partition: offset}), 11)
         row = answer.responses[0].partitions[0]
         assert row.error_code == 0, Error(row.error_code)
         return [record.value for _, batch in whole_batches(row.records or b"") for record in read_records(batch)]

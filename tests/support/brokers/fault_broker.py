@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from brokers.cluster import Nodes
 from koordinator.emulator.control.faults.actions import action_data
 from koordinator.emulator.control.faults.fault_injector import FaultInjector
 from koordinator.emulator.control.faults.faults import Faults
 from koordinator.emulator.control.faults.holds import Holds
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 
 if TYPE_CHECKING:
     from clients.frame_clients import Peer
 
     from koordinator.emulator.control.faults.actions import Action
     from koordinator.emulator.control.results import HoldInfo, RuleInfo
+    from koordinator.wire.messages.offset_commit import (
+        OffsetCommitRequest,
+    )
 
 TRIGGERS = ("once", "times", "nth", "every", "probability")
 
@@ -66,16 +66,7 @@ class FaultyNodes(Nodes):
 
 def commit_request(offset: int = 5, member_id: str = "", generation: int = -1, group: str = "g") -> OffsetCommitRequest:
     """Return an OffsetCommit of t-0 and t-1."""
-    partitions = tuple(
-        OffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
-        for index in (0, 1)
-    )
-    return OffsetCommitRequest(
-        group_id=group,
-        topics=(OffsetCommitRequestTopic(name="t", partitions=partitions),),
-        generation_id_or_member_epoch=generation,
-        member_id=member_id,
-    )
+    return requests.offset_commit(group, {("t", 0): offset, ("t", 1): offset}, generation, member_id)
 
 
 def ask_once(nodes: FaultyNodes, message: Any, version: int, client_id: str = "c") -> tuple[Peer, Any]:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from builders.full_requests import REQUESTS, Asked
-from clients.strict_connection import within
+from builders.requests import within
 
 from brokers.real_kafka import RealKafka
 

@@ -19,6 +19,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from brokers import transactional_soak
 from brokers.committed_reader import CommittedReader
 from brokers.soak_client import ANSWER_S, PAUSE_S, SoakClient
@@ -27,7 +29,7 @@ from koordinator.client.connection import Address, Deadline
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import heartbeat, join_group, offset_commit, offset_fetch, produce, sync_group
+from koordinator.wire.messages import heartbeat
 from koordinator.wire.records import Record, read_records, write_batch
 
 if TYPE_CHECKING:
@@ -134,30 +136,15 @@ class Member(SoakClient):
             self._beat(link)
 
     def _join(self, link: BrokerConnection) -> None:
-        protocol = join_group.JoinGroupRequestProtocol(name="range", metadata=b"")
-        wish = join_group.JoinGroupRequest(
-            group_id=self.group,
-            session_timeout_ms=60_000,
-            rebalance_timeout_ms=60_000,
-            member_id="",
-            group_instance_id=self.name,
-            protocol_type="consumer",
-            protocols=(protocol,),
+        wish = requests.join_group(
+            self.group, "", self.name, session_ms=60_000, rebalance_ms=60_000, protocols=(("range", b""),)
         )
         self.lives.together.wait(ANSWER_S)
         joined = self._ask(link, wish, 5)
         assert joined.error_code == 0, joined
-        mine = tuple(
-            sync_group.SyncGroupRequestAssignment(member_id=each.member_id, assignment=b"mine")
-            for each in joined.members
-        )
-        named = {
-            "group_id": self.group,
-            "generation_id": joined.generation_id,
-            "member_id": joined.member_id,
-            "group_instance_id": self.name,
-        }
-        synced = self._ask(link, sync_group.SyncGroupRequest(**named, assignments=mine), 3)
+        plan = {each.member_id: b"mine" for each in joined.members}
+        request = requests.sync_group(self.group, joined.generation_id, joined.member_id, plan, self.name)
+        synced = self._ask(link, request, 3)
         assert synced.error_code == 0, synced
         self.member_id, self.generation = joined.member_id, joined.generation_id
         self.lives.settled.release()
@@ -181,16 +168,9 @@ class Member(SoakClient):
 
     def _commit(self, link: BrokerConnection) -> None:
         self.asked += 1
-        row = offset_commit.OffsetCommitRequestPartition(
-            partition_index=self.number, committed_offset=self.asked, committed_metadata=""
-        )
-        request = offset_commit.OffsetCommitRequest(
-            group_id=self.group,
-            generation_id_or_member_epoch=self.generation,
-            member_id=self.member_id,
-            group_instance_id=self.name,
-            topics=(offset_commit.OffsetCommitRequestTopic(name=TOPIC, partitions=(row,)),),
-        )
+        at = (TOPIC, self.number)
+        who = (self.generation, self.member_id, self.name)
+        request = requests.offset_commit(self.group, {at: self.asked}, *who)
         answer = self._ask(link, request, 7)
         error = answer.topics[0].partitions[0].error_code
         self._note("OffsetCommit", error)
@@ -200,9 +180,8 @@ class Member(SoakClient):
 
     def _produce(self, link: BrokerConnection) -> None:
         value = b"%d/%d" % (self.number, self.asked)
-        data = produce.PartitionProduceData(index=self.number, records=write_batch([Record(timestamp=0, value=value)]))
-        topics = (produce.TopicProduceData(name=TOPIC, partition_data=(data,)),)
-        answer = self._ask(link, produce.ProduceRequest(acks=-1, topic_data=topics), 7)
+        request = requests.produce(TOPIC, {self.number: write_batch([Record(timestamp=0, value=value)])})
+        answer = self._ask(link, request, 7)
         error = answer.responses[0].partition_responses[0].error_code
         self._note("Produce", error)
         if not error:
@@ -211,9 +190,7 @@ class Member(SoakClient):
 
     def _look(self, link: BrokerConnection) -> None:
         """Check after a restart: the state is the acknowledged one, or the one requested last."""
-        topics = (offset_fetch.OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,)),)
-        request = offset_fetch.OffsetFetchRequest(groups=(), group_id=self.group, topics=topics)
-        answer = self._ask(link, request, 5)
+        answer = self._ask(link, requests.offset_fetch(5, self.group, [(TOPIC, self.number)]), 5)
         offset = answer.topics[0].partitions[0].committed_offset
         if offset not in {self.acknowledged, self.asked}:
             self.figures.lost.append(

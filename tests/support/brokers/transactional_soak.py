@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from brokers.soak_client import PAUSE_S, SoakClient
 from koordinator.emulator.storage.data_dir import LOG
 from koordinator.emulator.storage.log_recovery import read_log
 from koordinator.wire.control_records import read_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
 from koordinator.wire.records import Record, read_records, write_batch
 
 if TYPE_CHECKING:
@@ -29,6 +23,8 @@ if TYPE_CHECKING:
 
     from brokers.soak import Figures, Lives
     from koordinator.client.connection import BrokerConnection
+    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+    from koordinator.wire.messages.produce import ProduceRequest
 
 TOPIC = "x"
 TRANSACTION = 1
@@ -106,13 +102,7 @@ class TransactionalProducer(SoakClient):
 
     def _add(self, link: BrokerConnection) -> None:
         producer_id, epoch = self.identity
-        topic = AddPartitionsToTxnTopic(name=TOPIC, partitions=(self.number,))
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.name,
-            v3_and_below_producer_id=producer_id,
-            v3_and_below_producer_epoch=epoch,
-            v3_and_below_topics=(topic,),
-        )
+        request = requests.add_partitions_to_txn((self.name, producer_id, epoch), [(TOPIC, self.number)])
         while (error := self._added(link, request)) in AGAIN:
             self.lives.over.wait(PAUSE_S)
         assert not error, Error(error)
@@ -131,8 +121,7 @@ class TransactionalProducer(SoakClient):
             base_sequence=self.sequence,
             is_transactional=True,
         )
-        data = TopicProduceData(name=TOPIC, partition_data=(PartitionProduceData(index=self.number, records=batch),))
-        request = ProduceRequest(transactional_id=self.name, acks=-1, topic_data=(data,))
+        request = requests.produce(TOPIC, {self.number: batch}, self.name)
         version = 12 if self.is_bumping else 9
         while (error := self._produced(link, request, version)) in AGAIN:
             self.lives.over.wait(PAUSE_S)
@@ -143,21 +132,13 @@ class TransactionalProducer(SoakClient):
         return int(self._ask(link, request, version).responses[0].partition_responses[0].error_code)
 
     def _commit_offset(self, link: BrokerConnection) -> None:
-        row = TxnOffsetCommitRequestPartition(
-            partition_index=self.number, committed_offset=self.count, committed_metadata=""
-        )
-        request = TxnOffsetCommitRequest(
-            **self._named,
-            group_id=self.name,
-            topics=(TxnOffsetCommitRequestTopic(name=TOPIC, partitions=(row,)),),
-        )
+        request = requests.txn_offset_commit((self.name, *self.identity), self.name, {(TOPIC, self.number): self.count})
         answer = self._ask(link, request, 5 if self.is_bumping else 3)
         assert not answer.topics[0].partitions[0].error_code, answer
 
     def _look(self, link: BrokerConnection) -> None:
         """Check after a restart: the offset is that of the last commit, or of the one without a response."""
-        topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(self.number,))
-        request = OffsetFetchRequest(group_id=self.name, topics=(topic,), require_stable=True)
+        request = requests.offset_fetch(7, self.name, [(TOPIC, self.number)], stable=True)
         while (row := self._ask(link, request, 7).topics[0].partitions[0]).error_code in AGAIN:
             self.lives.over.wait(PAUSE_S)
         if row.committed_offset not in {self.offset, self.unsure_offset}:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from itertools import count
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from clients.strict_connection import WAIT_S, StrictLink, error_codes, within
+from clients.strict_connection import WAIT_S, StrictLink, error_codes
 
-from builders import admin_requests, group_requests, security_requests, transaction_requests
+from builders import full_admin, full_security, full_transactions, requests
+from builders.requests import subscription, within
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
-from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
+from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -45,34 +46,17 @@ from koordinator.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_groups import ListGroupsRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from koordinator.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
 )
 from koordinator.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.records import Record, write_batch
@@ -84,6 +68,17 @@ if TYPE_CHECKING:
     from brokers.kafka_releases import Release
 
     from koordinator.client.connection import Address
+    from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from koordinator.wire.messages.join_group import JoinGroupRequest
+    from koordinator.wire.messages.leave_group import LeaveGroupRequest
+    from koordinator.wire.messages.offset_delete import (
+        OffsetDeleteRequest,
+    )
+    from koordinator.wire.messages.offset_fetch import (
+        OffsetFetchRequest,
+    )
+    from koordinator.wire.messages.produce import ProduceRequest
+    from koordinator.wire.messages.sync_group import SyncGroupRequest
 
 TOPIC_RESOURCE = 2
 """ConfigResource.Type.TOPIC."""
@@ -167,9 +162,7 @@ class Asked(StrictLink):
 
 def produce(there: Asked, _: int) -> ProduceRequest:
     records = [Record(offset=0, timestamp=1_700_000_000_000 + n, key=b"k", value=b"v", headers=()) for n in range(3)]
-    rows = (PartitionProduceData(index=0, records=write_batch(records)),)
-    topic = TopicProduceData(name=there.t, topic_id=there.id, partition_data=rows)
-    return ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=(topic,))
+    return requests.produce(there.t, {0: write_batch(records)}, topic_id=there.id)
 
 
 def fetch(there: Asked, _: int) -> FetchRequest:
@@ -219,25 +212,12 @@ def metadata(there: Asked, version: int) -> MetadataRequest:
 def offset_commit(there: Asked, version: int) -> OffsetCommitRequest:
     group_id, member_id = there.stable()
     retention_ms = 60_000 if version in fields_of(OffsetCommitRequest)["retention_time_ms"].versions else -1
-    return _commit(
-        there,
-        group_id,
-        member_id=member_id,
-        generation_id_or_member_epoch=1,
-        group_instance_id="i",
-        retention_time_ms=retention_ms,
-    )
+    return _commit(there, group_id, 1, member_id, "i", retention_ms=retention_ms)
 
 
-def offset_fetch(there: Asked, _: int) -> OffsetFetchRequest:
-    group_id = there.committed()
-    topics = (OffsetFetchRequestTopics(name=there.t, topic_id=there.id, partition_indexes=(0, 1)),)
-    return OffsetFetchRequest(
-        group_id=group_id,
-        topics=(OffsetFetchRequestTopic(name=there.t, partition_indexes=(0, 1)),),
-        groups=(OffsetFetchRequestGroup(group_id=group_id, member_id=None, member_epoch=-1, topics=topics),),
-        require_stable=True,
-    )
+def offset_fetch(there: Asked, version: int) -> OffsetFetchRequest:
+    partitions, ids = [(there.t, 0), (there.t, 1)], {there.t: there.id}
+    return requests.offset_fetch(version, there.committed(), partitions, stable=True, ids=ids)
 
 
 def find_coordinator(there: Asked, _: int) -> FindCoordinatorRequest:
@@ -253,10 +233,9 @@ def heartbeat(there: Asked, _: int) -> HeartbeatRequest:
     return HeartbeatRequest(group_id=group_id, generation_id=1, member_id=member_id, group_instance_id="i")
 
 
-def leave_group(there: Asked, _: int) -> LeaveGroupRequest:
+def leave_group(there: Asked, version: int) -> LeaveGroupRequest:
     group_id, member_id = there.stable()
-    row = MemberIdentity(member_id=member_id, group_instance_id="i", reason="because")
-    return LeaveGroupRequest(group_id=group_id, member_id=member_id, members=(row,))
+    return requests.leave_group(version, group_id, (member_id, "i"), reason="because")
 
 
 def sync_group(there: Asked, _: int) -> SyncGroupRequest:
@@ -297,7 +276,7 @@ def delete_records(there: Asked, _: int) -> DeleteRecordsRequest:
 
 
 def init_producer_id(there: Asked, _: int) -> InitProducerIdRequest:
-    # with a transactional id a producer has a coordinator: transaction_requests.py
+    # with a transactional id a producer has a coordinator: full_transactions.py
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
     # a broker answers this until the controller has allocated producer ids to it
     there.until(request, lambda answer: answer.error_code != Error.COORDINATOR_LOAD_IN_PROGRESS)
@@ -337,10 +316,7 @@ def incremental_alter_configs(there: Asked, _: int) -> IncrementalAlterConfigsRe
 
 
 def offset_delete(there: Asked, _: int) -> OffsetDeleteRequest:
-    rows = (OffsetDeleteRequestPartition(partition_index=0),)
-    return OffsetDeleteRequest(
-        group_id=there.committed(), topics=(OffsetDeleteRequestTopic(name=there.t, partitions=rows),)
-    )
+    return requests.offset_delete(there.committed(), [(there.t, 0)])
 
 
 def update_features(_: Asked, __: int) -> UpdateFeaturesRequest:
@@ -360,37 +336,38 @@ def describe_topic_partitions(there: Asked, _: int) -> DescribeTopicPartitionsRe
     return DescribeTopicPartitionsRequest(topics=topics, response_partition_limit=1, cursor=cursor)
 
 
+def consumer_group_heartbeat(there: Asked, _: int) -> ConsumerGroupHeartbeatRequest:
+    return requests.consumer_group_heartbeat(
+        there.name(),
+        str(uuid4()),
+        0,
+        "i",
+        topics=(there.t,),
+        owned={},
+        rebalance_ms=60_000,
+        rack_id="r",
+        assignor="range",
+    )
+
+
+def consumer_group_describe(there: Asked, _: int) -> ConsumerGroupDescribeRequest:
+    return ConsumerGroupDescribeRequest(group_ids=(there.committed(),), include_authorized_operations=True)
+
+
 def _join(group_id: str) -> JoinGroupRequest:
-    subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
-    return JoinGroupRequest(
-        group_id=group_id,
-        session_timeout_ms=30_000,
-        rebalance_timeout_ms=60_000,
-        group_instance_id="i",
-        protocol_type="consumer",
-        protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=subscription) for name in ("range", "roundrobin")),
-        reason="because",
+    protocols = tuple((name, subscription("t")) for name in ("range", "roundrobin"))
+    return requests.join_group(
+        group_id, "", "i", session_ms=30_000, rebalance_ms=60_000, protocols=protocols, reason="because"
     )
 
 
 def _sync(group_id: str, member_id: str) -> SyncGroupRequest:
-    return SyncGroupRequest(
-        group_id=group_id,
-        generation_id=1,
-        member_id=member_id,
-        group_instance_id="i",
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=(SyncGroupRequestAssignment(member_id=member_id, assignment=b"plan"),),
-    )
+    return requests.sync_group(group_id, 1, member_id, {member_id: b"plan"}, "i", protocol=("consumer", "range"))
 
 
-def _commit(there: Asked, group_id: str, **member: Any) -> OffsetCommitRequest:
-    row = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=1, committed_leader_epoch=0, committed_metadata="why"
-    )
-    topic = OffsetCommitRequestTopic(name=there.t, topic_id=there.id, partitions=(row,))
-    return OffsetCommitRequest(group_id=group_id, topics=(topic,), **member)
+def _commit(there: Asked, group_id: str, *member: Any, **fields: Any) -> OffsetCommitRequest:
+    offsets, ids = {(there.t, 0): 1}, {there.t: there.id}
+    return requests.offset_commit(group_id, offsets, *member, metadata="why", leader_epoch=0, ids=ids, **fields)
 
 
 REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
@@ -423,28 +400,28 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         update_features,
         describe_cluster,
         describe_topic_partitions,
-        transaction_requests.add_partitions_to_txn,
-        transaction_requests.add_offsets_to_txn,
-        transaction_requests.end_txn,
-        transaction_requests.write_txn_markers,
-        transaction_requests.txn_offset_commit,
-        transaction_requests.describe_producers,
-        transaction_requests.describe_transactions,
-        transaction_requests.list_transactions,
-        group_requests.consumer_group_heartbeat,
-        group_requests.consumer_group_describe,
-        admin_requests.sasl_handshake,
-        admin_requests.sasl_authenticate,
-        admin_requests.alter_configs,
-        admin_requests.list_config_resources,
-        admin_requests.elect_leaders,
-        admin_requests.alter_partition_reassignments,
-        admin_requests.list_partition_reassignments,
-        admin_requests.describe_log_dirs,
-        admin_requests.alter_replica_log_dirs,
-        admin_requests.describe_quorum,
-        admin_requests.unregister_broker,
-        *security_requests.REQUESTS,
+        full_transactions.add_partitions_to_txn,
+        full_transactions.add_offsets_to_txn,
+        full_transactions.end_txn,
+        full_transactions.write_txn_markers,
+        full_transactions.txn_offset_commit,
+        full_transactions.describe_producers,
+        full_transactions.describe_transactions,
+        full_transactions.list_transactions,
+        consumer_group_heartbeat,
+        consumer_group_describe,
+        full_admin.sasl_handshake,
+        full_admin.sasl_authenticate,
+        full_admin.alter_configs,
+        full_admin.list_config_resources,
+        full_admin.elect_leaders,
+        full_admin.alter_partition_reassignments,
+        full_admin.list_partition_reassignments,
+        full_admin.describe_log_dirs,
+        full_admin.alter_replica_log_dirs,
+        full_admin.describe_quorum,
+        full_admin.unregister_broker,
+        *full_security.REQUESTS,
     )
 }
 """Builders of a request for each API and version."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import requests
 
 from koordinator.cli import main
 from koordinator.client.connection import Address, BrokerConnection, Deadline
@@ -16,20 +17,15 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
     TopicPartition,
     write_assignment,
-    write_subscription,
 )
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.join_group import JoinGroupResponse
 from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from koordinator.wire.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,30 +100,27 @@ class _Raw:
     joined: JoinGroupResponse = field(default_factory=lambda: JoinGroupResponse(protocol_name=None))
 
     def join(self) -> None:
-        subscription = write_subscription(ConsumerProtocolSubscription(topics=(self.topic,)))
-        request = JoinGroupRequest(
-            group_id=self.group_id,
-            session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=SESSION_MS,
-            member_id=self.joined.member_id,
-            group_instance_id=self.instance_id,
-            protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol(name="range", metadata=subscription),),
+        request = requests.join_group(
+            self.group_id,
+            self.joined.member_id,
+            self.instance_id,
+            session_ms=SESSION_MS,
+            rebalance_ms=SESSION_MS,
+            protocols=(("range", requests.subscription(self.topic)),),
         )
         self.joined = ask(self.there, request, ApiKey.JOIN_GROUP, JoinGroupResponse)
         if self.joined.error_code == Error.MEMBER_ID_REQUIRED:
             self.join()
         assert self.joined.error_code == Error.NONE
 
-    def sync(self, plan: tuple[SyncGroupRequestAssignment, ...]) -> None:
-        request = SyncGroupRequest(
-            group_id=self.group_id,
-            generation_id=self.joined.generation_id,
-            member_id=self.joined.member_id,
-            group_instance_id=self.instance_id,
-            protocol_type="consumer",
-            protocol_name="range",
-            assignments=plan if self.joined.leader == self.joined.member_id else (),
+    def sync(self, plan: Mapping[str, bytes]) -> None:
+        request = requests.sync_group(
+            self.group_id,
+            self.joined.generation_id,
+            self.joined.member_id,
+            plan if self.joined.leader == self.joined.member_id else {},
+            self.instance_id,
+            protocol=("consumer", "range"),
         )
         assert ask(self.there, request, ApiKey.SYNC_GROUP, SyncGroupResponse).error_code == Error.NONE
 
@@ -163,15 +156,12 @@ def form(bootstrap: str, group_id: str, *instance_ids: str | None, topic: str = 
                 rejoining.result()
             joining.result()
             members.append(newcomer)
-        plan = tuple(
-            SyncGroupRequestAssignment(
-                member_id=member.joined.member_id,
-                assignment=write_assignment(
-                    ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic=topic, partitions=(place,)),))
-                ),
+        plan = {
+            member.joined.member_id: write_assignment(
+                ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic=topic, partitions=(place,)),))
             )
             for place, member in enumerate(members)
-        )
+        }
         list(threads.map(lambda member: member.sync(plan), members))
     for member in members:
         member.there.close()
@@ -181,13 +171,7 @@ def form(bootstrap: str, group_id: str, *instance_ids: str | None, topic: str = 
 def commit(bootstrap: str, group_id: str, offsets: Mapping[int, int], topic: str = "t") -> None:
     """Commit offsets in a group without members."""
     there = link(bootstrap)
-    partitions = tuple(
-        OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
-        for number, offset in offsets.items()
-    )
-    request = OffsetCommitRequest(
-        group_id=group_id, topics=(OffsetCommitRequestTopic(name=topic, partitions=partitions),)
-    )
+    request = requests.offset_commit(group_id, {(topic, number): offset for number, offset in offsets.items()})
     answer = ask(there, request, ApiKey.OFFSET_COMMIT, OffsetCommitResponse)
     assert {row.error_code for each in answer.topics for row in each.partitions} == {Error.NONE}
     there.close()

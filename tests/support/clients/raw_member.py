@@ -6,12 +6,13 @@ import select
 import socket
 from typing import TYPE_CHECKING, Any, Self
 
+from builders.requests import join_group, subscription
+
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.frames import FrameBuffer
-from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from koordinator.wire.messages.join_group import JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.schema import declaration_of
 
@@ -71,16 +72,13 @@ class Rival:
 
     def send_join(self) -> None:
         """Send a JoinGroup: with the instance id, or in a version that needs no member id first (KIP-394)."""
-        subscription = write_subscription(ConsumerProtocolSubscription(topics=("t",)), 0)
-        protocols = (JoinGroupRequestProtocol(name="range", metadata=subscription),)
-        request = JoinGroupRequest(
-            group_id="g",
-            session_timeout_ms=LONG_MS,
-            rebalance_timeout_ms=LONG_MS,
-            member_id=self.member_id,
-            group_instance_id=self.instance_id,
-            protocol_type="consumer",
-            protocols=protocols,
+        request = join_group(
+            "g",
+            self.member_id,
+            self.instance_id,
+            session_ms=LONG_MS,
+            rebalance_ms=LONG_MS,
+            protocols=(("range", subscription("t", version=0)),),
         )
         self.send(request, 3 if self.instance_id is None else 5)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from koordinator.wire.schema import declaration_of, fields_of
+from koordinator.wire.schema import declaration_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,21 +85,6 @@ def is_closed_upon(address: Address, request: Any, version: int) -> bool:
         except (AssertionError, ConnectionError) as error:
             return isinstance(error, ConnectionError) or "was closed" in str(error)
     return False
-
-
-def within(message: Any, version: int) -> Any:
-    """Return the message without fields that the version lacks."""
-    specs = fields_of(type(message))
-    changed: dict[str, Any] = {}
-    for name, spec in specs.items():
-        value = getattr(message, name)
-        if version not in spec.versions:
-            changed[name] = spec.default
-        elif is_dataclass(value):
-            changed[name] = within(value, version)
-        elif spec.is_array and value and is_dataclass(value[0]):
-            changed[name] = tuple(within(each, version) for each in value)
-    return replace(message, **changed)
 
 
 def error_codes(message: Any) -> Iterator[int]:

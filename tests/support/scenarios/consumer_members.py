@@ -10,10 +10,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders import requests
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import consumer_group_describe, consumer_group_heartbeat, offset_commit, offset_fetch
+from koordinator.wire.messages import consumer_group_describe
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -42,9 +43,6 @@ TOPIC_IDS_SINCE = 10
 
 TYPES_SINCE = 5
 """The first version of ListGroups with the types of groups."""
-
-BY_TOPIC_ID = 10
-"""The first version of OffsetCommit and OffsetFetch with topic ids."""
 
 PARTITION_METADATA = 4
 """The key type of the record of a group's topics, up to 4.0."""
@@ -117,6 +115,10 @@ class ConsumerMembers:
         """Return the id of a topic."""
         return self._ids[name]
 
+    def _known_ids(self, names: Iterable[str]) -> dict[str, UUID]:
+        """Return the ids of topics by their real names."""
+        return {self._real.get(name, name): self._ids.get(name, UNKNOWN_ID) for name in names}
+
     # -- heartbeats --------------------------------------------------------------------------------------------
 
     def heart(
@@ -140,23 +142,17 @@ class ConsumerMembers:
         if regex is not None:
             play.needs(HEARTBEAT, 1)
             pytest.importorskip("re2", reason="google-re2 has no wheel here")
-        rows = owned and {self._ids[name]: tuple(partitions) for name, partitions in owned.items()}
-        request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
-            group_id=play.g if group is None else group,
-            member_id=member_id,
-            member_epoch=self.raw(epoch),
-            instance_id=inst,
+        request = requests.consumer_group_heartbeat(
+            play.g if group is None else group,
+            member_id,
+            self.raw(epoch),
+            inst,
+            topics=None if topics is None else [self._real.get(each, each) for each in topics],
+            regex=regex,
+            owned=None if owned is None else {self._ids[name]: rows for name, rows in owned.items()},
+            rebalance_ms=-1 if timeout is None else play.ms(timeout),
             rack_id=rack,
-            rebalance_timeout_ms=-1 if timeout is None else play.ms(timeout),
-            subscribed_topic_names=None if topics is None else tuple(self._real.get(each, each) for each in topics),
-            subscribed_topic_regex=regex,
-            server_assignor=assignor,
-            topic_partitions=None
-            if owned is None
-            else tuple(
-                consumer_group_heartbeat.TopicPartitions(topic_id=topic, partitions=partitions)
-                for topic, partitions in (rows or {}).items()
-            ),
+            assignor=assignor,
         )
         asked = play.ask(request, self.version if version is None else version)
         return asked.answer() if recorded else asked.unrecorded()
@@ -362,43 +358,20 @@ class ConsumerMembers:
         self, member_id: str, epoch: int, *partitions: tuple[str, int], offset: int = 5, version: int = 9
     ) -> list[int]:
         """OffsetCommit of an offset for partitions, t-0 by default: the errors. Topics go by id from version 10 on."""
-        by_id = version >= BY_TOPIC_ID
-        rows: dict[str, list[offset_commit.OffsetCommitRequestPartition]] = {}
-        for name, partition in partitions or (("t", 0),):
-            row = offset_commit.OffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=offset, committed_metadata=""
-            )
-            rows.setdefault(name, []).append(row)
-        topics = tuple(
-            offset_commit.OffsetCommitRequestTopic(
-                name="" if by_id else self._real.get(name, name),
-                topic_id=self._ids.get(name, UNKNOWN_ID) if by_id else ZERO_UUID,
-                partitions=tuple(each),
-            )
-            for name, each in rows.items()
-        )
-        request = offset_commit.OffsetCommitRequest(
-            group_id=self._play.g,
-            generation_id_or_member_epoch=self.raw(epoch),
-            member_id=member_id,
-            topics=topics,
-        )
+        wanted = partitions or (("t", 0),)
+        offsets = {(self._real.get(name, name), at): offset for name, at in wanted}
+        ids = self._known_ids(name for name, _ in wanted)
+        request = requests.offset_commit(self._play.g, offsets, self.raw(epoch), member_id, ids=ids)
         answer = self._play.ask(request, version).answer()
         return [row.error_code for topic in answer.topics for row in topic.partitions]
 
     def fetch(self, member_id: str | None, epoch: int, at: tuple[str, int] = ("t", 0), version: int = 9) -> Any:
         """OffsetFetch: (error, offset) of a partition; the error of the group alone if it has one."""
         name, partition = at
-        by_id = version >= BY_TOPIC_ID
-        topic = offset_fetch.OffsetFetchRequestTopics(
-            name="" if by_id else self._real.get(name, name),
-            topic_id=self._ids.get(name, UNKNOWN_ID) if by_id else ZERO_UUID,
-            partition_indexes=(partition,),
-        )
-        query = offset_fetch.OffsetFetchRequestGroup(
-            group_id=self._play.g, member_id=member_id, member_epoch=self.raw(epoch), topics=(topic,)
-        )
-        (row,) = self._play.ask(offset_fetch.OffsetFetchRequest(groups=(query,)), version).answer().groups
+        member, ids = (member_id, self.raw(epoch)), self._known_ids([name])
+        where = [(self._real.get(name, name), partition)]
+        request = requests.offset_fetch(version, self._play.g, where, member=member, ids=ids)
+        (row,) = self._play.ask(request, version).answer().groups
         if row.error_code:
             assert row.topics == ()
             return row.error_code

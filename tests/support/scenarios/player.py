@@ -15,7 +15,7 @@ from koordinator.wire.messages.join_group import JoinGroupRequest
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offsets_topic import read_key
 from koordinator.wire.records import read_batches, read_records
-from scenarios.requests import CHANGED, LIMIT_S, RANGE, Absent, Requests, protocols, subscription
+from scenarios.requests import LIMIT_S, Absent, Requests
 from scenarios.situations import Situations
 from scenarios.targets import ANSWER_MAX, OTHER, Cluster, Durable
 from scenarios.transactions import Transaction
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scenarios.answers import Partition, PendingJoin, PendingRequest
     from scenarios.targets import Target
 
-__all__ = ["CHANGED", "RANGE", "Absent", "Player", "protocols", "subscription"]
+__all__ = ["Absent", "Player"]
 
 POLL_S = 0.125
 """The interval of looks at a broker's state: a binary fraction, which leaves virtual time exact."""

@@ -5,28 +5,21 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from builders import requests
+from builders.requests import RANGE
+
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from koordinator.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsRequest
-from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
 )
 from koordinator.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -34,7 +27,6 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from koordinator.wire.schema import declaration_of
 from scenarios.answers import (
     PendingCommit,
@@ -65,29 +57,12 @@ A = TypeVar("A", bound=PendingRequest[Any])
 LIMIT_S = 60
 """Time limit in real seconds for effects without a deadline of their own, such as a group becoming visible."""
 
-Protocols = tuple[tuple[str, bytes], ...]
-
 
 class Absent(Exception):
     """The release does not serve the API version that a scenario needs."""
 
     def __init__(self, api: str, version: int, release: Release) -> None:
         super().__init__(f"API absent in release: {api} v{version} in {release.version}")
-
-
-def subscription(*topics: str, version: int = 3, **fields: Any) -> bytes:
-    """Return the subscription metadata of a member."""
-    return write_subscription(ConsumerProtocolSubscription(topics=topics, **fields), version)
-
-
-def protocols(*names: str, topics: Iterable[str] = ("t",)) -> Protocols:
-    """Return assignors in order of preference, each with distinct metadata."""
-    return tuple((name, subscription(*topics, user_data=name.encode())) for name in names)
-
-
-RANGE: Protocols = (("range", subscription("t")),)
-CHANGED: Protocols = (("range", subscription("t", "u")),)
-"""The same protocol with other metadata."""
 
 
 class Requests:
@@ -192,15 +167,14 @@ class Requests:
         on: str | None = None,
     ) -> PendingJoin:
         """JoinGroup: J(id), J("", i1)."""
-        rows = (JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols)
-        request = JoinGroupRequest(
-            group_id=self.g if group is None else group,
-            session_timeout_ms=self.ms(self.session if session is None else session),
-            rebalance_timeout_ms=self.ms(self.rebalance if rebalance is None else rebalance),
-            member_id=member_id,
-            group_instance_id=instance_id,
+        request = requests.join_group(
+            self.g if group is None else group,
+            member_id,
+            instance_id,
+            session_ms=self.ms(self.session if session is None else session),
+            rebalance_ms=self.ms(self.rebalance if rebalance is None else rebalance),
+            protocols=protocols,
             protocol_type=protocol_type,
-            protocols=tuple(rows),
             reason=reason,
         )
         return self.begin(PendingJoin, request, version, on, client_id)
@@ -227,16 +201,8 @@ class Requests:
         on: str | None = None,
     ) -> PendingSync:
         """SyncGroup: S(gen, id, {…}). Protocol type and name are sent from version 5 on."""
-        rows = (SyncGroupRequestAssignment(member_id=each, assignment=a) for each, a in (assignments or {}).items())
-        request = SyncGroupRequest(
-            group_id=self.g if group is None else group,
-            generation_id=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocol_type=protocol_type,
-            protocol_name=protocol_name,
-            assignments=tuple(rows),
-        )
+        name, protocol = self.g if group is None else group, (protocol_type, protocol_name)
+        request = requests.sync_group(name, generation, member_id, assignments, instance_id, protocol=protocol)
         return self.begin(PendingSync, request, version, on)
 
     def heartbeat(
@@ -267,15 +233,7 @@ class Requests:
         on: str | None = None,
     ) -> PendingLeave:
         """LeaveGroup: L(id), L([(id, instance), …]). Versions up to 2 name one member, without its instance."""
-        rows = [(member, None) if isinstance(member, str) else member for member in members]
-        identities = tuple(
-            MemberIdentity(member_id=member, group_instance_id=instance, reason=reason) for member, instance in rows
-        )
-        request = LeaveGroupRequest(
-            group_id=self.g if group is None else group,
-            member_id=rows[0][0] if version < 3 else "",
-            members=() if version < 3 else identities,
-        )
+        request = requests.leave_group(version, self.g if group is None else group, *members, reason=reason)
         return self.begin(PendingLeave, request, version, on)
 
     def commit(
@@ -293,23 +251,15 @@ class Requests:
         on: str | None = None,
     ) -> PendingCommit:
         """OffsetCommit: OC(gen, id, {(topic, partition): offset}), t-0=1 by default. Versions 2 to 4 have retention."""
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, partition), offset in ({(self.t, 0): 1} if offsets is None else offsets).items():
-            note = metadata[topic, partition] if isinstance(metadata, dict) else metadata
-            row = OffsetCommitRequestPartition(
-                partition_index=partition,
-                committed_offset=offset,
-                committed_leader_epoch=leader_epoch,
-                committed_metadata=note,
-            )
-            topics.setdefault(topic, []).append(row)
-        request = OffsetCommitRequest(
-            group_id=self.g if group is None else group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            retention_time_ms=-1 if retention is None else self.ms(retention),
-            topics=tuple(OffsetCommitRequestTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()),
+        request = requests.offset_commit(
+            self.g if group is None else group,
+            {(self.t, 0): 1} if offsets is None else offsets,
+            generation,
+            member_id,
+            instance_id,
+            metadata=metadata,
+            leader_epoch=leader_epoch,
+            retention_ms=-1 if retention is None else self.ms(retention),
         )
         return self.begin(PendingCommit, request, version, on)
 
@@ -343,33 +293,16 @@ class Requests:
         """
         if version is None:
             version = 7 if self.serves(ApiKey.OFFSET_FETCH, 7) else 6
-        names: dict[str, list[int]] = {}
-        for topic, partition in partitions:
-            names.setdefault(topic, []).append(partition)
-        one = self.g if group is None else group
-        if version < 8:
-            old = (OffsetFetchRequestTopic(name=name, partition_indexes=tuple(at)) for name, at in names.items())
-            request = OffsetFetchRequest(group_id=one, topics=None if everything else tuple(old), require_stable=stable)
-        else:
-            new = tuple(OffsetFetchRequestTopics(name=name, partition_indexes=tuple(at)) for name, at in names.items())
-            rows = (
-                OffsetFetchRequestGroup(group_id=each, topics=None if everything else new)
-                for each in ((one,) if groups is None else groups)
-            )
-            request = OffsetFetchRequest(groups=tuple(rows), require_stable=stable)
+        names = (self.g if group is None else group,) if groups is None else groups
+        wanted = None if everything else partitions
+        request = requests.offset_fetch(version, names, wanted, stable=stable)
         return self.begin(PendingFetch, request, version, on)
 
     def delete_offsets(
         self, *partitions: Partition, group: str | None = None, on: str | None = None
     ) -> PendingOffsetDelete:
         """OffsetDelete (KIP-496)."""
-        names: dict[str, list[OffsetDeleteRequestPartition]] = {}
-        for topic, partition in partitions:
-            names.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition_index=partition))
-        request = OffsetDeleteRequest(
-            group_id=self.g if group is None else group,
-            topics=tuple(OffsetDeleteRequestTopic(name=name, partitions=tuple(rows)) for name, rows in names.items()),
-        )
+        request = requests.offset_delete(self.g if group is None else group, partitions)
         return self.begin(PendingOffsetDelete, request, 0, on)
 
     def describe(
@@ -409,8 +342,7 @@ class Requests:
             assert self.target.seconds < limit, f"nobody knows the topic {found}"
             self.target.wait(0.1)
         # the leader may not know that it leads
-        places = tuple(ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions))
-        lead = ListOffsetsRequest(topics=(ListOffsetsTopic(name=name, partitions=places),))
+        lead = requests.list_offsets(name, dict.fromkeys(range(partitions), -1))
         while any(row.error_code for row in self.slowly(lead, 4).topics[0].partitions):
             assert self.target.seconds < limit, f"nobody leads the topic {name}"
             self.target.wait(0.1)

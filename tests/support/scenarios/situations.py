@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scenarios.requests import RANGE
+from builders.requests import RANGE
 
 if TYPE_CHECKING:
     from scenarios.player import Player

@@ -8,36 +8,23 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from koordinator.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
 from koordinator.wire.messages.describe_producers import DescribeProducersRequest, PartitionResponse, TopicRequest
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
 from koordinator.wire.messages.end_txn import EndTxnRequest
-from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
-from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from koordinator.wire.messages.transactions_topic import (
     TransactionLogValue,
     read_key,
     read_value,
-)
-from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
 )
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
@@ -137,13 +124,8 @@ class TransactionRequests:
         self, producer_id: int, epoch: int, *partitions: int, version: int = 3, topic: str | None = None
     ) -> dict[int, int]:
         """AddPartitionsToTxn of a client: the errors by partition."""
-        rows = (AddPartitionsToTxnTopic(name=topic or self.topic, partitions=partitions),) if partitions else ()
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.id,
-            v3_and_below_producer_id=producer_id,
-            v3_and_below_producer_epoch=epoch,
-            v3_and_below_topics=rows,
-        )
+        wanted = [(topic or self.topic, at) for at in partitions]
+        request = requests.add_partitions_to_txn((self.id, producer_id, epoch), wanted)
         return {
             row.partition_index: row.partition_error_code
             for each in self._ask(request, version).results_by_topic_v3_and_below
@@ -225,9 +207,7 @@ class TransactionRequests:
         self, batches: Mapping[int, bytes], *, version: int = 9, tid: str | None = OWN
     ) -> dict[int, tuple[int, int]]:
         """Produce encoded batches by partition; (error, base offset) by partition."""
-        rows = tuple(PartitionProduceData(index=at, records=batch) for at, batch in batches.items())
-        data = TopicProduceData(name=self.topic, partition_data=rows)
-        request = ProduceRequest(transactional_id=self._tid(tid), acks=-1, timeout_ms=30_000, topic_data=(data,))
+        request = requests.produce(self.topic, batches, self._tid(tid))
         (topic,) = self._ask(request, version).responses
         return {row.index: (row.error_code, row.base_offset) for row in topic.partition_responses}
 
@@ -265,22 +245,13 @@ class TransactionRequests:
         topic: str | None = None,
     ) -> dict[int, int]:
         """TxnOffsetCommit of offsets by partition: the errors by partition."""
-        rows = tuple(
-            TxnOffsetCommitRequestPartition(
-                partition_index=at, committed_offset=offset, committed_metadata=(metadata or {}).get(at, "")
-            )
-            for at, offset in offsets.items()
-        )
-        topics = (TxnOffsetCommitRequestTopic(name=topic or self.topic, partitions=rows),) if rows else ()
-        request = TxnOffsetCommitRequest(
-            transactional_id=self._tid(tid),
-            group_id=self._play.g if group is None else group,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            generation_id_or_member_epoch=member[0],
-            member_id=member[1],
-            group_instance_id=member[2],
-            topics=topics,
+        name = topic or self.topic
+        request = requests.txn_offset_commit(
+            (self._tid(tid), producer_id, epoch),
+            self._play.g if group is None else group,
+            {(name, at): offset for at, offset in offsets.items()},
+            *member,
+            metadata={(name, at): (metadata or {}).get(at, "") for at in offsets},
         )
         answer = self._ask(request, version)
         return {row.partition_index: row.error_code for each in answer.topics for row in each.partitions}
@@ -291,9 +262,8 @@ class TransactionRequests:
 
     def offsets(self, *partitions: int, stable: bool = True) -> dict[int, tuple[int, int]]:
         """OffsetFetch v7: (error, offset) by partition. Without partitions: of all, which have a committed offset."""
-        topic = OffsetFetchRequestTopic(name=self.topic, partition_indexes=partitions)
-        topics = (topic,) if partitions else None
-        request = OffsetFetchRequest(group_id=self._play.g, topics=topics, require_stable=stable)
+        wanted = [(self.topic, at) for at in partitions] or None
+        request = requests.offset_fetch(7, self._play.g, wanted, stable=stable)
         found = self._ask(request, 7).topics
         return {
             row.partition_index: (row.error_code, row.committed_offset) for each in found for row in each.partitions
@@ -331,14 +301,7 @@ class TransactionRequests:
 
     def fetch(self, offset: int, level: int, partition: int = 0) -> tuple[list[int], int, list[tuple[int, int]] | None]:
         """Fetch v11: the base offsets of the batches, the last stable offset, the aborted transactions."""
-        place = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
-        request = FetchRequest(
-            max_wait_ms=0,
-            min_bytes=0,
-            max_bytes=1 << 20,
-            isolation_level=level,
-            topics=(FetchTopic(topic=self.topic, partitions=(place,)),),
-        )
+        request = requests.fetch(self.topic, {partition: offset}, min_bytes=0, isolation_level=level)
         (row,) = self._ask(request, 11).responses[0].partitions
         assert row.error_code == 0, row
         aborted = row.aborted_transactions
@@ -347,10 +310,7 @@ class TransactionRequests:
 
     def latest(self, level: int, timestamp: int = -1, partition: int = 0) -> tuple[int, int]:
         """ListOffsets v5 of a partition: (error, offset)."""
-        row = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-        request = ListOffsetsRequest(
-            replica_id=-1, isolation_level=level, topics=(ListOffsetsTopic(name=self.topic, partitions=(row,)),)
-        )
+        request = requests.list_offsets(self.topic, {partition: timestamp}, isolation_level=level)
         found = self._ask(request, 5).topics[0].partitions[0]
         return found.error_code, found.offset
 
@@ -375,15 +335,15 @@ class TransactionRequests:
         topic: str | None = None,
     ) -> list[int]:
         """WriteTxnMarkers of an administrator, to abort: the error of each partition."""
-        marker = WritableTxnMarker(
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            transaction_result=False,
-            topics=(WritableTxnMarkerTopic(name=topic or self.topic, partition_indexes=partitions),),
+        request = requests.write_txn_markers(
+            producer_id,
+            epoch,
+            [(topic or self.topic, at) for at in partitions],
+            commit=False,
             coordinator_epoch=coordinator_epoch,
             transaction_version=transaction_version,
         )
-        (result,) = self._ask(WriteTxnMarkersRequest(markers=(marker,)), version).markers
+        (result,) = self._ask(request, version).markers
         return [row.error_code for each in result.topics for row in each.partitions]
 
     def producers(self, partition: int = 0, topic: str | None = None) -> PartitionResponse:

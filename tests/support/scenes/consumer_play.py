@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import offset_commit, offset_delete, offset_fetch
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from koordinator.wire.messages.offsets_topic import write_key
 from scenes.play import Exchange, Play
 
@@ -47,21 +47,18 @@ class ConsumerPlay(Play):
         version: int = 1,
     ) -> Exchange[Any]:
         """Send ConsumerGroupHeartbeat."""
-        rows = None
-        if owned is not None:
-            ids = {name: topic.topic_id for name, topic in self.cluster.topics.items()}
-            rows = tuple(TopicPartitions(topic_id=ids[name], partitions=tuple(owned[name])) for name in owned)
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=group,
-            member_id=member_id,
-            member_epoch=epoch,
-            instance_id=inst,
+        ids = {name: topic.topic_id for name, topic in self.cluster.topics.items()}
+        request = requests.consumer_group_heartbeat(
+            group,
+            member_id,
+            epoch,
+            inst,
+            topics=topics,
+            regex=regex,
+            owned=None if owned is None else {ids[name]: rows for name, rows in owned.items()},
+            rebalance_ms=timeout,
             rack_id=rack,
-            rebalance_timeout_ms=timeout,
-            subscribed_topic_names=None if topics is None else tuple(topics),
-            subscribed_topic_regex=regex,
-            server_assignor=assignor,
-            topic_partitions=rows,
+            assignor=assignor,
         )
         return self.send(request, version)
 
@@ -115,38 +112,19 @@ class ConsumerPlay(Play):
 
     def commit_as(self, member_id: str, epoch: int, offsets: Mapping[tuple[str, int], int], version: int = 9) -> Any:
         """Commit offsets and return the errors by partition."""
-        request = offset_commit.OffsetCommitRequest(
-            group_id="g",
-            generation_id_or_member_epoch=epoch,
-            member_id=member_id,
-            topics=tuple(
-                offset_commit.OffsetCommitRequestTopic(
-                    name=name,
-                    partitions=(
-                        offset_commit.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset),
-                    ),
-                )
-                for (name, partition), offset in offsets.items()
-            ),
-        )
+        request = requests.offset_commit("g", offsets, epoch, member_id)
         rows = self.send(request, version).response.topics
         return [Error(row.error_code) for topic in rows for row in topic.partitions]
 
     def fetch_as(self, member_id: str | None, epoch: int, at: tuple[str, int] = ("t", 0)) -> Any:
         """Return the committed offset of a partition, or the error of the group."""
-        topics = (offset_fetch.OffsetFetchRequestTopics(name=at[0], partition_indexes=(at[1],)),)
-        query = offset_fetch.OffsetFetchRequestGroup(
-            group_id="g", member_id=member_id, member_epoch=epoch, topics=topics
-        )
-        (row,) = self.send(offset_fetch.OffsetFetchRequest(groups=(query,)), 9).response.groups
+        request = requests.offset_fetch(9, "g", [at], member=(member_id, epoch))
+        (row,) = self.send(request, 9).response.groups
         return Error(row.error_code) if row.error_code else row.topics[0].partitions[0].committed_offset
 
     def delete_offset(self, topic: str) -> Error:
         """Delete the offset of partition 0 of a topic and return its error."""
-        row = offset_delete.OffsetDeleteRequestTopic(
-            name=topic, partitions=(offset_delete.OffsetDeleteRequestPartition(partition_index=0),)
-        )
-        response = self.send(offset_delete.OffsetDeleteRequest(group_id="g", topics=(row,)), 0).response
+        response = self.send(requests.offset_delete("g", [(topic, 0)]), 0).response
         assert not response.error_code
         return Error(response.topics[0].partitions[0].error_code)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from builders import requests
+from builders.requests import RANGE
+
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
@@ -20,27 +23,15 @@ from koordinator.wire.messages import (
     sync_group,
     txn_offset_commit,
 )
-from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from koordinator.emulator.core.effects import Call
 
-SUBSCRIBED_TO_T = write_subscription(ConsumerProtocolSubscription(topics=("t",)))
-RANGE = (("range", SUBSCRIBED_TO_T),)
-CHANGED = (("range", write_subscription(ConsumerProtocolSubscription(topics=("t", "u")))),)
 START = 1_700_000_000_000
 
 R = TypeVar("R")
-
-
-def by_topic(rows: Iterable[tuple[str, R]]) -> list[tuple[str, tuple[R, ...]]]:
-    """Group rows by topic, in the order of the topics' first rows."""
-    topics: dict[str, list[R]] = {}
-    for topic, row in rows:
-        topics.setdefault(topic, []).append(row)
-    return [(topic, tuple(grouped)) for topic, grouped in topics.items()]
 
 
 @dataclass
@@ -90,16 +81,14 @@ class CoordinatorRequests:
         client_id: str = "c",
         reason: str | None = None,
     ) -> Exchange[join_group.JoinGroupResponse]:
-        request = join_group.JoinGroupRequest(
-            group_id=group,
-            session_timeout_ms=session,
-            rebalance_timeout_ms=rebalance,
-            member_id=member_id,
-            group_instance_id=instance_id,
+        request = requests.join_group(
+            group,
+            member_id,
+            instance_id,
+            session_ms=session,
+            rebalance_ms=rebalance,
+            protocols=protocols,
             protocol_type=protocol_type,
-            protocols=tuple(
-                join_group.JoinGroupRequestProtocol(name=name, metadata=metadata) for name, metadata in protocols
-            ),
             reason=reason,
         )
         return self.send(request, version, client_id)
@@ -122,18 +111,8 @@ class CoordinatorRequests:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> Exchange[sync_group.SyncGroupResponse]:
-        request = sync_group.SyncGroupRequest(
-            group_id=group,
-            generation_id=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocol_type=protocol_type,
-            protocol_name=protocol_name,
-            assignments=tuple(
-                sync_group.SyncGroupRequestAssignment(member_id=each, assignment=assignment)
-                for each, assignment in (assignments or {}).items()
-            ),
-        )
+        protocol = (protocol_type, protocol_name)
+        request = requests.sync_group(group, generation, member_id, assignments, instance_id, protocol=protocol)
         return self.send(request, version)
 
     def heartbeat(self, generation: int, member_id: str, instance_id: str | None = None, *, group: str = "g") -> Error:
@@ -145,15 +124,8 @@ class CoordinatorRequests:
     def start_leave(
         self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
     ) -> Exchange[leave_group.LeaveGroupResponse]:
-        identities = [(member, None) if isinstance(member, str) else member for member in members]
-        request = leave_group.LeaveGroupRequest(
-            group_id=group,
-            members=tuple(
-                leave_group.MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason=reason)
-                for member_id, instance_id in identities
-            ),
-        )
-        return self.send(request, self.newest(ApiKey.LEAVE_GROUP))
+        version = self.newest(ApiKey.LEAVE_GROUP)
+        return self.send(requests.leave_group(version, group, *members, reason=reason), version)
 
     def leave(
         self, *members: str | tuple[str, str | None], group: str = "g", reason: str | None = None
@@ -176,27 +148,15 @@ class CoordinatorRequests:
         version: int = 7,
         retention: int = -1,
     ) -> Exchange[offset_commit.OffsetCommitResponse]:
-        rows = by_topic(
-            (
-                topic,
-                offset_commit.OffsetCommitRequestPartition(
-                    partition_index=partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=leader_epoch,
-                    committed_metadata=metadata,
-                ),
-            )
-            for (topic, partition), offset in ({("t", 0): 1} if offsets is None else offsets).items()
-        )
-        request = offset_commit.OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            retention_time_ms=retention,
-            topics=tuple(
-                offset_commit.OffsetCommitRequestTopic(name=topic, partitions=partitions) for topic, partitions in rows
-            ),
+        request = requests.offset_commit(
+            group,
+            {("t", 0): 1} if offsets is None else offsets,
+            generation,
+            member_id,
+            instance_id,
+            metadata=metadata,
+            leader_epoch=leader_epoch,
+            retention_ms=retention,
         )
         return self.send(request, version)
 
@@ -218,27 +178,8 @@ class CoordinatorRequests:
         metadata: str | None = "",
     ) -> Exchange[txn_offset_commit.TxnOffsetCommitResponse]:
         """Send TxnOffsetCommit of transactional id `x`."""
-        rows = by_topic(
-            (
-                topic,
-                txn_offset_commit.TxnOffsetCommitRequestPartition(
-                    partition_index=partition, committed_offset=offset, committed_metadata=metadata
-                ),
-            )
-            for (topic, partition), offset in offsets.items()
-        )
-        request = txn_offset_commit.TxnOffsetCommitRequest(
-            transactional_id="x",
-            group_id=group,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            topics=tuple(
-                txn_offset_commit.TxnOffsetCommitRequestTopic(name=topic, partitions=partitions)
-                for topic, partitions in rows
-            ),
+        request = requests.txn_offset_commit(
+            ("x", producer_id, epoch), group, offsets, generation, member_id, instance_id, metadata=metadata
         )
         return self.send(request, version)
 
@@ -252,9 +193,8 @@ class CoordinatorRequests:
     ) -> dict[tuple[str, int], tuple[int, int, str | None, int]]:
         """Return (topic, partition) -> (offset, leader epoch, metadata, error); without arguments all committed
         offsets."""
-        topics = dict(by_topic(partitions)) if partitions else None
         version = min(8, self.newest(ApiKey.OFFSET_FETCH))
-        answer = self.fetch_raw(group, version=version, stable=stable, topics=topics)
+        answer = self.fetch_raw(group, version=version, stable=stable, partitions=partitions or None)
         row = answer.groups[0] if answer.groups else answer
         assert row.error_code == 0
         return {
@@ -280,41 +220,13 @@ class CoordinatorRequests:
         *groups: str,
         version: int = 8,
         stable: bool = True,
-        topics: Mapping[str, tuple[int, ...]] | None = None,
+        partitions: Iterable[tuple[str, int]] | None = None,
     ) -> Exchange[offset_fetch.OffsetFetchResponse]:
-        """Send OffsetFetch in a version: one group below v8, all its offsets if `topics` is None."""
-        rows = None if topics is None else tuple(topics.items())
-        request = offset_fetch.OffsetFetchRequest(
-            group_id=groups[0],
-            topics=None
-            if rows is None
-            else tuple(offset_fetch.OffsetFetchRequestTopic(name=name, partition_indexes=at) for name, at in rows),
-            groups=tuple(
-                offset_fetch.OffsetFetchRequestGroup(
-                    group_id=group,
-                    topics=None
-                    if rows is None
-                    else tuple(
-                        offset_fetch.OffsetFetchRequestTopics(name=name, partition_indexes=at) for name, at in rows
-                    ),
-                )
-                for group in groups
-            ),
-            require_stable=stable,
-        )
-        return self.send(request, version)
+        """Send OffsetFetch in a version: one group below v8, all its offsets if `partitions` is None."""
+        return self.send(requests.offset_fetch(version, groups, partitions, stable=stable), version)
 
     def delete_offsets(self, *partitions: tuple[str, int], group: str = "g") -> tuple[Error, list[Error]]:
-        request = offset_delete.OffsetDeleteRequest(
-            group_id=group,
-            topics=tuple(
-                offset_delete.OffsetDeleteRequestTopic(
-                    name=topic, partitions=(offset_delete.OffsetDeleteRequestPartition(partition_index=partition),)
-                )
-                for topic, partition in partitions
-            ),
-        )
-        answer: offset_delete.OffsetDeleteResponse = self.send(request, 0).response
+        answer: offset_delete.OffsetDeleteResponse = self.send(requests.offset_delete(group, partitions), 0).response
         return Error(answer.error_code), [Error(row.error_code) for each in answer.topics for row in each.partitions]
 
     def describe(

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from builders.requests import RANGE, subscription
 
 from koordinator.wire.errors import Error
-from scenes.play import RANGE, SUBSCRIBED_TO_T, Play
+from scenes.play import Play
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +29,8 @@ BROKERS: dict[str, dict[str, object]] = {
 """Broker settings by name, in order of release."""
 
 T, U = ("t", 0), ("u", 0)
-RANGE_AND_OTHER = (*RANGE, ("roundrobin", SUBSCRIBED_TO_T))
-OTHER = (("roundrobin", SUBSCRIBED_TO_T),)
+RANGE_AND_OTHER = (*RANGE, ("roundrobin", subscription("t")))
+OTHER = (("roundrobin", subscription("t")),)
 FAILURE = Error.NOT_ENOUGH_REPLICAS
 AWAY = [Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR]
 

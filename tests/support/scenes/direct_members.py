@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from builders import requests
+
 from koordinator.emulator.core.effects import Call
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
     TopicPartition,
     write_assignment,
-    write_subscription,
 )
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
     from koordinator import Cluster
     from koordinator.emulator.core.effects import Effect
+    from koordinator.wire.messages.join_group import JoinGroupRequest
 
 CALL = Call(connection=0, correlation_id=0, api_key=11, api_version=3, client_id="app", client_host="/127.0.0.1")
 
@@ -37,15 +36,8 @@ def send(cluster: Cluster, request: object) -> list[Effect]:
 
 def join_request(instance_id: str | None = None) -> JoinGroupRequest:
     """Return a JoinGroup of a consumer of `orders` in group `g`."""
-    metadata = write_subscription(ConsumerProtocolSubscription(topics=("orders",)), 0)
-    return JoinGroupRequest(
-        group_id="g",
-        session_timeout_ms=45_000,
-        rebalance_timeout_ms=60_000,
-        group_instance_id=instance_id,
-        protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol(name="range", metadata=metadata),),
-    )
+    protocols = (("range", requests.subscription("orders", version=0)),)
+    return requests.join_group("g", "", instance_id, session_ms=45_000, rebalance_ms=60_000, protocols=protocols)
 
 
 def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
@@ -64,14 +56,5 @@ def join(cluster: Cluster, *requests: JoinGroupRequest) -> None:
 def sync(cluster: Cluster, member_id: str, partitions: tuple[int, ...] = ()) -> list[Effect]:
     """Send a member's SyncGroup; `partitions` of `orders` are the assignment that a leader gives to that member."""
     held = ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="orders", partitions=partitions),))
-    assignment = SyncGroupRequestAssignment(member_id=member_id, assignment=write_assignment(held, 0))
-    generation = cluster.group("g").generation
-    return send(
-        cluster,
-        SyncGroupRequest(
-            group_id="g",
-            generation_id=generation,
-            member_id=member_id,
-            assignments=(assignment,) if partitions else (),
-        ),
-    )
+    plan = {member_id: write_assignment(held, 0)} if partitions else {}
+    return send(cluster, requests.sync_group("g", cluster.group("g").generation, member_id, plan))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from clients.strict_connection import within
+from builders import requests
+from builders.requests import within
 
 from koordinator.emulator.broker.api_table import ADAPTERS, kafka
 from koordinator.emulator.broker.error_responses import error_response
@@ -23,7 +24,6 @@ from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_heartbeat import (
     Assignment,
-    ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
@@ -38,33 +38,21 @@ from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
 from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.heartbeat import HeartbeatResponse
 from koordinator.wire.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
     JoinGroupResponse,
     JoinGroupResponseMember,
 )
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from koordinator.wire.messages.leave_group import LeaveGroupResponse
 from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
 from koordinator.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from koordinator.wire.messages.sync_group import SyncGroupResponse
 from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -91,9 +79,6 @@ GROUP_APIS = sorted(
     api.name for api in APIS.values() if "group_id" in fields_of(api.request) or api.request in MULTI_GROUP_REQUESTS
 )
 """The APIs whose requests name a group."""
-
-TOPIC_IDS_SINCE = {"OffsetCommit": 10, "TxnOffsetCommit": 6}
-"""The first versions that name topics by id alone."""
 
 
 def over_the_wire(lines: Iterable[Line], api: str, version: int) -> None:
@@ -138,65 +123,47 @@ def request_of(line: Line, version: int) -> Any:
             subscription = ConsumerProtocolSubscription(
                 topics=tuple(body.get("topics", ())), owned_partitions=_partitions(body.get("owned"))
             )
-            return JoinGroupRequest(
-                **identity,
-                session_timeout_ms=body.get("session_timeout_ms", SESSION_MS),
-                rebalance_timeout_ms=body.get("rebalance_timeout_ms", REBALANCE_MS) if version else -1,
-                protocol_type="consumer",
-                protocols=tuple(
-                    JoinGroupRequestProtocol(name=name, metadata=write_subscription(subscription))
-                    for name in body.get("protocols", ("range",))
-                ),
+            return requests.join_group(
+                GROUP,
+                member_id,
+                instance,
+                session_ms=body.get("session_timeout_ms", SESSION_MS),
+                rebalance_ms=body.get("rebalance_timeout_ms", REBALANCE_MS),
+                protocols=[(name, write_subscription(subscription)) for name in body.get("protocols", ("range",))],
             )
         case "SyncGroup":
             given = (body.get("assignments") or {}).items()
-            rows = tuple(
-                SyncGroupRequestAssignment(member_id=each, assignment=_assignment(held)) for each, held in given
-            )
-            return SyncGroupRequest(**identity, generation_id=generation, assignments=rows)
+            plan = {each: _assignment(held) for each, held in given}
+            return requests.sync_group(GROUP, generation, member_id, plan, instance)
         case "LeaveGroup":
-            member = MemberIdentity(member_id=member_id, group_instance_id=instance)
-            return LeaveGroupRequest(group_id=GROUP, member_id=member_id, members=(member,))
+            return requests.leave_group(version, GROUP, (member_id, instance))
         case "FindCoordinator":
             return FindCoordinatorRequest(key=GROUP, coordinator_keys=(GROUP,))
         case "OffsetCommit":
-            commits = tuple(
-                OffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
-                for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
-            )
-            topics = (OffsetCommitRequestTopic(**_named(line["api"], version, TOPIC), partitions=commits),)
-            return OffsetCommitRequest(**identity, generation_id_or_member_epoch=generation, topics=topics)
+            offsets = {(TOPIC, number): offset for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])}
+            return requests.offset_commit(GROUP, offsets, generation, member_id, instance, ids={TOPIC: TOPIC_ID})
         case "TxnOffsetCommit":
-            pending = tuple(
-                TxnOffsetCommitRequestPartition(partition_index=number, committed_offset=offset)
-                for _, number, offset in body.get("offsets", [[TOPIC, 0, 1]])
+            rows = body.get("offsets", [[TOPIC, 0, 1]])
+            offsets = {(name, number): offset for name, number, offset in rows}
+            producer = (
+                body.get("transactional_id", "x"),
+                body.get("producer_id", 1),
+                body.get("producer_epoch", 0),
             )
-            name = body.get("offsets", [[TOPIC]])[0][0]
-            return TxnOffsetCommitRequest(
-                **identity,
-                transactional_id=body.get("transactional_id", "x"),
-                producer_id=body.get("producer_id", 1),
-                producer_epoch=body.get("producer_epoch", 0),
-                generation_id_or_member_epoch=generation,
-                topics=(TxnOffsetCommitRequestTopic(**_named(line["api"], version, name), partitions=pending),),
-            )
+            ids = {name: TOPIC_ID for name, _, _ in rows}
+            return requests.txn_offset_commit(producer, GROUP, offsets, generation, member_id, instance, ids=ids)
         case "OffsetFetch":
-            group = OffsetFetchRequestGroup(
-                group_id=GROUP,
-                topics=(OffsetFetchRequestTopics(name=TOPIC, topic_id=TOPIC_ID, partition_indexes=(0,)),),
-            )
-            asked = (OffsetFetchRequestTopic(name=TOPIC, partition_indexes=(0,)),)
-            return OffsetFetchRequest(group_id=GROUP, topics=asked, groups=(group,))
+            return requests.offset_fetch(version, GROUP, [(TOPIC, 0)], ids={TOPIC: TOPIC_ID})
         case "ConsumerGroupHeartbeat":
-            names, owned = body.get("topics"), body.get("owned")
-            return ConsumerGroupHeartbeatRequest(
-                group_id=GROUP,
-                member_id=member_id,
-                instance_id=instance,
-                member_epoch=generation,
-                rebalance_timeout_ms=body.get("rebalance_timeout_ms", -1),
-                subscribed_topic_names=None if names is None else tuple(names),
-                topic_partitions=None if owned is None else _by_id(owned),
+            owned = body.get("owned")
+            return requests.consumer_group_heartbeat(
+                GROUP,
+                member_id,
+                generation,
+                instance,
+                topics=body.get("topics"),
+                owned=owned and {TOPIC_ID: owned[TOPIC]},
+                rebalance_ms=body.get("rebalance_timeout_ms", -1),
             )
         case "WriteTxnMarkers":
             return WriteTxnMarkersRequest(
@@ -282,10 +249,6 @@ def response_of(line: Line, request: Any, call: Call) -> Any:
         case "Fetch":
             return FetchResponse()
     return APIS[API_KEYS[api]].response()
-
-
-def _named(api: str, version: int, name: str) -> dict[str, Any]:
-    return {"topic_id": TOPIC_ID} if version >= TOPIC_IDS_SINCE[api] else {"name": name}
 
 
 def _partitions(topics: dict[str, list[int]] | None) -> tuple[TopicPartition, ...]:

@@ -27,7 +27,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from scenes.coordinator_requests import CHANGED, RANGE, START, SUBSCRIBED_TO_T, CoordinatorRequests, Exchange
+from scenes.coordinator_requests import START, CoordinatorRequests, Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.groups.classic.group import ClassicGroup
     from koordinator.wire.apis import Message
 
-__all__ = ["CHANGED", "RANGE", "START", "SUBSCRIBED_TO_T", "Exchange", "Play"]
+__all__ = ["START", "Exchange", "Play"]
 
 F = TypeVar("F")
 

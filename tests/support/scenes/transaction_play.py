@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.topic import TRANSACTIONS_TOPIC
@@ -15,7 +17,6 @@ from koordinator.emulator.core.transactions.coordinator import TransactionCoordi
 from koordinator.wire.apis import REQUEST_KEYS
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest, TransactionState
 from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
@@ -105,13 +106,7 @@ class TransactionPlay:
 
     def add(self, producer_id: int, epoch: int, *partitions: tuple[str, int], tid: str = "x", version: int = 3) -> Any:
         """Send AddPartitionsToTxn of a client; return the errors by partition."""
-        topics = tuple(AddPartitionsToTxnTopic(name=name, partitions=(at,)) for name, at in partitions)
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=tid,
-            v3_and_below_producer_id=producer_id,
-            v3_and_below_producer_epoch=epoch,
-            v3_and_below_topics=topics,
-        )
+        request = requests.add_partitions_to_txn((tid, producer_id, epoch), partitions)
         response = self.send(request, version)
         if response is PENDING:
             return response

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scenes.play import CHANGED, Play
+from builders.requests import CHANGED
+from scenes.play import Play
 
 from koordinator.emulator.core.timers import PendingMemberExpiry
 from koordinator.wire.errors import Error

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from scenes.play import CHANGED, Play
+from builders.requests import CHANGED
 
 from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from scenes.play import Play
 
 
 def test_an_empty_group_id_is_invalid(play: Play) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scenes.play import CHANGED, RANGE, SUBSCRIBED_TO_T, Play
+from builders.requests import CHANGED, RANGE, subscription
+from scenes.play import Play
 
 from koordinator.emulator.core.effects import StateChanged, Superseded
 from koordinator.wire.errors import Error
@@ -302,4 +303,4 @@ def test_kip_429_owned_partitions_are_bytes_like_any_other(play: Play) -> None:
     changed = play.join(b, protocols=(("range", owned),))
     assert changed.parked
     leader = play.join(a).response
-    assert {row.member_id: row.metadata for row in leader.members} == {a: SUBSCRIBED_TO_T, b: owned}
+    assert {row.member_id: row.metadata for row in leader.members} == {a: subscription("t"), b: owned}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scenes.play import CHANGED, RANGE, Play
+from builders.requests import CHANGED, RANGE
+from scenes.play import Play
 
 from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
 from koordinator.wire.errors import Error

@@ -7,7 +7,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.play import CHANGED, RANGE, Play
+from builders.requests import CHANGED, RANGE
+from scenes.play import Play
 
 from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import StateChanged

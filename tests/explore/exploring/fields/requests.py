@@ -6,6 +6,8 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from builders import requests
+
 from koordinator.wire.messages import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -40,7 +42,7 @@ from koordinator.wire.messages.consumer_protocol import (
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 GROUP, OTHER_GROUP = "g", "h"
 TOPIC, UNKNOWN_TOPIC = "t", "nosuch"
@@ -91,29 +93,21 @@ def _producer(transactional_id: str = TRANSACTIONAL_ID) -> dict[str, Any]:
 
 def join(chance: random.Random) -> join_group.JoinGroupRequest:
     names = chance.choice((("range",), ("range", "roundrobin")))
-    return join_group.JoinGroupRequest(
-        group_id=GROUP,
-        session_timeout_ms=SESSION_MS,
-        rebalance_timeout_ms=REBALANCE_MS,
-        member_id=chance.choice(("", KNOWN.MEMBER, KNOWN.MEMBER, KNOWN.MEMBER)),
-        group_instance_id=chance.choice((None, None, "i")),
-        protocol_type="consumer",
-        protocols=tuple(join_group.JoinGroupRequestProtocol(name=name, metadata=SUBSCRIPTION) for name in names),
+    return requests.join_group(
+        GROUP,
+        chance.choice(("", KNOWN.MEMBER, KNOWN.MEMBER, KNOWN.MEMBER)),
+        chance.choice((None, None, "i")),
+        session_ms=SESSION_MS,
+        rebalance_ms=REBALANCE_MS,
+        protocols=[(name, SUBSCRIPTION) for name in names],
         reason=chance.choice((None, "because")),
     )
 
 
 def sync(chance: random.Random) -> sync_group.SyncGroupRequest:
-    row = sync_group.SyncGroupRequestAssignment(member_id=KNOWN.MEMBER, assignment=ASSIGNMENT)
-    return sync_group.SyncGroupRequest(
-        group_id=GROUP,
-        generation_id=KNOWN.GENERATION,
-        member_id=KNOWN.MEMBER,
-        group_instance_id=chance.choice((None, None, None, "i")),
-        protocol_type="consumer",
-        protocol_name="range",
-        assignments=(row,),
-    )
+    instance_id = chance.choice((None, None, None, "i"))
+    plan = {KNOWN.MEMBER: ASSIGNMENT}
+    return requests.sync_group(GROUP, KNOWN.GENERATION, KNOWN.MEMBER, plan, instance_id, protocol=("consumer", "range"))
 
 
 def beat(chance: random.Random) -> heartbeat.HeartbeatRequest:
@@ -141,29 +135,42 @@ def _partitions(chance: random.Random) -> tuple[int, ...]:
     return chance.choice(((0,), (0,), (1,), (0, 1), (1, 0), (0, 9)))
 
 
+IDS = {TOPIC: KNOWN.TOPIC_ID, UNKNOWN_TOPIC: UNKNOWN_ID}
+
+
 def _topic(name: str) -> dict[str, Any]:
-    return {"name": name, "topic_id": KNOWN.TOPIC_ID if name == TOPIC else UNKNOWN_ID}
+    return {"name": name, "topic_id": IDS[name]}
+
+
+def _offsets(chance: random.Random) -> tuple[dict[int, int], dict[int, int], dict[int, str | None]]:
+    """Draw offsets, leader epochs and metadata by partition."""
+    drawn = {
+        at: (chance.randrange(100), chance.choice((-1, 0)), chance.choice((None, "", "m")))
+        for at in _partitions(chance)
+    }
+    offsets, epochs, metadata = ({at: row[column] for at, row in drawn.items()} for column in range(3))
+    return offsets, epochs, metadata
+
+
+def _of_each(names: Iterable[str], values: Mapping[int, Any]) -> dict[tuple[str, int], Any]:
+    return {(name, at): value for name in names for at, value in values.items()}
 
 
 def commit(chance: random.Random) -> offset_commit.OffsetCommitRequest:
     member = chance.choice((True, False))
-    rows = tuple(
-        offset_commit.OffsetCommitRequestPartition(
-            partition_index=at,
-            committed_offset=chance.randrange(100),
-            committed_leader_epoch=chance.choice((-1, 0)),
-            committed_metadata=chance.choice((None, "", "m")),
-        )
-        for at in _partitions(chance)
-    )
-    return offset_commit.OffsetCommitRequest(
-        group_id=chance.choice((GROUP, GROUP, OTHER_GROUP)),
-        generation_id_or_member_epoch=KNOWN.GENERATION if member else -1,
-        member_id=KNOWN.MEMBER if member else "",
-        retention_time_ms=chance.choice((-1, -1, 3_600_000)),
-        topics=tuple(
-            offset_commit.OffsetCommitRequestTopic(**_topic(name), partitions=rows) for name in _topics(chance)
-        ),
+    offsets, leader_epoch, metadata = _offsets(chance)
+    group = chance.choice((GROUP, GROUP, OTHER_GROUP))
+    retention_ms = chance.choice((-1, -1, 3_600_000))
+    names = _topics(chance)
+    return requests.offset_commit(
+        group,
+        _of_each(names, offsets),
+        KNOWN.GENERATION if member else -1,
+        KNOWN.MEMBER if member else "",
+        metadata=_of_each(names, metadata),
+        leader_epoch=_of_each(names, leader_epoch),
+        retention_ms=retention_ms,
+        ids=IDS,
     )
 
 
@@ -184,11 +191,9 @@ def fetch(chance: random.Random) -> offset_fetch.OffsetFetchRequest:
 
 
 def forget(chance: random.Random) -> offset_delete.OffsetDeleteRequest:
-    rows = tuple(offset_delete.OffsetDeleteRequestPartition(partition_index=at) for at in _partitions(chance))
-    return offset_delete.OffsetDeleteRequest(
-        group_id=chance.choice((GROUP, OTHER_GROUP)),
-        topics=tuple(offset_delete.OffsetDeleteRequestTopic(name=name, partitions=rows) for name in _topics(chance)),
-    )
+    partitions = _partitions(chance)
+    group = chance.choice((GROUP, OTHER_GROUP))
+    return requests.offset_delete(group, [(name, at) for name in _topics(chance) for at in partitions])
 
 
 def describe(chance: random.Random) -> describe_groups.DescribeGroupsRequest:
@@ -215,16 +220,15 @@ def find(chance: random.Random) -> find_coordinator.FindCoordinatorRequest:
 
 def consumer_beat(chance: random.Random) -> consumer_group_heartbeat.ConsumerGroupHeartbeatRequest:
     is_new = chance.random() < 0.5
-    return consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
-        group_id=chance.choice((GROUP, OTHER_GROUP, OTHER_GROUP)),
-        member_id="m" if is_new else KNOWN.MEMBER,
-        member_epoch=0 if is_new else KNOWN.GENERATION,
-        instance_id=chance.choice((None, None, "i")),
-        rack_id=None,
-        rebalance_timeout_ms=SESSION_MS,
-        subscribed_topic_names=(TOPIC,),
-        server_assignor=chance.choice((None, "range")),
-        topic_partitions=(),
+    return requests.consumer_group_heartbeat(
+        chance.choice((GROUP, OTHER_GROUP, OTHER_GROUP)),
+        "m" if is_new else KNOWN.MEMBER,
+        0 if is_new else KNOWN.GENERATION,
+        chance.choice((None, None, "i")),
+        topics=(TOPIC,),
+        owned={},
+        rebalance_ms=SESSION_MS,
+        assignor=chance.choice((None, "range")),
     )
 
 
@@ -271,36 +275,25 @@ def end(chance: random.Random) -> end_txn.EndTxnRequest:
 
 def commit_in_transaction(chance: random.Random) -> txn_offset_commit.TxnOffsetCommitRequest:
     member = chance.random() < 0.3
-    rows = tuple(
-        txn_offset_commit.TxnOffsetCommitRequestPartition(
-            partition_index=at,
-            committed_offset=chance.randrange(100),
-            committed_leader_epoch=chance.choice((-1, 0)),
-            committed_metadata=chance.choice((None, "", "m")),
-        )
-        for at in _partitions(chance)
-    )
-    return txn_offset_commit.TxnOffsetCommitRequest(
-        **_producer(),
-        group_id=chance.choice((GROUP, OTHER_GROUP)),
-        generation_id_or_member_epoch=KNOWN.GENERATION if member else -1,
-        member_id=KNOWN.MEMBER if member else "",
-        topics=tuple(
-            txn_offset_commit.TxnOffsetCommitRequestTopic(**_topic(name), partitions=rows) for name in _topics(chance)
-        ),
+    offsets, leader_epoch, metadata = _offsets(chance)
+    group = chance.choice((GROUP, OTHER_GROUP))
+    names = _topics(chance)
+    return requests.txn_offset_commit(
+        tuple(_producer().values()),
+        group,
+        _of_each(names, offsets),
+        KNOWN.GENERATION if member else -1,
+        KNOWN.MEMBER if member else "",
+        metadata=_of_each(names, metadata),
+        leader_epoch=_of_each(names, leader_epoch),
+        ids=IDS,
     )
 
 
 def write_markers(chance: random.Random) -> write_txn_markers.WriteTxnMarkersRequest:
-    topic = write_txn_markers.WritableTxnMarkerTopic(name=TOPIC, partition_indexes=_partitions(chance))
-    row = write_txn_markers.WritableTxnMarker(
-        producer_id=KNOWN.PRODUCER_ID,
-        producer_epoch=KNOWN.PRODUCER_EPOCH,
-        transaction_result=chance.random() < 0.5,
-        topics=(topic,),
-        coordinator_epoch=0,
-    )
-    return write_txn_markers.WriteTxnMarkersRequest(markers=(row,))
+    partitions = [(TOPIC, at) for at in _partitions(chance)]
+    commit = chance.random() < 0.5
+    return requests.write_txn_markers(KNOWN.PRODUCER_ID, KNOWN.PRODUCER_EPOCH, partitions, commit=commit)
 
 
 def describe_transactional(chance: random.Random) -> describe_transactions.DescribeTransactionsRequest:

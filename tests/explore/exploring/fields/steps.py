@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from clients.strict_connection import within
+from builders.requests import within
 
 from exploring.fields.odd import changed
 from exploring.fields.requests import REQUESTS, TRANSACTIONAL_ID

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clients.strict_connection import error_codes
 
+from builders import requests
 from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -18,19 +19,15 @@ from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
-from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
 
 if TYPE_CHECKING:
     from builders.full_requests import Asked
+    from koordinator.wire.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+    )
+    from koordinator.wire.messages.write_txn_markers import (
+        WriteTxnMarkersRequest,
+    )
 
 TRANSACTION = 1
 """FindCoordinatorRequest's key_type of a transactional id."""
@@ -81,31 +78,17 @@ def end_txn(there: Asked, _: int) -> EndTxnRequest:
 
 
 def write_txn_markers(there: Asked, _: int) -> WriteTxnMarkersRequest:
-    producer = initialized(there)
-    marker = WritableTxnMarker(
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        transaction_result=True,
-        topics=(WritableTxnMarkerTopic(name=there.t, partition_indexes=(1,)),),
-        coordinator_epoch=1,
-    )
-    return WriteTxnMarkersRequest(markers=(marker,))
+    _, producer_id, epoch = initialized(there)
+    return requests.write_txn_markers(producer_id, epoch, [(there.t, 1)], commit=True, coordinator_epoch=1)
 
 
 def txn_offset_commit(there: Asked, _: int) -> TxnOffsetCommitRequest:
     group_id, member_id = there.stable()
     producer = initialized(there)
     there.succeed(AddOffsetsToTxnRequest(**producer._asdict(), group_id=group_id))
-    row = TxnOffsetCommitRequestPartition(
-        partition_index=0, committed_offset=1, committed_leader_epoch=0, committed_metadata="m"
-    )
-    return TxnOffsetCommitRequest(
-        **producer._asdict(),
-        group_id=group_id,
-        generation_id_or_member_epoch=1,
-        member_id=member_id,
-        group_instance_id="i",
-        topics=(TxnOffsetCommitRequestTopic(name=there.t, topic_id=there.id, partitions=(row,)),),
+    offsets, ids = {(there.t, 0): 1}, {there.t: there.id}
+    return requests.txn_offset_commit(
+        producer, group_id, offsets, 1, member_id, "i", metadata="m", leader_epoch=0, ids=ids
     )
 
 
