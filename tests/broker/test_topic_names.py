@@ -7,35 +7,18 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from builders import requests
+from builders.requests import within
 from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.emulator.core import cluster as cluster_module
 from koordinator.wire.apis import APIS
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
-from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.metadata import MetadataRequest
-from koordinator.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
 from koordinator.wire.records import Record, write_batch
 from koordinator.wire.schema import fields_of
 
@@ -43,57 +26,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from koordinator.wire.messages.fetch import FetchRequest
+    from koordinator.wire.messages.offset_commit import (
+        OffsetCommitRequest,
+    )
+    from koordinator.wire.messages.offset_fetch import (
+        OffsetFetchRequest,
+    )
+    from koordinator.wire.messages.produce import ProduceRequest
+    from koordinator.wire.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+    )
 
 BATCH = write_batch([Record(value=b"v")])
 RELEASE = "4.4"
 
 
 def commit(topic_id: UUID, version: int, partition: int = 0) -> OffsetCommitRequest:
-    row = OffsetCommitRequestPartition(partition_index=partition, committed_offset=7)
-    named = {"topic_id": topic_id} if version >= 10 else {"name": "t"}
-    return OffsetCommitRequest(group_id="g", topics=(OffsetCommitRequestTopic(**named, partitions=(row,)),))
+    return within(requests.offset_commit("g", {("t", partition): 7}, ids={"t": topic_id}), version)
 
 
 def transactional_commit(topic_id: UUID, version: int, partition: int = 0) -> TxnOffsetCommitRequest:
-    row = TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=7)
-    named = {"topic_id": topic_id} if version >= 6 else {"name": "t"}
-    topics = (TxnOffsetCommitRequestTopic(**named, partitions=(row,)),)
-    return TxnOffsetCommitRequest(transactional_id="x", group_id="g", producer_id=1, producer_epoch=0, topics=topics)
+    offsets, ids = {("t", partition): 7}, {"t": topic_id}
+    return within(requests.txn_offset_commit(("x", 1, 0), "g", offsets, ids=ids), version)
 
 
 def offset_fetch(topic_id: UUID, version: int) -> OffsetFetchRequest:
-    if version < 8:
-        return OffsetFetchRequest(group_id="g", topics=(OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),))
-    named = {"topic_id": topic_id} if version >= 10 else {"name": "t"}
-    asked = OffsetFetchRequestTopics(**named, partition_indexes=(0,))
-    return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=(asked,)),))
+    return within(requests.offset_fetch(version, "g", [("t", 0)], ids={"t": topic_id}), version)
 
 
 def fetch(topic_id: UUID, version: int) -> FetchRequest:
-    row = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=200)
-    named = {"topic_id": topic_id} if version >= 13 else {"topic": "t"}
-    return FetchRequest(max_wait_ms=0, topics=(FetchTopic(**named, partitions=(row,)),))
+    return within(requests.fetch("t", {0: 0}, max_bytes=200, topic_id=topic_id), version)
 
 
 def produce(topic_id: UUID, version: int) -> ProduceRequest:
-    named = {"topic_id": topic_id} if version >= 13 else {"name": "t"}
-    row = PartitionProduceData(index=0, records=BATCH)
-    return ProduceRequest(acks=1, timeout_ms=1, topic_data=(TopicProduceData(**named, partition_data=(row,)),))
+    return within(requests.produce("t", {0: BATCH}, acks=1, timeout_ms=1, topic_id=topic_id), version)
 
 
-JOINS = ConsumerGroupHeartbeatRequest(
-    group_id="c",
-    member_id="m",
-    member_epoch=0,
-    rebalance_timeout_ms=1_000,
-    subscribed_topic_names=("t",),
-    topic_partitions=(),
-)
+JOINS = requests.consumer_group_heartbeat("c", "m", 0, topics=("t",), owned={}, rebalance_ms=1_000)
 
 
 def heartbeat(topic_id: UUID, _: int) -> ConsumerGroupHeartbeatRequest:
-    owned = (TopicPartitions(topic_id=topic_id, partitions=(0, 1)),)
-    return ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=1, topic_partitions=owned)
+    return requests.consumer_group_heartbeat("c", "m", 1, owned={topic_id: (0, 1)})
 
 
 def delete(topic_id: UUID, version: int) -> DeleteTopicsRequest:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import GROUP, joining, syncing
 from brokers.fault_broker import FaultyNodes, ask_once, commit_request
+from builders import requests
 
 from koordinator import faults
 from koordinator.emulator.broker.api_table import ApiTable
@@ -35,32 +36,9 @@ from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_groups import ListGroupsRequest
-from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from koordinator.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from koordinator.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
-)
-from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from koordinator.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
-from koordinator.wire.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-)
+from koordinator.wire.messages.produce import ProduceRequest
 from koordinator.wire.schema import fields_of
 
 if TYPE_CHECKING:
@@ -98,10 +76,9 @@ class TestErrors:
     def test_leave_group_errors_are_per_member_and_top_level_in_old_versions(self) -> None:
         nodes = FaultyNodes()
         nodes.rule("LeaveGroup", faults.error("FENCED_INSTANCE_ID", at="member"))
-        member = MemberIdentity(member_id="m", group_instance_id="i")
-        _, answer = ask_once(nodes, LeaveGroupRequest(group_id=GROUP, members=(member,)), 3)
+        _, answer = ask_once(nodes, requests.leave_group(3, GROUP, ("m", "i")), 3)
         assert (answer.error_code, answer.members[0].error_code, answer.members[0].group_instance_id) == (0, 82, "i")
-        _, answer = ask_once(nodes, LeaveGroupRequest(group_id=GROUP, member_id="m"), 1)
+        _, answer = ask_once(nodes, requests.leave_group(1, GROUP, "m"), 1)
         assert answer.error_code == 82
 
     @pytest.mark.parametrize(("numbering", "code"), [("kafka", 82), ("kip", 78)])
@@ -156,33 +133,18 @@ REQUESTS: dict[str, Any] = {
     "SyncGroup": syncing("m"),
     "Heartbeat": HEARTBEAT,
     "OffsetCommit": commit_request(),
-    "OffsetDelete": OffsetDeleteRequest(
-        group_id=GROUP,
-        topics=(OffsetDeleteRequestTopic(name="t", partitions=(OffsetDeleteRequestPartition(partition_index=0),)),),
-    ),
+    "OffsetDelete": requests.offset_delete(GROUP, [("t", 0)]),
     "DescribeGroups": DescribeGroupsRequest(groups=("a", "b")),
     "ListGroups": ListGroupsRequest(),
     "DeleteGroups": DeleteGroupsRequest(groups_names=("a", "b")),
-    "ListOffsets": ListOffsetsRequest(
-        topics=(ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(partition_index=0),)),)
-    ),
-    "Produce": ProduceRequest(
-        acks=1, topic_data=(TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=b""),)),)
-    ),
+    "ListOffsets": requests.list_offsets("t", {0: 0}),
+    "Produce": requests.produce("t", {0: b""}, acks=1),
     "Fetch": FetchRequest(),
     "InitProducerId": InitProducerIdRequest(),
     "AddOffsetsToTxn": AddOffsetsToTxnRequest(transactional_id="x", group_id=GROUP),
-    "TxnOffsetCommit": TxnOffsetCommitRequest(
-        transactional_id="x",
-        group_id=GROUP,
-        topics=(
-            TxnOffsetCommitRequestTopic(name="t", partitions=(TxnOffsetCommitRequestPartition(partition_index=0),)),
-        ),
-    ),
+    "TxnOffsetCommit": requests.txn_offset_commit(("x", 0, 0), GROUP, {("t", 0): 0}),
     "EndTxn": EndTxnRequest(transactional_id="x"),
-    "WriteTxnMarkers": WriteTxnMarkersRequest(
-        markers=(WritableTxnMarker(topics=(WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)),),
-    ),
+    "WriteTxnMarkers": requests.write_txn_markers(0, 0, [("t", 0)], commit=False),
     "ApiVersions": ApiVersionsRequest(),
 }
 
@@ -190,20 +152,15 @@ REQUESTS: dict[str, Any] = {
 def request_of(api: str, version: int) -> Message:
     """Return a request that is valid in this version."""
     if api == "LeaveGroup":
-        member = MemberIdentity(member_id="m")
-        return LeaveGroupRequest(group_id=GROUP, **({"members": (member,)} if version >= 3 else {"member_id": "m"}))
+        return requests.leave_group(version, GROUP, "m")
     if api == "FindCoordinator":
         return FindCoordinatorRequest(**({"coordinator_keys": ("a", "b")} if version >= 4 else {"key": "a"}))
     if api == "OffsetFetch":
-        if version < 8:
-            topic = OffsetFetchRequestTopic(name="t", partition_indexes=(0,))
-            return OffsetFetchRequest(group_id=GROUP, topics=(topic,))
-        topics = OffsetFetchRequestTopics(name="t", partition_indexes=(0,))
-        return OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=GROUP, topics=(topics,)),))
+        return requests.offset_fetch(version, GROUP, [("t", 0)])
     if api == "AddPartitionsToTxn":
-        topics = (AddPartitionsToTxnTopic(name="t", partitions=(0,)),)
         if version < 4:
-            return AddPartitionsToTxnRequest(v3_and_below_transactional_id="x", v3_and_below_topics=topics)
+            return requests.add_partitions_to_txn(("x", 0, 0), [("t", 0)])
+        topics = (AddPartitionsToTxnTopic(name="t", partitions=(0,)),)
         transaction = AddPartitionsToTxnTransaction(transactional_id="x", topics=topics)
         return AddPartitionsToTxnRequest(transactions=(transaction,))
     message: Message = REQUESTS[api] if api in REQUESTS else filled(API_NAMES[api].request, version)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from exploring.consumers.clients import CLASSIC, CONSUMER, TOPICS, Client, assignment_of, partitions_of, topics_of
 from exploring.releases import versions_of
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import offset_commit, offset_fetch
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from koordinator.wire.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     TopicPartition,
@@ -18,15 +18,7 @@ from koordinator.wire.messages.consumer_protocol import (
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.list_groups import ListGroupsRequest
-from koordinator.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
-from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 if TYPE_CHECKING:
     import random
@@ -36,6 +28,8 @@ if TYPE_CHECKING:
     from exploring.consumers.pair import Pair
     from exploring.releases import Release
     from koordinator.wire.apis import Message
+    from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from koordinator.wire.messages.sync_group import SyncGroupRequest
 
 TIMEOUT_MS = 600_000
 """Longer than any history: no timer fires."""
@@ -194,14 +188,13 @@ class MixedHistory:
             return self._commit(client.id, client.epoch, client.instance_id if client.protocol == CLASSIC else None)
         version = self._version("OffsetFetch", 8)
         by_member = version >= 9 and self._chance(0.6)
-        topic = offset_fetch.OffsetFetchRequestTopics(partition_indexes=tuple(range(4)), **self._topic("t", version))
-        query = offset_fetch.OffsetFetchRequestGroup(
-            group_id=self._pair.group,
-            member_id=(client.id or None) if by_member else None,
-            member_epoch=client.epoch if by_member and client.id else -1,
-            topics=(topic,),
+        member = (
+            (client.id or None) if by_member else None,
+            client.epoch if by_member and client.id else -1,
         )
-        return self._ask(offset_fetch.OffsetFetchRequest(groups=(query,)), version)
+        wanted = [("t", at) for at in range(4)]
+        request = requests.offset_fetch(version, self._pair.group, wanted, member=member, ids=self._topic_ids)
+        return self._ask(request, version)
 
     def look(self) -> None:
         """Look at the group as administrators do."""
@@ -216,9 +209,7 @@ class MixedHistory:
         """Delete the group, or offsets."""
         if self._chance(0.4):
             return self._ask(DeleteGroupsRequest(groups_names=(self._pair.group,)), 2)
-        rows = (OffsetDeleteRequestPartition(partition_index=0),)
-        topics = tuple(OffsetDeleteRequestTopic(name=name, partitions=rows) for name in ("t", "u"))
-        return self._ask(OffsetDeleteRequest(group_id=self._pair.group, topics=topics), 0)
+        return self._ask(requests.offset_delete(self._pair.group, [("t", 0), ("u", 0)]), 0)
 
     # -- members of the consumer protocol ------------------------------------------------------------------------
 
@@ -251,20 +242,15 @@ class MixedHistory:
         timeout_ms: int = -1,
         assignor: str | None = None,
     ) -> ConsumerGroupHeartbeatRequest:
-        rows = None
-        if owned is not None:
-            rows = tuple(
-                TopicPartitions(topic_id=self._topic_ids[name], partitions=tuple(owned[name])) for name in owned
-            )
-        return ConsumerGroupHeartbeatRequest(
-            group_id=self._pair.group,
-            member_id=member_id,
-            member_epoch=epoch,
-            instance_id=instance_id,
-            rebalance_timeout_ms=timeout_ms,
-            subscribed_topic_names=None if names is None else tuple(names),
-            server_assignor=assignor,
-            topic_partitions=rows,
+        return requests.consumer_group_heartbeat(
+            self._pair.group,
+            member_id,
+            epoch,
+            instance_id,
+            topics=names,
+            owned=None if owned is None else {self._topic_ids[name]: at for name, at in owned.items()},
+            rebalance_ms=timeout_ms,
+            assignor=assignor,
         )
 
     def _heartbeat(self, client: Client, epoch: int, **fields: Any) -> None:
@@ -292,14 +278,13 @@ class MixedHistory:
             topics=tuple(client.names), owned_partitions=owned if self._chance(0.8) else ()
         )
         metadata = write_subscription(subscription, self._rng.choice((0, 1, 1, 2, 3)))
-        request = JoinGroupRequest(
-            group_id=self._pair.group,
-            session_timeout_ms=TIMEOUT_MS,
-            rebalance_timeout_ms=TIMEOUT_MS,
-            member_id=client.id,
-            group_instance_id=client.instance_id,
-            protocol_type="consumer",
-            protocols=tuple(JoinGroupRequestProtocol(name=name, metadata=metadata) for name in client.offers),
+        request = requests.join_group(
+            self._pair.group,
+            client.id,
+            client.instance_id,
+            session_ms=TIMEOUT_MS,
+            rebalance_ms=TIMEOUT_MS,
+            protocols=[(name, metadata) for name in client.offers],
         )
 
         def hears(answer: Any) -> None:
@@ -327,10 +312,7 @@ class MixedHistory:
             for partition in listed if subscribers else ():
                 given[subscribers[partition % len(subscribers)]].setdefault(name, []).append(partition)
         user_data = b"own" if self._chance(0.02) else None
-        rows = tuple(
-            SyncGroupRequestAssignment(member_id=member_id, assignment=assignment_of(each, user_data))
-            for member_id, each in given.items()
-        )
+        plan = {member_id: assignment_of(each, user_data) for member_id, each in given.items()}
 
         def hears(answer: Any) -> None:
             client.is_parked = False
@@ -342,7 +324,7 @@ class MixedHistory:
                 client.must_sync, client.given = False, partitions_of(answer.assignment)
 
         client.is_parked = True
-        request = self._sync_request(client.epoch, client.id, client.instance_id, client.chosen, rows)
+        request = self._sync_request(client.epoch, client.id, client.instance_id, client.chosen, plan)
         self._ask(request, self._version("SyncGroup", 3), hears)
 
     def _sync_request(
@@ -351,17 +333,10 @@ class MixedHistory:
         member_id: str,
         instance_id: str | None,
         name: str | None,
-        rows: tuple[SyncGroupRequestAssignment, ...] = (),
+        plan: Mapping[str, bytes] | None = None,
     ) -> SyncGroupRequest:
-        return SyncGroupRequest(
-            group_id=self._pair.group,
-            generation_id=epoch,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            protocol_type=name and "consumer",
-            protocol_name=name,
-            assignments=rows,
-        )
+        protocol = (name and "consumer", name)
+        return requests.sync_group(self._pair.group, epoch, member_id, plan, instance_id, protocol=protocol)
 
     def classic_beat(self, client: Client) -> None:
         """Heartbeat."""
@@ -382,44 +357,30 @@ class MixedHistory:
 
     def _leave_group(self, clients: list[Client], ghosts: int = 0) -> None:
         rows = [
-            MemberIdentity(
-                member_id=client.id if self._chance(0.7) or not client.instance_id else "",
-                group_instance_id=client.instance_id if self._chance(0.8) else None,
+            (
+                client.id if self._chance(0.7) or not client.instance_id else "",
+                client.instance_id if self._chance(0.8) else None,
             )
             for client in clients
         ]
-        rows += [MemberIdentity(member_id="ghost")] * ghosts
+        rows += [("ghost", None)] * ghosts
 
         def hears(answer: Any) -> None:
             for client, row in zip(clients, answer.members, strict=False):
                 if not row.error_code and not client.is_parked:
                     client.forget()
 
-        request = LeaveGroupRequest(group_id=self._pair.group, members=tuple(rows))
-        self._ask(request, self._version("LeaveGroup", 3), hears)
+        version = self._version("LeaveGroup", 3)
+        self._ask(requests.leave_group(version, self._pair.group, *rows), version, hears)
 
     # -- requests ------------------------------------------------------------------------------------------------
 
     def _commit(self, who: str, epoch: int, instance_id: str | None) -> None:
         version, name = self._version("OffsetCommit", 7), self._rng.choice(sorted(TOPICS))
-        rows = tuple(
-            offset_commit.OffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=self._pair.requests, committed_metadata=""
-            )
-            for partition in self._rng.sample(range(TOPICS[name]), self._rng.randint(1, 2))
-        )
-        topic = offset_commit.OffsetCommitRequestTopic(partitions=rows, **self._topic(name, version))
-        request = offset_commit.OffsetCommitRequest(
-            group_id=self._pair.group,
-            generation_id_or_member_epoch=epoch,
-            member_id=who,
-            group_instance_id=instance_id,
-            topics=(topic,),
-        )
+        partitions = self._rng.sample(range(TOPICS[name]), self._rng.randint(1, 2))
+        offsets = {(name, at): self._pair.requests for at in partitions}
+        request = requests.offset_commit(self._pair.group, offsets, epoch, who, instance_id, ids=self._topic_ids)
         self._ask(request, version)
-
-    def _topic(self, name: str, version: int) -> dict[str, Any]:
-        return {"topic_id": self._topic_ids[name]} if version >= 10 else {"name": name}
 
     def _ask(self, request: Message, version: int, hears: Callable[[Any], None] = lambda _: None) -> None:
         self._pair.ask(request, version, hears)

@@ -6,6 +6,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from builders import requests
+
 from exploring.transactions.sight import Sight
 from koordinator.client.errors import ClientError, ConnectionLost
 from koordinator.wire.errors import Error
@@ -16,14 +18,7 @@ from koordinator.wire.messages import (
     end_txn,
     find_coordinator,
     init_producer_id,
-    join_group,
     list_transactions,
-    offset_commit,
-    offset_delete,
-    produce,
-    sync_group,
-    txn_offset_commit,
-    write_txn_markers,
 )
 from koordinator.wire.records import Record, write_batch
 
@@ -90,19 +85,13 @@ class Playing(Sight):
         self.wait_ready()
         if not self.sequence.has_member:
             return
-        joining: dict[str, Any] = {
-            "group_id": self.group,
-            "session_timeout_ms": SESSION_MS,
-            "rebalance_timeout_ms": SESSION_MS,
-            "protocol_type": "consumer",
-            "protocols": (join_group.JoinGroupRequestProtocol(name="range", metadata=b""),),
-        }
-        joined = self._ask(join_group.JoinGroupRequest(member_id="", **joining), 3)
-        self._member = joined.member_id
-        row = sync_group.SyncGroupRequestAssignment(member_id=self._member, assignment=b"")
-        syncing = sync_group.SyncGroupRequest(
-            group_id=self.group, generation_id=joined.generation_id, member_id=self._member, assignments=(row,)
+        joining = requests.join_group(
+            self.group, session_ms=SESSION_MS, rebalance_ms=SESSION_MS, protocols=(("range", b""),)
         )
+        joined = self._ask(joining, 3)
+        self._member = joined.member_id
+        plan = {self._member: b""}
+        syncing = requests.sync_group(self.group, joined.generation_id, self._member, plan)
         assert self._ask(syncing, 3).error_code == Error.NONE
 
     def wait_ready(self) -> None:
@@ -220,14 +209,8 @@ class Playing(Sight):
 
     def add(self, slot: int, who: str, partitions: tuple[int, ...], version: int) -> object:
         """AddPartitionsToTxn of a client."""
-        producer_id, epoch = self._identity(slot, who)
-        topic = add_partitions_to_txn.AddPartitionsToTxnTopic(name=self.topic, partitions=partitions)
-        request = add_partitions_to_txn.AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.ids[slot],
-            v3_and_below_producer_id=producer_id,
-            v3_and_below_producer_epoch=epoch,
-            v3_and_below_topics=(topic,) if partitions else (),
-        )
+        producer = (self.ids[slot], *self._identity(slot, who))
+        request = requests.add_partitions_to_txn(producer, [(self.topic, at) for at in partitions])
         topics = self._ask(request, version).results_by_topic_v3_and_below
         return sorted(
             (row.partition_index, row.partition_error_code) for each in topics for row in each.results_by_partition
@@ -293,43 +276,22 @@ class Playing(Sight):
         return self._produced(partition, batch, None, 8)
 
     def _produced(self, partition: int, batch: bytes, transactional_id: str | None, version: int) -> tuple[int, int]:
-        data = produce.PartitionProduceData(index=partition, records=batch)
-        request = produce.ProduceRequest(
-            transactional_id=transactional_id,
-            acks=-1,
-            timeout_ms=30_000,
-            topic_data=(produce.TopicProduceData(name=self.topic, partition_data=(data,)),),
-        )
+        request = requests.produce(self.topic, {partition: batch}, transactional_id)
         (row,) = self._ask(request, version).responses[0].partition_responses
         return row.error_code, row.base_offset
 
     def commit_offsets(self, slot: int, who: str, partition: int, offset: int, member: str, version: int) -> object:
         """TxnOffsetCommit."""
-        row = txn_offset_commit.TxnOffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=""
-        )
+        producer = (self.ids[slot], *self._identity(slot, who))
         generation, member_id = self._membership(member if version >= 3 else "none")
-        request = txn_offset_commit.TxnOffsetCommitRequest(
-            **self._named(slot, who),
-            group_id=self.group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            topics=(txn_offset_commit.TxnOffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
+        request = requests.txn_offset_commit(
+            producer, self.group, {(self.topic, partition): offset}, generation, member_id
         )
         return self._ask(request, version).topics[0].partitions[0].error_code
 
     def plain_commit(self, partition: int, offset: int, member: str) -> object:
         """OffsetCommit."""
-        row = offset_commit.OffsetCommitRequestPartition(
-            partition_index=partition, committed_offset=offset, committed_metadata=""
-        )
-        generation, member_id = self._membership(member)
-        request = offset_commit.OffsetCommitRequest(
-            group_id=self.group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            topics=(offset_commit.OffsetCommitRequestTopic(name=self.topic, partitions=(row,)),),
-        )
+        request = requests.offset_commit(self.group, {(self.topic, partition): offset}, *self._membership(member))
         return self._ask(request, 7).topics[0].partitions[0].error_code
 
     def _membership(self, member: str) -> tuple[int, str]:
@@ -339,9 +301,7 @@ class Playing(Sight):
 
     def delete_offsets(self) -> object:
         """OffsetDelete of partition 0."""
-        rows = (offset_delete.OffsetDeleteRequestPartition(partition_index=0),)
-        topic = offset_delete.OffsetDeleteRequestTopic(name=self.topic, partitions=rows)
-        answer = self._ask(offset_delete.OffsetDeleteRequest(group_id=self.group, topics=(topic,)), 0)
+        answer = self._ask(requests.offset_delete(self.group, [(self.topic, 0)]), 0)
         return answer.error_code, [row.error_code for each in answer.topics for row in each.partitions]
 
     def delete_group(self) -> object:
@@ -352,15 +312,8 @@ class Playing(Sight):
     def write_marker(self, slot: int, who: str, partition: int, is_commit: bool, version: int) -> object:  # noqa: FBT001
         """WriteTxnMarkers of an administrator."""
         producer_id, epoch = self._identity(slot, who)
-        topic = write_txn_markers.WritableTxnMarkerTopic(name=self.topic, partition_indexes=(partition,))
-        marker = write_txn_markers.WritableTxnMarker(
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            transaction_result=is_commit,
-            topics=(topic,),
-            coordinator_epoch=0,
-        )
-        answer = self._ask(write_txn_markers.WriteTxnMarkersRequest(markers=(marker,)), version)
+        request = requests.write_txn_markers(producer_id, epoch, [(self.topic, partition)], commit=is_commit)
+        answer = self._ask(request, version)
         return [row.error_code for each in answer.markers for topic in each.topics for row in topic.partitions]
 
     def list_transactions(self, states: tuple[str, ...]) -> object:
