@@ -411,7 +411,7 @@ def test_every_version_a_release_has_is_answered_and_no_other(api: Api, release:
     assert closed == ([] if api.key == ApiKey.API_VERSIONS else others)
 
 
-class TestTrace:
+class TestTraceOfABroker:
     def test_a_request_and_its_response_are_one_event_each(self, wire: Wire) -> None:
         wire.ask(wire.connect(), HEARTBEAT, 3)
 

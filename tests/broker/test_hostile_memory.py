@@ -170,7 +170,7 @@ def test_two_thousand_groups_cost_a_few_kib_each_and_go_when_they_are_empty() ->
     assert held() - before < KIB * count
 
 
-class TestTrace:
+class TestTraceInMemory:
     @pytest.mark.slow
     def test_fetched_records_are_not_kept(self, wire: Wire) -> None:
         peer = wire.connect()

@@ -241,7 +241,7 @@ class TestFrozen:
         assert [len(peer.answers()) for peer in (first, second)] == [1, 1]
 
 
-class TestBadInput:
+class TestBadInputOfVerbs:
     """Nothing has changed then."""
 
     @pytest.fixture(autouse=True)

@@ -147,6 +147,13 @@ def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
     assert len(cluster.nodes) >= 2
 
 
+@pytest.fixture(scope="module")
+def unchanged() -> Iterator[Cluster]:
+    """A simulation that refuses all calls."""
+    with Simulation(topics={"orders": 4, "bills": 1}, brokers=2) as cluster:
+        yield cluster
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
@@ -177,11 +184,12 @@ def test_a_wrong_argument_is_an_error_of_one_line_without_internals(
         (lambda c: c.produce("orders", 3), "record 0: must be a value, a pair of key and value, or a mapping"),
     ],
 )
-def test_an_error_has_the_value_the_place_and_the_remedy(call: Callable[[Cluster], object], text: str) -> None:
-    with Simulation(topics={"orders": 4, "bills": 1}, brokers=2) as cluster:
-        with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
-            call(cluster)
-        assert text in str(caught.value)
+def test_an_error_has_the_value_the_place_and_the_remedy(
+    unchanged: Cluster, call: Callable[[Cluster], object], text: str
+) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the text is compared
+        call(unchanged)
+    assert text in str(caught.value)
 
 
 def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: Cluster) -> None:

@@ -259,7 +259,7 @@ def test_an_advance_never_expires_connected_members_with_heartbeats(data: st.Dat
             break
 
 
-class TestBadInput:
+class TestBadInputOfClocks:
     """Nothing has changed then."""
 
     @pytest.fixture(autouse=True)

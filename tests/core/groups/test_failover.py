@@ -150,7 +150,7 @@ class TestLoading:
         assert causes == ["unloaded", "loaded"]
 
 
-class TestStaticMembers:
+class TestStaticMembersAfterAFailover:
     def test_an_instance_is_known_and_fencing_works_at_once(self, play: Play) -> None:
         p, q = play.static_pair()
         reload(play)

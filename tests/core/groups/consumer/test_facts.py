@@ -21,7 +21,7 @@ def states(play: ConsumerPlay) -> list[tuple[str, int, str]]:
     return [(fact.after, fact.generation, fact.cause) for fact in play.facts_of(StateChanged)]
 
 
-class TestTrace:
+class TestTraceOfMembers:
     def test_a_join_raises_the_epoch_computes_a_target_and_reconciles(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         assert states(play) == [

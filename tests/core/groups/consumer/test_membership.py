@@ -71,7 +71,7 @@ class TestLeaving:
         assert play.leave_errors(("", "i1")) == [Error.NONE]
 
 
-class TestStaticMembers:
+class TestStaticConsumers:
     def test_g056_g057_an_instance_id_that_is_not_released_is_refused(self, play: ConsumerPlay) -> None:
         play.subscribe("P", inst="i1")
         for member_id in ("Q", "P"):
