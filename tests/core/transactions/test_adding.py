@@ -21,7 +21,9 @@ def test_an_unknown_partition_spares_the_others_and_hides_other_errors(both: Tra
         ("nosuch", 0): Error.UNKNOWN_TOPIC_OR_PARTITION,
     }
     assert both.state == "Empty"
-    assert both.add(producer_id + 1, 0, ("nosuch", 0)) == {("nosuch", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
+    hidden = {("nosuch", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
+    assert both.add(producer_id + 1, 0, ("nosuch", 0)) == hidden, "another producer id"
+    assert both.add(producer_id, 0, ("nosuch", 0), tid="nobody") == hidden, "an unknown transactional id"
 
 
 @pytest.mark.parametrize(
