@@ -15,7 +15,7 @@ from construct import Compiled
 from . import primitives
 from .constructs import FAILED_BUILD, FAILED_PARSE, Array, Entity, Fixed, Leaf, Nullable, Part
 from .frames import pack_length
-from .primitives import InvalidLength, Malformed
+from .primitives import TAG_COUNT_MAX, BoundedBytes, InvalidLength, Malformed
 from .schema import FieldSpec, Kind, Message, declaration_of, fields_of
 
 _M = TypeVar("_M", bound=Message)
@@ -38,16 +38,24 @@ _DIAGNOSED_BYTES_MAX = 1024 * 1024
 
 
 def decode(
-    cls: type[_M], version: int, data: bytes | bytearray | memoryview, *, begin: int = 0, exact: bool = False
+    cls: type[_M],
+    version: int,
+    data: bytes | bytearray | memoryview,
+    *,
+    begin: int = 0,
+    exact: bool = False,
+    bounded: bool = False,
 ) -> _M:
     """Return the message of class `cls` at offset `begin` of `data`.
 
     Trailing bytes are ignored, as by Kafka's parser, unless `exact`. Raises Malformed for invalid bytes, with the name
-    of the field for input up to 1 MiB. Raises ValueError for a version that the message does not have, which is a
+    of the field for input up to 1 MiB, and if `bounded` for arrays of more than a million elements and more than 10,000
+    tagged fields. Raises ValueError for a version that the message does not have, which is a
     mistake of the caller.
     """
     parse = compiled_for(cls, version).parsefunc
-    io = BytesIO(data)
+    # fewer bytes cannot exceed a limit
+    io = BoundedBytes(data) if bounded and len(data) > TAG_COUNT_MAX else BytesIO(data)
     if begin:
         io.seek(begin)
     try:

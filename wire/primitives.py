@@ -24,6 +24,10 @@ ZERO_UUID = UUID(int=0)
 STRING_BYTES_MAX = 0x7FFF
 """The maximum length of a string in UTF-8 bytes; compact strings have the same limit."""
 
+ARRAY_COUNT_MAX = 1_000_000
+TAG_COUNT_MAX = 10_000
+"""The maximum counts of elements and of tagged fields in `BoundedBytes` (`MessageUtil` of Kafka 4.4)."""
+
 _COUNTS_UNCHECKED_MAX = 255
 _UVARINT_BYTES_MAX = 5
 _UVARINT_MAX = 0xFFFFFFFF
@@ -43,6 +47,10 @@ class InvalidLength(Malformed):
     Kafka's parser has no exception of its own for it, so that its coordinators fail where data that end within a number
     are only unreadable (`ByteBufferAccessor`, `SchemaException`).
     """
+
+
+class BoundedBytes(BytesIO):
+    """A stream whose arrays and tagged fields are refused above ARRAY_COUNT_MAX and TAG_COUNT_MAX."""
 
 
 # Numbers
@@ -306,12 +314,14 @@ def _require_count(io: BytesIO, count: int) -> int:
 
 
 def check_remaining(io: BytesIO, count: int) -> None:
-    """Raise InvalidLength for a count above the number of bytes that are left."""
+    """Raise InvalidLength for a count above the number of bytes that are left, or above the limit of the stream."""
     here = io.tell()
     remaining = io.seek(0, 2) - here
     io.seek(here)
     if count > remaining:
         raise InvalidLength(f"{count} elements expected, {remaining} bytes left")
+    if count > ARRAY_COUNT_MAX and isinstance(io, BoundedBytes):
+        raise InvalidLength(f"an array of {count} elements; {ARRAY_COUNT_MAX} are allowed")
 
 
 def read_items(
@@ -420,6 +430,8 @@ def skip_tags(io: BytesIO) -> None:
 
 
 def _read_tags(io: BytesIO, count: int) -> Iterator[tuple[int, bytes]]:
+    if count > TAG_COUNT_MAX and isinstance(io, BoundedBytes):
+        raise InvalidLength(f"{count} tagged fields; {TAG_COUNT_MAX} are allowed")
     for _ in range(count):
         tag = read_uvarint(io)
         yield tag, _read(io, read_uvarint(io))

@@ -317,11 +317,16 @@ def _check_acls(rows: Iterable[Any]) -> None:
             raise Malformed(f"an ACL has an unknown element: {row}")
 
 
+class NotServed(Malformed):
+    """A version of an API that the release does not serve; a client repeats it on each connection."""
+
+
 class ApiTable:
     """The APIs of the configured release (`kafka.version`) and error numbering (`error.codes`)."""
 
     def __init__(self, settings: Settings, features: Features) -> None:
         self._release = settings.kafka_version
+        self._bounds_requests = features.dialect.bounds_requests
         # shared by all responses, because the trace retains them
         self._rows = {
             key: ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
@@ -345,7 +350,7 @@ class ApiTable:
             return version, UNSUPPORTED_VERSION
         self.check(key, version)
         try:
-            request = decode(APIS[key].request, version, frame, begin=body)
+            request = decode(APIS[key].request, version, frame, begin=body, bounded=self._bounds_requests)
             if key in _ACL_ROWS and self._release != RELEASES[0]:
                 _check_acls(_ACL_ROWS[key](request))
         except Malformed as error:
@@ -353,10 +358,10 @@ class ApiTable:
         return version, request
 
     def check(self, key: int, version: int) -> None:
-        """Raise Malformed if the release does not serve this version of an API."""
+        """Raise NotServed if the release does not serve this version of an API."""
         if (key, version) not in self.adapters:
             other = other_release(self._release, key, version)
-            raise Malformed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}{other}")
+            raise NotServed(f"{APIS[key].name} v{version}: not served by Kafka {self._release}{other}")
 
     def versions(self, call: Call, request: ApiVersionsRequest, identity: tuple[str, int]) -> ApiVersionsResponse:
         """Return a row for each advertised API; INVALID_REQUEST if the client's name or version is malformed.

@@ -42,7 +42,7 @@ from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable, frame_of
+from .api_table import ApiTable, NotServed, frame_of
 from .authentication.authenticator import RECEIVE_BYTES_MAX, SaslVerdict
 from .authentication.listener_security import ListenerSecurity
 from .connections import Answer, Close, Connection, Send
@@ -301,7 +301,10 @@ class Broker:
             except Malformed as error:
                 if self._closed.pop(peer.number, None) is None:
                     protocol = self._security.protocol(peer.listener)
-                    self._close(now, peer, str(error), other_protocol(peer.frames.start, protocol))
+                    repeated = other_protocol(peer.frames.start, protocol)
+                    if repeated is None and isinstance(error, NotServed):
+                        repeated = ": ".join(filter(None, (" ".join(filter(None, peer.software)), str(error))))
+                    self._close(now, peer, str(error), repeated)
             except Exception as error:  # noqa: BLE001 - a bug ends one request
                 self._serving = None
                 self._end_failed_request(now, peer, error)
@@ -604,15 +607,15 @@ class Broker:
         if peer is not self._serving:
             self._ready.append(peer)
 
-    def _close(self, now: int, peer: Connection, reason: str, other: str | None = None) -> None:
-        """Close a connection; an `other` reason is one that clients repeat: it is logged once for each host."""
-        reason = other or reason
+    def _close(self, now: int, peer: Connection, reason: str, repeated: str | None = None) -> None:
+        """Close a connection; a `repeated` reason is one that clients repeat: it is logged once for each host."""
+        reason = repeated or reason
         # the client id is quoted and cut, so that the log gets one line
         line = f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}"
-        if other is None:
+        if repeated is None:
             self._log(line)
         else:
-            self._host_log.tell(peer.client_host, other, line)
+            self._host_log.tell(peer.client_host, repeated, line)
         peer.in_flight = None
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)

@@ -284,6 +284,9 @@ class Dialect:
     """Whether DescribeConfigs v0, which has no sources, marks defaults. In 2.4: later ones never set `is_default`
     (`ConfigHelper`)."""
 
+    describes_configs_with_null_messages: bool = before("2.8")
+    """Whether DescribeConfigs has null for a missing error message. In 2.4; later releases have ""."""
+
     spaces_assignments: bool = since("4.3")
     """Whether a consumer group computes at most one target per `group.consumer.assignment.interval.ms`. Since 4.3
     (KIP-1263)."""
@@ -503,6 +506,10 @@ class Dialect:
     unreadable_classic_members_are_inconsistent: bool = since("4.4")
     """Whether a classic member whose subscription cannot be read is refused by a consumer group with
     INCONSISTENT_GROUP_PROTOCOL. Since 4.4 (`GroupMetadataManager.deserializeSubscription`); before, with -1."""
+
+    bounds_requests: bool = since("4.4")
+    """Whether a request with an array of more than a million elements, or with more than 10,000 tagged fields, closes
+    the connection. Since 4.4 (`MessageUtil.MAX_ARRAY_LENGTH`, `MAX_TAGGED_FIELD_COUNT`)."""
 
     static_rejoin_is_written: bool = since("2.8")
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.

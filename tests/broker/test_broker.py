@@ -25,6 +25,7 @@ from koordinator.wire.messages.describe_acls import DescribeAclsRequest
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -384,6 +385,20 @@ def test_a_client_of_another_release_is_told_which_one_serves_it(
     release: str, api: ApiKey, version: int, end: str
 ) -> None:
     assert other_release(release, api, version) == end
+
+
+def test_the_log_names_once_the_client_that_sends_a_removed_version() -> None:
+    wire = Wire(kafka_version="4.4")
+    for _ in range(2):
+        peer = wire.connect()
+        named = ApiVersionsRequest(client_software_name="librdkafka", client_software_version="1.5.0")
+        wire.send(peer, wire.request(peer, named, 3))
+        wire.send(peer, wire.request(peer, ListOffsetsRequest(replica_id=-1), 0))
+        assert peer.closed == (
+            "librdkafka 1.5.0: ListOffsets v0: not served by Kafka 4.4, 4.0 removed it (KIP-896): "
+            "use --kafka-version 3.9"
+        )
+    assert len([line for line in wire.logged if "ListOffsets v0" in line]) == 1
 
 
 @pytest.mark.parametrize("release", RELEASES)

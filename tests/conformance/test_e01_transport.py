@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scenarios.registry import scenario
@@ -13,10 +13,12 @@ from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
+from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from koordinator.wire.primitives import uvarint
 
 if TYPE_CHECKING:
     from scenarios.player import Player
@@ -66,6 +68,28 @@ def test_e008_an_unknown_tagged_field_is_skipped(play: Player) -> None:
     answer = play.answered(play.send(frames.frame(head, tagged)))
     # header v1 with its tags, no throttling, no error, no tags
     assert answer == struct.pack(">ibihb", 5, 0, 0, 0, 0)
+
+
+@scenario(kip="base")
+def test_e010_requests_are_bounded_since_4_4(play: Player) -> None:
+    def sent(api: ApiKey, version: int, body: bytes) -> Any:
+        return play.send(frames.frame(raw_header(api, version, 5, "c", has_tags=api is ApiKey.HEARTBEAT), body))
+
+    def of_tags(count: int) -> Any:
+        body = encode(HeartbeatRequest(group_id=play.g, generation_id=1, member_id="m"), 4)
+        rows = b"".join(uvarint(tag) + b"\0" for tag in range(100, 100 + count))
+        return sent(ApiKey.HEARTBEAT, 4, body[:-1] + uvarint(count) + rows)
+
+    def of_elements(count: int) -> Any:
+        topics = (DescribableLogDirTopic(topic=f"{play.g}-none", partitions=(7,) * count),)
+        return sent(ApiKey.DESCRIBE_LOG_DIRS, 1, encode(DescribeLogDirsRequest(topics=topics), 1))
+
+    assert play.answered(of_tags(10_000))
+    if play.since("4.4.0"):
+        play.expect_closed(of_tags(10_001))
+        play.expect_closed(of_elements(1_000_001))
+    else:
+        assert play.answered(of_tags(10_001))
 
 
 @scenario(kip="KIP-482")

@@ -56,7 +56,7 @@ def describe(
     )
     (result,) = play.slowly(request, version).results
     rows = sorted(shown(row) for row in result.configs if not (row.is_sensitive and row.name.startswith(UNKNOWN)))
-    text = "\n".join([f"{result.error_code} {result.error_message or ''!r}", *rows])
+    text = "\n".join([f"{result.error_code} {result.error_message!r}", *rows])
     play.transcript.add(f"DescribeConfigs of {kind}", version, text.replace(play.g, "g"))
 
 

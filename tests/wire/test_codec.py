@@ -16,6 +16,7 @@ from koordinator.wire.apis import APIS, Message
 from koordinator.wire.codec import compiled_for, construct_for, decode, encode, encode_frame
 from koordinator.wire.frames import frame
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from koordinator.wire.messages.fetch import FetchResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -26,7 +27,7 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from koordinator.wire.primitives import Malformed
+from koordinator.wire.primitives import ARRAY_COUNT_MAX, TAG_COUNT_MAX, Malformed, uvarint
 from koordinator.wire.schema import FieldSpec, Kind, declaration_of, fields_of
 
 Messages = Callable[..., st.SearchStrategy[Any]]
@@ -274,6 +275,32 @@ def test_a_count_is_not_believed_before_the_bytes_are_there(count: str) -> None:
     start = encode(MetadataResponse(), 9)[:4]
     with pytest.raises(Malformed, match=r"MetadataResponse\.brokers: \d+ elements expected, 2 bytes left"):
         decode(MetadataResponse, 9, start + bytes.fromhex(count) + b"\0\0")
+
+
+@pytest.mark.parametrize(
+    ("count", "is_of_tags", "problem"),
+    [
+        (ARRAY_COUNT_MAX, False, None),
+        (ARRAY_COUNT_MAX + 1, False, "an array of 1000001 elements; 1000000 are allowed"),
+        (TAG_COUNT_MAX, True, None),
+        (TAG_COUNT_MAX + 1, True, "10001 tagged fields; 10000 are allowed"),
+    ],
+)
+def test_a_bounded_message_has_limits_that_others_do_not_have(
+    count: int,
+    is_of_tags: bool,  # noqa: FBT001 - a parameter
+    problem: str | None,
+) -> None:
+    numbers = () if is_of_tags else (7,) * count
+    data = encode(DescribeLogDirsRequest(topics=(DescribableLogDirTopic(topic="t", partitions=numbers),)), 2)
+    if is_of_tags:
+        data = data[:-1] + uvarint(count) + b"".join(uvarint(tag) + b"\0" for tag in range(count))
+    assert decode(DescribeLogDirsRequest, 2, data).topics
+    if problem is None:
+        assert decode(DescribeLogDirsRequest, 2, data, bounded=True).topics
+    else:
+        with pytest.raises(Malformed, match=problem):
+            decode(DescribeLogDirsRequest, 2, data, bounded=True)
 
 
 def test_the_generated_source_is_as_one_would_write_it() -> None:

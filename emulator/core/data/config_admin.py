@@ -105,6 +105,8 @@ def describe_configs(cluster: ClusterState, node_id: int, request: DescribeConfi
             if not request.include_documentation:
                 selected = (replace(row, documentation=None) for row in selected)
             result = DescribeConfigsResult(error_message="", configs=tuple(selected))
+        if dialect.describes_configs_with_null_messages and not result.error_message:
+            result = replace(result, error_message=None)
         results.append(replace(result, resource_type=resource.resource_type, resource_name=resource.resource_name))
     return DescribeConfigsResponse(results=tuple(results))
 
