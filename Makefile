@@ -193,7 +193,7 @@ conformance: $(VENV)/with-dev ## compare every scenario with real Kafka brokers 
 # Names of suites: SUITE="tools connect"; all by default.
 SUITE ?=
 
-suites: $(VENV)/with-dev ## run Kafka's tools and applications, and those of other libraries (SUITE; needs Java 17, Maven)
+suites: $(VENV)/with-dev ## run Kafka's tools and applications, those of other libraries, and clients (SUITE; needs Java 17, Maven)
 	@$(BIN)/python tests/suites/run.py $(addprefix --suite ,$(SUITE))
 
 # The number of random sequences; SEED, above, is the first seed.

@@ -22,7 +22,7 @@ import click
 import fidelity
 import http_pages
 import laboratory
-from clients import error_reactions
+from clients import error_reactions, lives
 from clients.consumers import KINDS
 from scenes import cookbook, rebalance_costs
 from tables import table
@@ -243,8 +243,35 @@ def differences_table() -> str:
     return table(("command", "reason"), [(f"`{step}`", reason) for step, reason in explained.items()])
 
 
+def clients_table() -> str:
+    """Return what the clients of `make suites` did, and when."""
+    recorded = json.loads((SUITES / "clients.json").read_text(encoding="utf-8"))
+    rows = [
+        (
+            each["version"],
+            *(_played(each["plays"], [name]) for name in lives.OF_GROUPS),
+            _played(each["plays"], list(lives.CONSUMER)),
+            _played(each["plays"], list(lives.TRANSACTIONS)),
+            each["date"],
+        )
+        for each in recorded.values()
+        if lives.CLASSIC.keys() & each["plays"].keys()
+    ]
+    return table(("client", *lives.OF_GROUPS, "the same with KIP-848", "transactions", "played on"), rows)
+
+
+def _played(plays: dict[str, str], names: list[str]) -> str:
+    """Return a mark for plays that a client can do, and the reasons for others; "-" where it has no such protocol."""
+    if not plays.keys() & set(names):
+        return "-"
+    failed = [f"{name.rpartition(': ')[2]}{plays[name].removeprefix('no')}" for name in names if "no: " in plays[name]]
+    if len(names) == 1:
+        return plays[names[0]].removeprefix("no: ") if failed else "yes"
+    return f"yes, except {'; '.join(failed)}" if failed else "yes"
+
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "clients.md": {"error codes": reactions_table},
+    "clients.md": {"clients": clients_table, "error codes": reactions_table},
     "consumer-groups.md": {"costs": rebalance_costs.costs_table},
     "cookbook.md": {"recipes": cookbook.cookbook_table},
     "fidelity.md": {

@@ -7,8 +7,8 @@ import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
 /**
- * Counts the records of topic "in" by key, exactly once, into topic "out"; ends with its standard input. Prints the
- * states of the application. Settings are its arguments: name=value.
+ * Counts the records of topic "in" by key into topic "out"; ends with its standard input. Prints the states of the
+ * application. Settings are its arguments: name=value.
  */
 public class Counting {
     public static void main(String[] arguments) throws Exception {
@@ -19,7 +19,6 @@ public class Counting {
         String text = Serdes.String().getClass().getName();
         settings.put("default.key.serde", text);
         settings.put("default.value.serde", text);
-        settings.put("processing.guarantee", "exactly_once_v2");
         StreamsBuilder builder = new StreamsBuilder();
         builder.<String, String>stream("in")
                 .groupByKey()

@@ -33,6 +33,7 @@ public class Joining {
         volatile CountDownLatch revocation = new CountDownLatch(0);
         volatile boolean closed;
         volatile Throwable failure;
+        volatile String first;
 
         Member(Properties settings, String topic) {
             consumer = new KafkaConsumer<>(settings);
@@ -51,7 +52,9 @@ public class Joining {
         public void run() {
             try (consumer) {
                 while (!closed) {
-                    consumer.poll(Duration.ofMillis(50));
+                    for (var record : consumer.poll(Duration.ofMillis(50))) {
+                        first = first == null ? new String(record.value()) : first;
+                    }
                     for (FutureTask<?> task = tasks.poll(); task != null; task = tasks.poll()) {
                         task.run();
                     }
@@ -95,6 +98,19 @@ public class Joining {
                 }
             }
         }
+
+        /** Wait for the first record; return its value. */
+        String firstRead() throws Exception {
+            for (long until = System.currentTimeMillis() + LIMIT_MS; first == null; sleep(10)) {
+                if (failure != null) {
+                    throw new IllegalStateException(failure);
+                }
+                if (System.currentTimeMillis() > until) {
+                    throw new TimeoutException("no record");
+                }
+            }
+            return first;
+        }
     }
 
     final String servers;
@@ -126,6 +142,9 @@ public class Joining {
             case "join" -> members.put(name, new Member(settings(words[2], words[3], words[4]), words[5]));
             case "owned" -> {
                 return member.owned(Integer.parseInt(words[2]));
+            }
+            case "first" -> {
+                return member.firstRead();
             }
             case "block" -> member.revocation = new CountDownLatch(1);
             case "free" -> member.revocation.countDown();

@@ -23,6 +23,7 @@ type member struct {
 	revocation sync.Mutex
 	mutex      sync.Mutex
 	owned      map[string]bool
+	first      string
 }
 
 type members struct {
@@ -56,6 +57,8 @@ func (all *members) perform(words []string) (string, error) {
 			return "", err
 		}
 		return one.wait(count)
+	case "first":
+		return one.read()
 	case "block":
 		one.revocation.Lock()
 	case "free":
@@ -120,6 +123,21 @@ func (one *member) set(partitions map[string][]int32, owned bool) {
 			}
 		}
 	}
+}
+
+// read returns the value of the first record once there is one.
+func (one *member) read() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for one.first == "" {
+		records := one.client.PollRecords(ctx, 1).Records()
+		if len(records) > 0 {
+			one.first = string(records[0].Value)
+		} else if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return one.first, nil
 }
 
 // wait returns the partitions once there are so many.
