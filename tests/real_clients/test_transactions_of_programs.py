@@ -26,7 +26,11 @@ WITHOUT_MEMBER = "commits offsets without the member's generation"
 ATTEMPTS_MAX = 100
 
 
-@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.needs(tool)) for kind, tool in TOOLS.items()])
+KINDS = ("java", "franz-go", "kafkajs")
+"""The clients that have a program of their own for transactions, with copiers."""
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.needs(TOOLS[kind])) for kind in KINDS])
 def clients(request: pytest.FixtureRequest, koordinator: Cluster) -> Iterator[LineClients]:
     kind: str = request.param
     with LineClients(kind, koordinator.bootstrap_servers) as clients:
