@@ -73,3 +73,10 @@ def test_the_ports_follow_the_order_of_the_ids() -> None:
     listeners = Listeners("127.0.0.1", 9092, {}, {}, (7, 0, 3))
     assert [listeners.of(node)[0].port for node in (7, 0, 3)] == [9092, 9093, 9094]
     assert listeners.of(8)[0].port == 9095
+
+
+@pytest.mark.parametrize("ids", [[0], [5, 3]])
+def test_a_cluster_without_broker_1_serves_groups(ids: list[int]) -> None:
+    with Simulation(broker_ids=ids, topics={"orders": 3}) as cluster:
+        cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
+        assert cluster.coordinator("svc") in cluster.nodes.values()
