@@ -20,9 +20,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
-from koordinator.wire.errors import Error
 from koordinator.wire.frames import FrameBuffer, read_request_header
-from koordinator.wire.frames import frame as pack_frame
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
@@ -43,10 +41,11 @@ from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, NotServed, frame_of
-from .authentication.authenticator import RECEIVE_BYTES_MAX, SaslVerdict
-from .authentication.listener_security import ListenerSecurity
+from .authentication.authentication import SASL_APIS, Authentication
+from .authorization.authorization import Authorization
+from .authorization.guards import Admitted
 from .connections import Answer, Close, Connection, Send
-from .error_responses import error_response, failure_of
+from .error_responses import failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
 from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
@@ -71,8 +70,6 @@ if TYPE_CHECKING:
 
 SHOWN_MAX = 200
 """Length of a client id in a log line."""
-
-SASL_APIS = frozenset({int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)})
 
 SECRET_APIS = SASL_APIS | {int(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)}
 """APIs whose requests no report shows."""
@@ -111,10 +108,11 @@ class Broker:
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
         self._host_log = HostLog(log)
-        self._security = ListenerSecurity(settings, node.cluster)
-        self._authenticating: dict[int, Connection] = {}
-        self._refused: list[tuple[int, Connection, Call | None, SaslVerdict]] = []
-        """Failed authentications, whose responses leave late, in the order of their times."""
+        self._authentication = Authentication(
+            settings, node.cluster, self._connections, self._perform, self._write_part, self._end_refused
+        )
+        authorizer = node.cluster.authorizer
+        self._authorization = None if authorizer is None else Authorization(authorizer, node.cluster, self._host_log)
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -127,13 +125,9 @@ class Broker:
     def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
         """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`."""
         del now
-        authenticator = self._security.authenticator(listener)
-        limit = self._settings.socket_request_max_bytes
-        frames = FrameBuffer(limit if authenticator is None else min(limit, RECEIVE_BYTES_MAX))
-        peer = Connection(connection, client_host, listener, frames, authenticator=authenticator)
-        self._connections[connection] = peer
-        if authenticator is not None:
-            self._authenticating[connection] = peer
+        frames = FrameBuffer(self._settings.socket_request_max_bytes)
+        peer = self._connections[connection] = Connection(connection, client_host, listener, frames)
+        self._authentication.begin(peer)
         self._recorder.note(Connected(connection, client_host))
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
@@ -141,8 +135,8 @@ class Broker:
         self.connected(now, connection, client_host)
         peer = self._connections[connection]
         peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
-        peer.authenticator = None
-        self._authenticating.pop(connection, None)
+        peer.authenticator, peer.principal = None, ""
+        self._authentication.forget(connection)
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
@@ -192,7 +186,9 @@ class Broker:
         peer = self._connections.pop(connection, None)
         if peer is not None:
             self._held_back.pop(connection, None)
-            self._authenticating.pop(connection, None)
+            self._authentication.forget(connection)
+            if self._authorization is not None:
+                self._authorization.forget(connection)
             if self.interceptor is not None:
                 self.interceptor.on_disconnected(now, self, connection)
             if peer.in_flight is not None and next(peer.frames.complete(), None) is not None:
@@ -232,9 +228,7 @@ class Broker:
 
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
-        while self._refused and self._refused[0][0] <= now:
-            _, peer, call, verdict = self._refused.pop(0)
-            self._end_refused(now, peer, call, verdict)
+        self._authentication.tick(now)
         return self.perform(now, self.node.tick(now))
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
@@ -244,11 +238,8 @@ class Broker:
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
-        deadline = self.node.deadline()
-        if self._refused:
-            due = self._refused[0][0]
-            return due if deadline is None else min(due, deadline)
-        return deadline
+        deadline, due = self.node.deadline(), self._authentication.deadline()
+        return due if deadline is None else deadline if due is None else min(due, deadline)
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -300,7 +291,7 @@ class Broker:
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
                 if self._closed.pop(peer.number, None) is None:
-                    protocol = self._security.protocol(peer.listener)
+                    protocol = self._authentication.security.protocol(peer.listener)
                     repeated = other_protocol(peer.frames.start, protocol)
                     if repeated is None and isinstance(error, NotServed):
                         repeated = ": ".join(filter(None, (" ".join(filter(None, peer.software)), str(error))))
@@ -335,7 +326,7 @@ class Broker:
             authenticator = peer.authenticator
             if authenticator is not None and authenticator.expects_tokens:
                 peer.frame = b""
-                self._take_tokens(now, peer, authenticator.take_tokens(now, frame))
+                self._authentication.take_tokens(now, peer, frame)
                 continue
             peer.frame = frame if size <= FRAME_SHOWN_MAX else b""
             header, body = read_request_header(frame)
@@ -352,10 +343,10 @@ class Broker:
             if isinstance(request, ApiVersionsRequest):
                 peer.software = (request.client_software_name, request.client_software_version)
             elif key == ApiKey.SASL_HANDSHAKE and authenticator is None:
-                line = sasl_at(self._security.protocol(peer.listener))
+                line = sasl_at(self._authentication.security.protocol(peer.listener))
                 name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
                 self._host_log.tell(peer.client_host, line, f"{name} sends {line}")
-            call = Call(peer.number, number, key, version, peer.client_id, peer.client_host, peer.listener)
+            call = peer.call(number, key, version)
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
             self._closed.pop(peer.number, None)
@@ -394,76 +385,35 @@ class Broker:
         self._take_steps(now, call, interception.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
-        if call.api_key in SASL_APIS or call.connection in self._authenticating:
-            peer = self._connections.get(call.connection)
-            if peer is not None and peer.authenticator is not None and self._authenticate(now, peer, call, request):
-                return
+        if self._authentication.serve(now, call, request):
+            return
         if isinstance(request, ApiVersionsRequest):
             response = self._api_table.versions(call, request, self._identity)
-            peer = self._authenticating.get(call.connection)
-            if peer is not None and peer.authenticator is not None and not response.error_code:
-                peer.authenticator.told_versions()
+            if not response.error_code:
+                self._authentication.told_versions(call.connection)
             self._perform(now, [Reply(call, response)])
         else:
             version = call.api_version
             adapter = self._api_table.adapters[call.api_key, version]
-            effects, request = self.node.tick(now), adapter.normalize_request(request, version)
-            self._perform(now, effects + self._handle(now, call, request))
+            effects, normalized = self.node.tick(now), adapter.normalize_request(request, version)
+            if self._authorization is not None:
+                self._serve_allowed(now, effects, call, request, normalized)
+            else:
+                self._perform(now, effects + self._handle(now, call, normalized))
 
-    # -- authentication --------------------------------------------------------------------------------------
-
-    def _authenticate(self, now: int, peer: Connection, call: Call, request: Message) -> bool:
-        """Serve a request of an authentication, or refuse one within it; return False for another request."""
-        assert peer.authenticator is not None
-        verdict = peer.authenticator.respond(now, call.api_version, request)
-        if verdict is None:
-            if not peer.authenticator.is_in_exchange:
-                return False
-            verdict = SaslVerdict(
-                error_response(call, request, Error.ILLEGAL_SASL_STATE), "a request within an exchange"
-            )
-        if verdict.ends:
-            self._refuse(now, peer, call, verdict)
-        else:
-            self._perform(now, [Reply(call, verdict.response)])
-            self._follow(peer)
-        return True
-
-    def _take_tokens(self, now: int, peer: Connection, verdict: SaslVerdict) -> None:
-        """Answer a message without a header."""
-        if verdict.tokens is None:
-            peer.is_refused = True
-            self._refuse(now, peer, None, verdict)
-        else:
-            self._write(peer, pack_frame(verdict.tokens), ends=False)
-            self._follow(peer)
-
-    def _follow(self, peer: Connection) -> None:
-        """Serve all requests of a connection that has authenticated, until it does so again."""
-        if peer.authenticator is None or peer.number not in self._connections:
-            return
-        if peer.authenticator.is_open:
-            self._authenticating.pop(peer.number, None)
-            peer.frames.limit = self._settings.socket_request_max_bytes
-        elif peer.authenticator.is_in_exchange:
-            self._authenticating[peer.number] = peer
-
-    def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
-        """End a failed authentication after `connection.failed.authentication.delay.ms`."""
-        delay_ms = self._settings.connection_failed_authentication_delay_ms
-        if delay_ms:
-            self._refused.append((now + delay_ms, peer, call, verdict))
-        else:
-            self._end_refused(now, peer, call, verdict)
-
-    def _end_refused(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
-        # a client that has gone is served no further: its queue may hold more attempts
-        self._closed.pop(peer.number, None)
-        if peer.number not in self._connections:
-            return
-        if call is not None and verdict.response is not None:
-            self._reply(now, call, verdict.response)
-        self._close(now, peer, verdict.ends, verdict.ends)
+    def _serve_allowed(
+        self, now: int, effects: list[Effect], call: Call, received: Message, normalized: Message
+    ) -> None:
+        """Serve what the client may do of a request, and refuse the rest."""
+        assert self._authorization is not None
+        verdict = self._authorization.admit(call, received, normalized)
+        if isinstance(verdict, Admitted):
+            effects += self._handle(now, call, verdict.request)
+        elif not verdict.closes:
+            effects.append(Reply(call, verdict.response))
+        if verdict.closes:
+            effects.append(CloseConnection(call, verdict.closes))
+        self._perform(now, effects)
 
     def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Have the node serve a request; a bug ends it."""
@@ -547,6 +497,8 @@ class Broker:
         return None
 
     def _reply(self, now: int, call: Call, response: Message | None) -> None:
+        if self._authorization is not None and response is not None:
+            response = self._authorization.complete(call, response)
         closed = self._closed.get(call.connection)
         peer = closed or self._connections.get(call.connection)
         if peer is None or peer.in_flight is None or peer.in_flight.call is not call:
@@ -595,6 +547,9 @@ class Broker:
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
 
+    def _write_part(self, peer: Connection, data: bytes) -> None:
+        self._write(peer, data, ends=False)
+
     def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
         if ends:
             self._end(peer)
@@ -606,6 +561,12 @@ class Broker:
         peer.in_flight = None
         if peer is not self._serving:
             self._ready.append(peer)
+
+    def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
+        """Close a connection whose authentication failed. What a client that has gone has queued is not served."""
+        self._closed.pop(peer.number, None)
+        if peer.number in self._connections:
+            self._close(now, peer, reason, reason)
 
     def _close(self, now: int, peer: Connection, reason: str, repeated: str | None = None) -> None:
         """Close a connection; a `repeated` reason is one that clients repeat: it is logged once for each host."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.values import ready, value
 
+from ..core.acls.acl import ANONYMOUS
 from ..core.effects import Call
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Connection:
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
     the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
-    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers.
+    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers. `principal` is whom the
+    client has authenticated as; "" for puppets and brokers.
     """
 
     number: int
@@ -86,10 +88,12 @@ class Connection:
     frame: bytes = b""
     authenticator: Authenticator | None = None
     is_refused: bool = False
+    principal: str = ANONYMOUS
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""
-        return Call(self.number, correlation_id, key, version, self.client_id, self.client_host, self.listener)
+        client = self.client_id, self.client_host, self.listener, self.principal
+        return Call(self.number, correlation_id, key, version, *client)
 
     @property
     def has_had_its_turn(self) -> bool:

@@ -53,7 +53,11 @@ TOP_ERROR_SINCE: Mapping[type, int] = {OffsetFetchRequest: 2, ElectLeadersReques
 
 def error_response(call: Call, request: Message, error: Error, at: str | None = None) -> Message:
     """Return the response to a rejected request, with the error at one of the places of its API."""
-    request = ADAPTERS[call.api_key].normalize_request(request, call.api_version)
+    return error_of(call, ADAPTERS[call.api_key].normalize_request(request, call.api_version), error, at)
+
+
+def error_of(call: Call, request: Message, error: Error, at: str | None = None) -> Message:
+    """Return the same for a request in the shape of the core."""
     if isinstance(request, JoinGroupRequest):
         member_id = "" if error is Error.GROUP_MAX_SIZE_REACHED else request.member_id
         return JoinGroupResponse(error_code=error, member_id=member_id)

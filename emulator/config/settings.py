@@ -52,6 +52,10 @@ PARTITIONS_MAX = 10_000
 """The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
 (`QuorumController`)."""
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+"""The authorizers of Kafka, with KRaft and with ZooKeeper. They decide alike."""
+
 RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3", "4.4")
 """The supported releases of Apache Kafka, newest last."""
 
@@ -312,6 +316,13 @@ class Settings:
     ssl_client_auth: str = setting(
         "none", "Whether clients of listeners with TLS need a certificate.", choices=("none", "requested", "required")
     )
+    authorizer_class_name: str = setting(
+        "",
+        "What decides what clients may do: nothing, or the ACLs of the cluster.",
+        choices=("", STANDARD_AUTHORIZER, ACL_AUTHORIZER),
+    )
+    super_users: str = setting("", "The principals that may do everything, `User:admin;User:ANONYMOUS`.")
+    allow_everyone_if_no_acl_found: bool = setting(default=False, doc="Whether everybody may use what no ACL names.")
     group_coordinator_new_enable: bool = setting(
         default=False,
         doc="Whether a broker of release 3.9 runs the new group coordinator; older releases never do, newer always.",

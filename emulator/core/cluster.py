@@ -13,11 +13,13 @@ from koordinator.wire.errors import Error
 from koordinator.wire.primitives import ZERO_UUID
 
 from ..config.kafka_configs import BROKER, CLIENT_METRICS, GROUP
+from .acls.authorizer import authorizer_of
 from .clock import GroupClock
 from .data.client_metadata import ClientMetadata
 from .data.features import Features
 from .data.log import PartitionLog
 from .data.metadata_changes import (
+    AclSet,
     ClientQuotaSet,
     FeatureLevelChanged,
     PartitionLed,
@@ -82,6 +84,8 @@ class ClusterState:
         if self.features.dialect.tracks_eligible_leaders:
             self.resource_configs[BROKER][""] = {MIN_ISR: dict(settings.further).get(MIN_ISR, "1")}
         self.clients = ClientMetadata()
+        self.authorizer = authorizer_of(settings, self.clients.acls)
+        """What clients may do; None without `authorizer.class.name`: everything."""
         self.topic_defaults = inherited(settings, {})
         """The configs that topics inherit from all brokers; the topics share it."""
         self.group_clocks: dict[str, GroupClock] = {}
@@ -212,7 +216,7 @@ class ClusterState:
                     self.features.set_level(change.name, change.level)
                 case ResourceConfigured():
                     self._configure(change)
-                case ClientQuotaSet() | ScramCredentialSet():
+                case AclSet() | ClientQuotaSet() | ScramCredentialSet():
                     self.clients.apply(change)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))

@@ -41,7 +41,8 @@ class Call:
     """A request: its connection, API version and client.
 
     `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it. A null client id is "" here,
-    as in Kafka. Addresses in the response are those of the `listener` that received the request.
+    as in Kafka. Addresses in the response are those of the `listener` that received the request. The `principal` is
+    whom the client has authenticated as, `User:alice`; "" is the cluster itself, and a test's puppets.
     """
 
     connection: int
@@ -51,6 +52,7 @@ class Call:
     client_id: str
     client_host: str
     listener: str = "PLAINTEXT"
+    principal: str = ""
 
 
 @ready

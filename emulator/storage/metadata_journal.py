@@ -10,8 +10,10 @@ from uuid import UUID
 
 from crc32c import crc32c
 
+from ..core.acls.acl import Acl
 from ..core.data.client_metadata import ClientMetadata
 from ..core.data.metadata_changes import (
+    AclSet,
     Change,
     ClientQuotaSet,
     FeatureLevelChanged,
@@ -41,6 +43,7 @@ KINDS: dict[str, type[Change]] = {
     "resource_configured": ResourceConfigured,
     "client_quota_set": ClientQuotaSet,
     "scram_credential_set": ScramCredentialSet,
+    "acl_set": AclSet,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -82,6 +85,8 @@ def _text(content: object) -> str:
 def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any change
     if name == "topic_id":
         return UUID(value)
+    if name == "acl":
+        return Acl(*value)
     if name == "replicas":
         return tuple(tuple(row) if isinstance(row, list) else row for row in value)
     return value
@@ -124,7 +129,7 @@ class TopicTable:
         if isinstance(change, ResourceConfigured):
             self.resource_configs[change.resource_type, change.name] = dict(change.configs)
             return
-        if isinstance(change, ClientQuotaSet | ScramCredentialSet):
+        if isinstance(change, AclSet | ClientQuotaSet | ScramCredentialSet):
             self.clients.apply(change)
             return
         if isinstance(change, TopicCreated):

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import struct
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES
-from brokers.real_kafka import RealKafka, free_ports
+from brokers.secure_kafka import MECHANISMS, USERS, SecureKafka
 from builders.sasl_messages import Scram, bearer, plain, token
+from clients.asking_client import AskingClient
 
 from koordinator import Emulator
-from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
-from koordinator.wire.codec import decode, encode
-from koordinator.wire.frames import frame, read_response_header, request_header
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.frames import frame, request_header
 from koordinator.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -33,44 +32,13 @@ if TYPE_CHECKING:
 
     from brokers.kafka_releases import Release
 
-LIMIT_S = 20.0
-
 REAUTH_MS = 3_000
 
 LIFETIME_GRAIN_MS = 1_000
 """Lifetimes of sessions are compared in these steps: the clocks of the two are not one."""
 
-USERS = {"alice": "alice-secret", "bob": "bob-secret"}
-
-MODULES = "org.apache.kafka.common.security"
-
-JAAS = {
-    "plain": "plain.PlainLoginModule required " + " ".join(f'user_{name}="{word}"' for name, word in USERS.items()),
-    "scram-sha-256": "scram.ScramLoginModule required",
-    "scram-sha-512": "scram.ScramLoginModule required",
-    "oauthbearer": 'oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker"',
-}
-
-MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
-
 Listeners = dict[str, tuple[str, int]]
 """The addresses by name: PLAIN without SASL, SASL with it, and REAUTH with short sessions."""
-
-
-class SecureKafka(RealKafka):
-    """A broker with more listeners."""
-
-    def _kraft(self) -> dict[str, str]:
-        self.ports = free_ports()
-        own = super()._kraft()
-        more = ",".join(f"{name}://127.0.0.1:{port}" for name, port in zip(("SASL", "REAUTH"), self.ports, strict=True))
-        listeners = {"listeners": f"{own['listeners']},{more}"}
-        jaas = {
-            f"listener.name.{name}.{mechanism}.sasl.jaas.config": f"{MODULES}.{text};"
-            for name in ("sasl", "reauth")
-            for mechanism, text in JAAS.items()
-        }
-        return own | listeners | jaas
 
 
 @pytest.fixture(scope="module", params=[NEWEST.name, "3.9-new"])
@@ -129,68 +97,13 @@ def prepared(listeners: Listeners) -> Listeners:
     )
     for number in (1, 2):
         chosen = tuple(each for each in upsertions if each.mechanism == number)
-        with Client(listeners["PLAIN"]) as client:
+        with AskingClient(listeners["PLAIN"]) as client:
             rows = client.ask(AlterUserScramCredentialsRequest(upsertions=chosen), 0).results
             assert [row.error_code for row in rows] == [0, 0]
     return listeners
 
 
-class Client:
-    """A connection that sends requests and bytes."""
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, LIMIT_S)
-        self._number = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-
-    def ask(self, request: Any, version: int) -> Any:
-        """Send a request, and return its response; None if the connection closes instead."""
-        self._number += 1
-        key = REQUEST_KEYS[type(request)]
-        header = request_header(key, version, self._number, "test")
-        body = self.exchange(frame(header, encode(request, version)))
-        if body is None:
-            return None
-        _, begin = read_response_header(key, version, body)
-        return decode(APIS[key].response, version, body, begin=begin)
-
-    def exchange(self, data: bytes) -> bytes | None:
-        """Send bytes, and return the next frame; None if the connection closes instead."""
-        try:
-            self._socket.sendall(data)
-            length = self._exactly(4)
-            return None if length is None else self._exactly(struct.unpack(">i", length)[0])
-        except ConnectionError:
-            return None
-
-    def is_closed(self) -> bool:
-        """Return whether the broker closes the connection within a second, the delay of failures included."""
-        self._socket.settimeout(1.0)
-        try:
-            return self._socket.recv(1) == b""
-        except ConnectionError:
-            return True
-        except TimeoutError:
-            return False
-        finally:
-            self._socket.settimeout(LIMIT_S)
-
-    def _exactly(self, size: int) -> bytes | None:
-        data = b""
-        while len(data) < size:
-            piece = self._socket.recv(size - len(data))
-            if not piece:
-                return None
-            data += piece
-        return data
-
-
-Step: TypeAlias = "Callable[[Client, list[Any]], Any]"
+Step: TypeAlias = "Callable[[AskingClient, list[Any]], Any]"
 """A step of a scenario; it gets the outcomes so far, and returns its own."""
 
 
@@ -198,7 +111,7 @@ def asked(request: Any, version: int) -> Step:
     return lambda client, _: seen(client.ask(request, version))
 
 
-def of_another_release(client: Client, _: list[Any]) -> bytes | None:
+def of_another_release(client: AskingClient, _: list[Any]) -> bytes | None:
     """Send ApiVersions in a version that nobody knows, in the format of version 3."""
     header = request_header(ApiKey.API_VERSIONS, 3, 1, "test")
     return client.exchange(frame(header[:2] + struct.pack(">h", 99) + header[4:]))
@@ -216,7 +129,7 @@ def raw(data: bytes) -> Step:
     return lambda client, _: client.exchange(data)
 
 
-def closed(client: Client, _: list[Any]) -> bool:
+def closed(client: AskingClient, _: list[Any]) -> bool:
     return client.is_closed()
 
 
@@ -245,7 +158,7 @@ def scram(algorithm: str, user: str, password: str, header: str = "n,,", nonce: 
     """Return the two steps of SCRAM; only what does not depend on the broker's nonce is an outcome."""
     messages, challenge = Scram(algorithm, user, password, header), bytearray()
 
-    def first(client: Client, _: list[Any]) -> Any:
+    def first(client: AskingClient, _: list[Any]) -> Any:
         answer = client.ask(SaslAuthenticateRequest(auth_bytes=messages.first), 2)
         if answer is None or answer.error_code:
             return seen(answer)
@@ -253,7 +166,7 @@ def scram(algorithm: str, user: str, password: str, header: str = "n,,", nonce: 
         its_nonce, *others = answer.auth_bytes.decode().split(",")
         return seen(answer) | {"auth_bytes": (its_nonce.startswith("r=abc"), others)}
 
-    def final(client: Client, _: list[Any]) -> Any:
+    def final(client: AskingClient, _: list[Any]) -> Any:
         message, proof = messages.final(bytes(challenge), nonce)
         answer = client.ask(SaslAuthenticateRequest(auth_bytes=message), 2)
         outcome = seen(answer)
@@ -397,7 +310,7 @@ REAUTHENTICATION: dict[str, tuple[Step, ...]] = {
 
 def played(address: tuple[str, int], steps: tuple[Step, ...]) -> list[Any]:
     outcomes: list[Any] = []
-    with Client(address) as client:
+    with AskingClient(address) as client:
         for step in steps:
             outcomes.append(step(client, outcomes))
     return outcomes

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from koordinator.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
-from koordinator.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
-from koordinator.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from koordinator.wire.messages.describe_delegation_token import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
@@ -32,19 +29,11 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call
 
-NO_AUTHORIZER = "No Authorizer is configured on the broker"
-
 REQUESTER_SINCE = 3
 """The first version of CreateDelegationToken that names the requester (KIP-373)."""
 
 USER, ANONYMOUS = "User", "ANONYMOUS"
 """The principal of every client of a plain listener."""
-
-
-def _acls_refused(cluster: ClusterState) -> str:
-    """Return why ACLs cannot be altered; with ZooKeeper in other words."""
-    with_zookeeper = cluster.features.dialect.administers_with_zookeeper
-    return f"{NO_AUTHORIZER}." if with_zookeeper else "No Authorizer is configured."
 
 
 def _refuse_token(version: int, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
@@ -68,21 +57,6 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     SaslAuthenticateRequest: lambda _, __, ___, ____: SaslAuthenticateResponse(
         error_code=Error.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",
-    ),
-    DescribeAclsRequest: lambda _, __, ___, ____: DescribeAclsResponse(
-        error_code=Error.SECURITY_DISABLED, error_message=NO_AUTHORIZER
-    ),
-    CreateAclsRequest: lambda cluster, _, __, request: CreateAclsResponse(
-        results=tuple(
-            AclCreationResult(error_code=Error.SECURITY_DISABLED, error_message=_acls_refused(cluster))
-            for _ in request.creations
-        )
-    ),
-    DeleteAclsRequest: lambda cluster, _, __, request: DeleteAclsResponse(
-        filter_results=tuple(
-            DeleteAclsFilterResult(error_code=Error.SECURITY_DISABLED, error_message=_acls_refused(cluster))
-            for _ in request.filters
-        )
     ),
     # a token is for connections that are authenticated
     CreateDelegationTokenRequest: lambda _, __, call, request: _refuse_token(call.api_version, request),

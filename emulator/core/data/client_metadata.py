@@ -1,10 +1,11 @@
-"""The metadata of clients: their quotas, which are stored and described and never enforced, and SCRAM credentials."""
+"""The metadata of clients: ACLs, SCRAM credentials, and quotas, which are stored and described and never enforced."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from .metadata_changes import ClientQuotaSet, ScramCredentialSet
+from ..acls.acl import AclTable
+from .metadata_changes import AclSet, ClientQuotaSet, ScramCredentialSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,31 +18,39 @@ Entity = tuple[tuple[str, str | None], ...]
 """The names of a quota's entity by type, sorted by type; None is the default name."""
 
 
+ClientMetadataChange = AclSet | ClientQuotaSet | ScramCredentialSet
+"""The changes of `ClientMetadata`."""
+
+
 def entity_of(names: Mapping[str, str | None]) -> Entity:
     """Return the key of an entity."""
     return tuple(sorted(names.items()))
 
 
 class ClientMetadata:
-    """Quotas by entity, and each user's SCRAM credentials by mechanism."""
+    """Quotas by entity, each user's SCRAM credentials by mechanism, and ACLs."""
 
     def __init__(self) -> None:
         self.quotas: dict[Entity, dict[str, float]] = {}
         self.passwords: dict[str, str] = {}
         """The password of each user of SASL/PLAIN, as a broker has them in its properties: never stored."""
         self.credentials: dict[str, dict[int, ScramCredentialSet]] = {}
+        self.acls = AclTable()
 
-    def apply(self, change: ClientQuotaSet | ScramCredentialSet) -> None:
-        """Set or remove a quota or a credential."""
-        if isinstance(change, ClientQuotaSet):
+    def apply(self, change: ClientMetadataChange) -> None:
+        """Set or remove an ACL, a quota or a credential."""
+        if isinstance(change, AclSet):
+            (self.acls.add if change.exists else self.acls.remove)(change.acl)
+        elif isinstance(change, ClientQuotaSet):
             _set(self.quotas, entity_of(change.entity), change.key, change.value)
         else:
             _set(self.credentials, change.user, change.mechanism, change if change.iterations is not None else None)
 
-    def changes(self) -> Iterator[ClientQuotaSet | ScramCredentialSet]:
+    def changes(self) -> Iterator[ClientMetadataChange]:
         """Yield the changes that lead to this state."""
         for entity, values in self.quotas.items():
             yield from (ClientQuotaSet(dict(entity), key, value) for key, value in values.items())
+        yield from (AclSet(acl, exists=True) for acl in self.acls)
         yield from (each for credentials in self.credentials.values() for each in credentials.values())
 
 

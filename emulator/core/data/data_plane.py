@@ -25,6 +25,7 @@ from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
+from ..acls import acl_admin
 from ..dialect import dialect_of
 from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
 from ..timers import CleanLogs, ProduceRetry
@@ -85,6 +86,7 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     **client_quotas.RESPONDERS,
     **scram_credentials.RESPONDERS,
     **replica_admin.RESPONDERS,
+    **acl_admin.RESPONDERS,
     **absent_features.RESPONDERS,
 }
 """The APIs that park no requests of their own; called with cluster, node id, call and request."""

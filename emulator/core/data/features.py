@@ -60,10 +60,19 @@ class Features:
         if TRANSACTION_VERSION in self.levels:
             self.levels[TRANSACTION_VERSION] = min(settings.transaction_version, self.levels[TRANSACTION_VERSION])
         self.epoch = 1 if self.supported else -1
+        self._protocols = settings.group_coordinator_rebalance_protocols
 
     def level(self, name: str) -> int:
         """Return the finalized level of a feature, 0 if it has none."""
         return self.levels.get(name, 0)
+
+    @property
+    def serves_consumer_groups(self) -> bool:
+        """Whether the consumer protocol is on (KIP-848)."""
+        if GROUP_VERSION in self.supported and not self.level(GROUP_VERSION):
+            return False
+        named = self._protocols
+        return "consumer" in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

@@ -28,6 +28,7 @@ from koordinator.wire.messages.fetch import (
     PartitionData,
 )
 
+from ..acls.acl import Operation, ResourceType
 from ..dialect import dialect_of
 from ..effects import Reply
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
@@ -75,12 +76,13 @@ ISOLATION_LEVELS = (0, READ_COMMITTED)
 class ParkedFetch:
     """A parked fetch. `readable` is the number of bytes available in each partition it watches; `total` is their sum.
 
-    It is answered at `deadline` at the latest.
+    It is answered at `deadline` at the latest. Of `denied` topics the client may read nothing.
     """
 
     call: Call
     request: FetchRequest
     plan: FetchPlan
+    denied: frozenset[str] = frozenset()
     readable: dict[tuple[str, int], int] = field(default_factory=dict)
     total: int = 0
     deadline: int = 0
@@ -127,12 +129,31 @@ class Fetches:
             return [Reply(call, FetchResponse(error_code=plan))]
         if request.isolation_level not in ISOLATION_LEVELS and self._has_known_partition(plan):
             return [Reply(call, self._failed(call.api_version, request, Error.UNKNOWN_SERVER_ERROR))]
-        fetch = ParkedFetch(call, request, plan)
+        fetch = ParkedFetch(call, request, plan, self._denied(call, request, plan))
         failed = self._measure_all(fetch)
         if failed or fetch.is_satisfied or not fetch.readable or request.max_wait_ms <= 0:
             return [self._reply(now, fetch)]
         self._park(now, fetch)
         return []
+
+    def _denied(self, call: Call, request: FetchRequest, plan: FetchPlan) -> frozenset[str]:
+        """Return the topics that the client may not read; a broker needs ClusterAction, and then may read all."""
+        authorizer = self._cluster.authorizer
+        if authorizer is None:
+            return frozenset()
+        names = {self._name(key) for key in plan.partitions} - {""}
+        if request.replica_id >= 0:
+            is_broker = authorizer.allows(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+            return frozenset() if is_broker else frozenset(names)
+        return frozenset(
+            name for name in names if not authorizer.allows(call, Operation.READ, ResourceType.TOPIC, name)
+        )
+
+    def _log_for(self, fetch: ParkedFetch, key: PartitionKey) -> PartitionLog | Error:
+        """Return the log of a partition, or why the client gets none."""
+        if self._name(key) in fetch.denied:
+            return Error.TOPIC_AUTHORIZATION_FAILED
+        return self._log(key)
 
     def _has_known_partition(self, plan: FetchPlan) -> bool:
         return not all(isinstance(self._log(key), Error) for key in plan.partitions)
@@ -200,7 +221,7 @@ class Fetches:
         failed = False
         bytes_left = fetch.request.max_bytes
         for key, requested in fetch.plan.partitions.items():
-            log = self._log(key)
+            log = self._log_for(fetch, key)
             if isinstance(log, Error):
                 row = self._without_log(fetch.plan, key, log)
                 failed = failed or row.error_code == Error.INCONSISTENT_TOPIC_ID
@@ -278,7 +299,7 @@ class Fetches:
         first_whole = fetch.call.api_version >= FIRST_WHOLE_SINCE
         results: dict[PartitionKey, PartitionData] = {}
         for key, requested in fetch.plan.partitions.items():
-            log = self._log(key)
+            log = self._log_for(fetch, key)
             if isinstance(log, Error):
                 results[key] = self._without_log(fetch.plan, key, log)
                 continue

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from uuid import UUID
 
+    from ..acls.acl import Acl
+
 Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
 
@@ -115,6 +117,14 @@ class ScramCredentialSet:
     server_key: str = ""
 
 
+@value
+class AclSet:
+    """An ACL that exists from now on, or no longer."""
+
+    acl: Acl
+    exists: bool
+
+
 Change = (
     TopicCreated
     | TopicGrown
@@ -127,4 +137,5 @@ Change = (
     | ResourceConfigured
     | ClientQuotaSet
     | ScramCredentialSet
+    | AclSet
 )

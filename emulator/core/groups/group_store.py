@@ -15,14 +15,12 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey
 from koordinator.wire.primitives import InvalidLength
 
-from ..data.features import GROUP_VERSION
 from ..dialect import dialect_of
 from ..effects import Append, MemberChanged, Reply, SendRequest
 from ..journal import Journal
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
 from .commit import GroupWrite
-from .group import CONSUMER
 from .records import offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -81,14 +79,6 @@ class GroupStore:
         self._out: list[Effect] = []
         self._touched: dict[BaseGroup, int] = {}
         self._token = 0
-
-    @property
-    def serves_consumer_groups(self) -> bool:
-        """Whether the consumer protocol is on (KIP-848)."""
-        features, named = self.cluster.features, self.settings.group_coordinator_rebalance_protocols
-        if GROUP_VERSION in features.supported and not features.level(GROUP_VERSION):
-            return False
-        return CONSUMER in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""

@@ -33,7 +33,7 @@ def describe_groups(store: GroupStore, now: int, call: Call, request: wire.Consu
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wire.DescribedConsumerGroup:
     error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
-    if not store.serves_consumer_groups:
+    if not store.cluster.features.serves_consumer_groups:
         error = Error.UNSUPPORTED_VERSION
     group = store.find_visible(now, group_id) if error is Error.NONE else None
     if not isinstance(group, ConsumerGroup):

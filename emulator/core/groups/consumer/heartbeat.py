@@ -35,7 +35,7 @@ CLIENT_IDS_SINCE = 1
 
 def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see."""
-    if not store.serves_consumer_groups:
+    if not store.cluster.features.serves_consumer_groups:
         raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
     _check_shape(store, call, request)
     status = store.status(request.group_id)

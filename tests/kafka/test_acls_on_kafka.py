@@ -1,0 +1,228 @@
+"""Kafka and the emulator allow and refuse alike: each API, for each operation allowed alone, and denied alone."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from brokers.kafka_releases import NEWEST, RELEASES
+from brokers.secure_kafka import MECHANISMS, USERS, SecureKafka
+from builders.acl_requests import (
+    DENY,
+    GROUP,
+    LITERAL,
+    OPERATIONS,
+    RESOURCES,
+    acl,
+    creation,
+    deletion,
+    request,
+    requests,
+)
+from builders.sasl_messages import plain
+from clients.asking_client import AskingClient
+
+from koordinator import Emulator
+from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
+from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
+from koordinator.wire.schema import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from brokers.kafka_releases import Release
+
+    from koordinator.wire.messages.create_acls import AclCreation
+
+LIMIT_S = 30.0
+
+AUTHORIZER = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "super.users": "User:admin;User:ANONYMOUS",
+    "auto.create.topics.enable": "false",
+}
+
+EVERYTHING = tuple(acl(resource) for resource in RESOURCES.values())
+"""Everything with the named resources of each type."""
+
+IDENTITIES = (
+    *("key", "group_id", "transactional_id", "name", "topic", "topic_name", "resource_name", "user"),
+    *("partition_index", "partition", "index"),
+)
+"""The fields that tell rows apart."""
+
+SHOWN = ("error_code", "partition_error_code", "topic_config_error_code", "error_message", "authorized_operations")
+SHOWN_TOO = ("topic_authorized_operations", "cluster_authorized_operations", "coordinator", "state")
+
+
+class Side:
+    """A cluster: its ACLs, topics and offsets are set on the plain listener, and alice asks on the other."""
+
+    def __init__(self, plain_at: tuple[str, int], sasl_at: tuple[str, int], served: dict[int, range]) -> None:
+        self.admin = AskingClient(plain_at)
+        self._sasl_at = sasl_at
+        self._served = served
+        self.alice = self.logged_in()
+        kept = [{"name": "retention.ms", "value": "-1"}]
+        rows = [{"name": each, "num_partitions": 2, "replication_factor": 1, "configs": kept} for each in ("t", "u")]
+        self.admin.ask(request(ApiKey.CREATE_TOPICS, topics=rows, timeout_ms=10_000), 5)
+        self.ids = self._topic_ids()
+        self._wait_for_coordinators()
+        rows = [{"name": each, "partitions": [{"partition_index": 0, "committed_offset": 7}]} for each in ("t", "u")]
+        for group in ("g", "h"):
+            committed = self.admin.ask(request(ApiKey.OFFSET_COMMIT, group_id=group, topics=rows), 7)
+            assert not any(row.error_code for topic in committed.topics for row in topic.partitions), committed
+
+    def logged_in(self) -> AskingClient:
+        client = AskingClient(self._sasl_at)
+        client.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        answer = client.ask(SaslAuthenticateRequest(auth_bytes=plain("alice", USERS["alice"])), 2)
+        assert answer.error_code == 0, answer
+        return client
+
+    def set(self, acls: Sequence[AclCreation]) -> None:
+        """Replace all ACLs, and wait until they are in effect."""
+        self.admin.ask(deletion(), 2)
+        if acls:
+            answer = self.admin.ask(creation(acls), 2)
+            assert not any(row.error_code for row in answer.results), answer
+        # a right of its own shows that the broker has replayed all changes before it
+        self._turn = -getattr(self, "_turn", -1)
+        marker = acl((GROUP, f"marker{self._turn}", LITERAL), OPERATIONS["Describe"])
+        self.admin.ask(creation([marker]), 2)
+        asked = request(ApiKey.FIND_COORDINATOR, key_type=0, key=marker.resource_name)
+        self._until(lambda: self.alice.ask(asked, 3).error_code != 30)
+
+    def ask(self, asked: Any, version: int) -> Any:
+        """Return the outline of alice's response; "closed" if the connection closes."""
+        if not self.serves(asked, version):
+            return None
+        answer = self.alice.ask(asked, version)
+        if answer is None:
+            self.alice = self.logged_in()
+            return "closed"
+        return outline(answer)
+
+    def serves(self, asked: Any, version: int) -> bool:
+        return version in self._served.get(REQUEST_KEYS[type(asked)], ())
+
+    def _topic_ids(self) -> dict[str, Any]:
+        names = [{"name": "t"}, {"name": "u"}]
+        asked = request(ApiKey.METADATA, topics=names, allow_auto_topic_creation=False)
+        self._until(lambda: all(not row.error_code for row in self.admin.ask(asked, 10).topics))
+        return {row.name: row.topic_id for row in self.admin.ask(asked, 10).topics}
+
+    def _wait_for_coordinators(self) -> None:
+        for kind, key in ((0, "g"), (1, "x")):
+            asked = request(ApiKey.FIND_COORDINATOR, key_type=kind, key=key)
+            self._until(lambda asked=asked: self.admin.ask(asked, 3).error_code == 0)
+        asked = request(ApiKey.OFFSET_FETCH, group_id="g", topics=None)
+        self._until(lambda: self.admin.ask(asked, 5).error_code == 0)
+        asked = request(ApiKey.INIT_PRODUCER_ID, transactional_id=None, transaction_timeout_ms=1_000)
+        self._until(lambda: self.admin.ask(asked, 4).error_code == 0)
+        asked = request(ApiKey.DESCRIBE_TRANSACTIONS, transactional_ids=["x"])
+        self._until(lambda: self.admin.ask(asked, 0).transaction_states[0].error_code not in (14, 15))
+
+    @staticmethod
+    def _until(condition: Any) -> None:
+        end = time.monotonic() + LIMIT_S
+        while not condition():
+            assert time.monotonic() < end, "the cluster is not ready"
+            time.sleep(0.02)
+
+
+def outline(message: Any) -> Any:
+    """Return what rights decide: errors, texts, operations, and which rows there are."""
+    found: dict[str, Any] = {}
+    for name, spec in fields_of(type(message)).items():
+        value = getattr(message, name)
+        if spec.is_array and isinstance(spec.type, type):
+            rows = [outline(row) for row in value or ()]
+            if rows and name not in ("brokers", "api_keys", "node_endpoints", "features", "supported_features"):
+                found[name] = sorted(rows, key=repr)
+        elif name in SHOWN or name in SHOWN_TOO or name in IDENTITIES:
+            found[name] = _text(value) if name == "error_message" else value
+    return found
+
+
+def _text(value: str | None) -> str | None:
+    """Return a text without the request that Kafka shows in it."""
+    return "Request …" if value and value.startswith("Request ") else value
+
+
+@pytest.fixture(scope="module", params=[NEWEST.name, "3.9-new"])
+def compared_release(request: pytest.FixtureRequest) -> Release:
+    return RELEASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def sides(compared_release: Release, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side]]:
+    settings = AUTHORIZER | {
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,REAUTH:SASL_PLAINTEXT"
+        ),
+        "sasl.enabled.mechanisms": MECHANISMS,
+    }
+    with ExitStack() as stack:
+        broker = stack.enter_context(SecureKafka(tmp_path_factory.mktemp("kafka-acls-"), compared_release, settings))
+        config = {**AUTHORIZER, "kafka.version": compared_release.line, "sasl.enabled.mechanisms": MECHANISMS}
+        config |= {name: value for name, value in compared_release.settings.items() if name.startswith("group.")}
+        ours = stack.enter_context(
+            Emulator(security="sasl_plaintext", users=USERS, config=config, profile="kafka-defaults")
+        )
+        at = broker.address
+        served = versions(at.host, at.port)
+        plain_at, sasl_at = (address(ours.nodes[1].address(each)) for each in ("PLAINTEXT", "SASL_PLAINTEXT"))
+        yield Side((at.host, at.port), ("127.0.0.1", broker.ports[0]), served), Side(plain_at, sasl_at, served)
+
+
+def address(text: str) -> tuple[str, int]:
+    host, port = text.split(":")
+    return host, int(port)
+
+
+def versions(host: str, port: int) -> dict[int, range]:
+    with AskingClient((host, port)) as client:
+        rows = client.ask(request(ApiKey.API_VERSIONS), 0).api_keys
+    return {row.api_key: range(row.min_version, row.max_version + 1) for row in rows if row.api_key in APIS}
+
+
+def differing(sides: tuple[Side, Side], acls: Sequence[AclCreation]) -> list[str]:
+    """Return the requests that the two answer differently, with both outlines."""
+    found = []
+    for side in sides:
+        side.set(acls)
+    kafka, ours = sides
+    for (name, asked, version), (_, same, _) in zip(requests(kafka.ids), requests(ours.ids), strict=True):
+        theirs, own = kafka.ask(asked, version), ours.ask(same, version)
+        if theirs != own:
+            found.append(f"{name} v{version}\n  kafka: {theirs}\n  ours:  {own}")
+    return found
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_that_is_allowed_alone(sides: tuple[Side, Side], resource: str, operation: str) -> None:
+    found = differing(sides, [acl(RESOURCES[resource], OPERATIONS[operation])])
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operation_that_is_denied_alone(sides: tuple[Side, Side], resource: str, operation: str) -> None:
+    found = differing(sides, [*EVERYTHING, acl(RESOURCES[resource], OPERATIONS[operation], DENY)])
+    assert not found, "\n".join(found)
+
+
+def test_nothing_is_allowed(sides: tuple[Side, Side]) -> None:
+    found = differing(sides, [])
+    assert not found, "\n".join(found)
+
+
+def test_everything_is_allowed(sides: tuple[Side, Side]) -> None:
+    found = differing(sides, EVERYTHING)
+    assert not found, "\n".join(found)

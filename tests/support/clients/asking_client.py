@@ -1,0 +1,68 @@
+"""A client that sends one request after the other, of any version, and bytes that are none."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import Any, Self
+
+from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.wire.codec import decode, encode
+from koordinator.wire.frames import frame, read_response_header, request_header
+
+LIMIT_S = 20.0
+
+
+class AskingClient:
+    """A connection that sends requests and bytes."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(address, LIMIT_S)
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, request: Any, version: int) -> Any:
+        """Send a request, and return its response; None if the connection closes instead."""
+        self._number += 1
+        key = REQUEST_KEYS[type(request)]
+        header = request_header(key, version, self._number, "test")
+        body = self.exchange(frame(header, encode(request, version)))
+        if body is None:
+            return None
+        _, begin = read_response_header(key, version, body)
+        return decode(APIS[key].response, version, body, begin=begin)
+
+    def exchange(self, data: bytes) -> bytes | None:
+        """Send bytes, and return the next frame; None if the connection closes instead."""
+        try:
+            self._socket.sendall(data)
+            length = self._exactly(4)
+            return None if length is None else self._exactly(struct.unpack(">i", length)[0])
+        except ConnectionError:
+            return None
+
+    def is_closed(self) -> bool:
+        """Return whether the broker closes the connection within a second, the delay of failures included."""
+        self._socket.settimeout(1.0)
+        try:
+            return self._socket.recv(1) == b""
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            self._socket.settimeout(LIMIT_S)
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = b""
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            if not piece:
+                return None
+            data += piece
+        return data
