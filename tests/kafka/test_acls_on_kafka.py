@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.kafka_releases import NEWEST, RELEASES
 from brokers.secure_kafka import MECHANISMS, USERS, SecureKafka
 from builders.acl_requests import (
+    ALL,
+    ANY,
+    CLUSTER,
     DENY,
     GROUP,
     LITERAL,
+    MATCH,
     OPERATIONS,
+    PREFIXED,
     RESOURCES,
+    TOPIC,
     acl,
     creation,
     deletion,
@@ -63,6 +70,7 @@ class Side:
     """A cluster: its ACLs, topics and offsets are set on the plain listener, and alice asks on the other."""
 
     def __init__(self, plain_at: tuple[str, int], sasl_at: tuple[str, int], served: dict[int, range]) -> None:
+        self.plain_at = plain_at
         self.admin = AskingClient(plain_at)
         self._sasl_at = sasl_at
         self._served = served
@@ -226,3 +234,155 @@ def test_nothing_is_allowed(sides: tuple[Side, Side]) -> None:
 def test_everything_is_allowed(sides: tuple[Side, Side]) -> None:
     found = differing(sides, EVERYTHING)
     assert not found, "\n".join(found)
+
+
+READ, GROUP_G = OPERATIONS["Read"], RESOURCES["Group"]
+
+DECISIONS: dict[str, tuple[AclCreation, ...]] = {
+    "of the principal": (acl((GROUP, "g", LITERAL), READ),),
+    "of a prefix": (acl((GROUP, "g", PREFIXED), READ),),
+    "a prefixed star is a character": (acl((GROUP, "*", PREFIXED), READ),),
+    "of all groups": (acl((GROUP, "*", LITERAL), READ),),
+    "denied everywhere": (acl((GROUP, "g", LITERAL), READ), acl((GROUP, "*", LITERAL), READ, DENY)),
+    "denied by name": (acl((GROUP, "*", LITERAL), READ), acl((GROUP, "g", LITERAL), READ, DENY)),
+    "denied by prefix": (acl((GROUP, "gg", LITERAL), READ), acl((GROUP, "g", PREFIXED), READ, DENY)),
+    "of everybody": (acl((GROUP, "g", LITERAL), READ, principal="User:*"),),
+    "denied to another": (acl((GROUP, "g", LITERAL), READ), acl((GROUP, "g", LITERAL), READ, DENY, "User:bob")),
+    "of another type": (acl((GROUP, "g", LITERAL), READ, principal="Group:alice"),),
+    "of other letters": (acl((GROUP, "g", LITERAL), READ, principal="user:alice"),),
+    "from this host": (acl((GROUP, "g", LITERAL), READ, host="127.0.0.1"),),
+    "from another host": (acl((GROUP, "g", LITERAL), READ, host="10.0.0.1"),),
+    "from a name": (acl((GROUP, "g", LITERAL), READ, host="localhost"),),
+    "all operations": (acl((GROUP, "g", LITERAL)),),
+    "all are denied": (acl((GROUP, "g", LITERAL)), acl((GROUP, "g", LITERAL), ALL, DENY)),
+    "describing is denied": (acl((GROUP, "g", LITERAL), READ), acl((GROUP, "g", LITERAL), 8, DENY)),
+    "reading is denied, describing implied": (acl((GROUP, "g", LITERAL), 6), acl((GROUP, "g", LITERAL), READ, DENY)),
+    "written somewhere": (acl((TOPIC, "qq", PREFIXED), 4),),
+    "written nowhere": (acl((TOPIC, "qq", LITERAL), 4), acl((TOPIC, "*", LITERAL), 4, DENY)),
+    "written but for a prefix": (acl((TOPIC, "qq", PREFIXED), 4), acl((TOPIC, "q", PREFIXED), ALL, DENY)),
+    "written but for a name": (acl((TOPIC, "qq", PREFIXED), 4), acl((TOPIC, "qq", LITERAL), 4, DENY)),
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_decision(sides: tuple[Side, Side], decision: str) -> None:
+    asked = [
+        *(request(ApiKey.HEARTBEAT, group_id=group, generation_id=1, member_id="m") for group in ("g", "gg", "h", "*")),
+        request(ApiKey.FIND_COORDINATOR, key_type=0, key="g"),
+        request(ApiKey.INIT_PRODUCER_ID, transactional_id=None, transaction_timeout_ms=1_000),
+    ]
+    found = []
+    for side in sides:
+        side.set(DECISIONS[decision])
+        found.append([side.ask(each, 3) for each in asked])
+    assert found[0] == found[1]
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "fine": {},
+    "no name": {"resource_name": ""},
+    "any type": {"resource_type": 1},
+    "any pattern": {"resource_pattern_type": 1},
+    "a matching pattern": {"resource_pattern_type": 2},
+    "any operation": {"operation": 1},
+    "any permission": {"permission_type": 1},
+    "an unknown operation": {"operation": 99},
+    "an unknown type": {"resource_type": 99},
+    "an unknown pattern": {"resource_pattern_type": 99},
+    "an unknown permission": {"permission_type": 99},
+    "operation 0": {"operation": 0},
+    "no type of principal": {"principal": "alice"},
+    "an odd principal": {"principal": "Robot:x"},
+    "no principal": {"principal": ":x"},
+    "another cluster": {"resource_type": CLUSTER, "resource_name": "foo"},
+    "an illegal topic": {"resource_name": "a b!"},
+    "an odd host": {"host": "not a host"},
+    "an operation of others": {"operation": 9},
+}
+
+
+@pytest.mark.parametrize("which", ODD)
+def test_an_acl_is_created_or_refused(sides: tuple[Side, Side], which: str) -> None:
+    odd = replace(acl(RESOURCES["Topic"], READ), **ODD[which])
+    found = []
+    for side in sides:
+        side.set([])
+        with AskingClient(side.plain_at) as admin:
+            answer = admin.ask(creation([odd, acl(RESOURCES["Topic"], READ), odd]), 2)
+            found.append("closed" if answer is None else outline(answer))
+        found.append(described(side))
+    assert found[:2] == found[2:]
+
+
+def described(side: Side) -> Any:
+    """Return all ACLs but the marker's, and what deleting them answers."""
+    every = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+    answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **every), 2)
+    rows = sorted(
+        (each.resource_type, each.resource_name, each.pattern_type, *astuple(row))
+        for each in answer.resources
+        for row in each.acls
+        if not each.resource_name.startswith("marker")
+    )
+    deleted = side.admin.ask(request(ApiKey.DELETE_ACLS, filters=[{**every, "resource_type_filter": TOPIC}] * 2), 2)
+    matches = [sorted(map(astuple, each.matching_acls)) for each in deleted.filter_results]
+    return rows, matches, answer.error_message
+
+
+FILTERS: dict[str, dict[str, Any]] = {
+    "a name": {"resource_name_filter": "t1", "pattern_type_filter": ANY},
+    "a literal": {"resource_name_filter": "t1", "pattern_type_filter": LITERAL},
+    "what fits a name": {"resource_name_filter": "t1", "pattern_type_filter": MATCH},
+    "what fits a star": {"resource_name_filter": "*", "pattern_type_filter": MATCH},
+    "a principal": {"principal_filter": "User:bob"},
+    "a host": {"host_filter": "*"},
+    "an operation": {"operation": 4},
+    "all operations": {"operation": ALL},
+    "a permission": {"permission_type": DENY},
+    "a type": {"resource_type_filter": GROUP},
+}
+
+
+@pytest.mark.parametrize("which", FILTERS)
+def test_a_filter_finds_the_same_acls(sides: tuple[Side, Side], which: str) -> None:
+    found = []
+    for side in sides:
+        side.set(
+            [
+                acl((TOPIC, "t1", LITERAL), READ),
+                acl((TOPIC, "t", PREFIXED), READ, DENY),
+                acl((TOPIC, "*", LITERAL), 4, principal="User:bob"),
+                acl((TOPIC, "*", PREFIXED), ALL, host="10.0.0.1"),
+                acl((GROUP, "t1", LITERAL), READ),
+            ]
+        )
+        every = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+        answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **(every | FILTERS[which])), 2)
+        found.append(
+            sorted(
+                (each.resource_type, each.resource_name, each.pattern_type, *sorted(map(astuple, each.acls)))
+                for each in answer.resources
+                if not each.resource_name.startswith("marker")
+            )
+        )
+    assert found[0] == found[1]
+
+
+def test_a_topic_is_created_by_those_who_may_create_it(sides: tuple[Side, Side]) -> None:
+    found = []
+    rights: list[list[AclCreation]] = [
+        [acl((TOPIC, "auto", PREFIXED), 8)],
+        [acl((TOPIC, "auto", PREFIXED), 8), acl((TOPIC, "auto", PREFIXED), 5)],
+        [acl(RESOURCES["Cluster"], 5)],
+    ]
+    for side in sides:
+        outcomes: list[Any] = []
+        for turn, acls in enumerate(rights):
+            side.set(acls)
+            row = {"name": f"auto-{turn}", "num_partitions": 2, "replication_factor": 1}
+            made = side.alice.ask(request(ApiKey.CREATE_TOPICS, topics=[row], timeout_ms=5_000), 7).topics[0]
+            outcomes.append((made.error_code, made.error_message, made.topic_config_error_code, made.num_partitions))
+            gone = side.alice.ask(request(ApiKey.DELETE_TOPICS, topic_names=[f"auto-{turn}"], timeout_ms=5_000), 5)
+            outcomes.append(outline(gone))
+        found.append(outcomes)
+    assert found[0] == found[1]

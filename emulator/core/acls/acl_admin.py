@@ -73,7 +73,7 @@ def create_acls(cluster: ClusterState, request: CreateAclsRequest) -> CreateAcls
         return CreateAclsResponse(results=(row,) * len(request.creations))
     if any(map(_is_filter, request.creations)):
         # Kafka fails while it reads such a request
-        row = AclCreationResult(error_code=Error.UNKNOWN_SERVER_ERROR)
+        row = AclCreationResult(error_code=Error.UNKNOWN_SERVER_ERROR, error_message=None)
         return CreateAclsResponse(results=(row,) * len(request.creations))
     refusals = [_refuse(each) for each in request.creations]
     acls = [_acl_of(each) for each, refusal in zip(request.creations, refusals, strict=True) if refusal is None]
