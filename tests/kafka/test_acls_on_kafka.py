@@ -15,6 +15,7 @@ from builders.acl_requests import (
     ANY,
     CLUSTER,
     DENY,
+    EVERY_ACL,
     GROUP,
     LITERAL,
     MATCH,
@@ -74,6 +75,7 @@ class Side:
         self.admin = AskingClient(plain_at)
         self._sasl_at = sasl_at
         self._served = served
+        self._turn = 0
         self.alice = self.logged_in()
         kept = [{"name": "retention.ms", "value": "-1"}]
         rows = [{"name": each, "num_partitions": 2, "replication_factor": 1, "configs": kept} for each in ("t", "u")]
@@ -98,8 +100,12 @@ class Side:
         if acls:
             answer = self.admin.ask(creation(acls), 2)
             assert not any(row.error_code for row in answer.results), answer
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until all ACLs are in effect."""
         # a right of its own shows that the broker has replayed all changes before it
-        self._turn = -getattr(self, "_turn", -1)
+        self._turn += 1
         marker = acl((GROUP, f"marker{self._turn}", LITERAL), OPERATIONS["Describe"])
         self.admin.ask(creation([marker]), 2)
         asked = request(ApiKey.FIND_COORDINATOR, key_type=0, key=marker.resource_name)
@@ -310,21 +316,21 @@ def test_an_acl_is_created_or_refused(sides: tuple[Side, Side], which: str) -> N
         with AskingClient(side.plain_at) as admin:
             answer = admin.ask(creation([odd, acl(RESOURCES["Topic"], READ), odd]), 2)
             found.append("closed" if answer is None else outline(answer))
+        side.settle()
         found.append(described(side))
     assert found[:2] == found[2:]
 
 
 def described(side: Side) -> Any:
     """Return all ACLs but the marker's, and what deleting them answers."""
-    every = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
-    answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **every), 2)
+    answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **EVERY_ACL), 2)
     rows = sorted(
         (each.resource_type, each.resource_name, each.pattern_type, *astuple(row))
         for each in answer.resources
         for row in each.acls
         if not each.resource_name.startswith("marker")
     )
-    deleted = side.admin.ask(request(ApiKey.DELETE_ACLS, filters=[{**every, "resource_type_filter": TOPIC}] * 2), 2)
+    deleted = side.admin.ask(request(ApiKey.DELETE_ACLS, filters=[{**EVERY_ACL, "resource_type_filter": TOPIC}] * 2), 2)
     matches = [sorted(map(astuple, each.matching_acls)) for each in deleted.filter_results]
     return rows, matches, answer.error_message
 
@@ -356,8 +362,7 @@ def test_a_filter_finds_the_same_acls(sides: tuple[Side, Side], which: str) -> N
                 acl((GROUP, "t1", LITERAL), READ),
             ]
         )
-        every = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
-        answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **(every | FILTERS[which])), 2)
+        answer = side.admin.ask(request(ApiKey.DESCRIBE_ACLS, **(EVERY_ACL | FILTERS[which])), 2)
         found.append(
             sorted(
                 (each.resource_type, each.resource_name, each.pattern_type, *sorted(map(astuple, each.acls)))

@@ -108,7 +108,7 @@ def delete_acls(cluster: ClusterState, request: DeleteAclsRequest) -> DeleteAcls
 
 def _deleted(acl: Acl) -> DeleteAclsMatchingAcl:
     return DeleteAclsMatchingAcl(
-        error_message=NO_TEXT,
+        error_message=None,
         resource_type=acl.resource_type,
         resource_name=acl.resource_name,
         pattern_type=acl.pattern_type,

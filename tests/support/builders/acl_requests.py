@@ -75,10 +75,21 @@ def creation(acls: Sequence[AclCreation]) -> CreateAclsRequest:
     return CreateAclsRequest(creations=tuple(acls))
 
 
+EVERY_ACL: dict[str, Any] = {
+    "resource_type_filter": ANY,
+    "resource_name_filter": None,
+    "pattern_type_filter": ANY,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": ANY,
+    "permission_type": ANY,
+}
+"""The filter of all ACLs."""
+
+
 def deletion() -> DeleteAclsRequest:
     """Delete all ACLs."""
-    every = DeleteAclsFilter(resource_type_filter=ANY, pattern_type_filter=ANY, operation=ANY, permission_type=ANY)
-    return DeleteAclsRequest(filters=(every,))
+    return DeleteAclsRequest(filters=(DeleteAclsFilter(**EVERY_ACL),))
 
 
 def request(key: ApiKey, /, **fields: Any) -> Any:
@@ -256,9 +267,9 @@ def _of_transactions() -> Iterator[tuple[str, Any, int]]:
 
 def _of_users() -> Iterator[tuple[str, Any, int]]:
     yield "describe cluster", request(ApiKey.DESCRIBE_CLUSTER, include_cluster_authorized_operations=True), 0
-    filters = {"resource_type_filter": 7, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+    filters = {**EVERY_ACL, "resource_type_filter": 7}
     yield "describe acls", request(ApiKey.DESCRIBE_ACLS, **filters), 2
-    nobody = {**filters, "resource_type_filter": 7, "resource_name_filter": "nobody"}
+    nobody = {**filters, "resource_name_filter": "nobody"}
     yield "delete acls", request(ApiKey.DELETE_ACLS, filters=[nobody]), 2
     yield "create acls", CreateAclsRequest(creations=(acl((TOPIC, "", LITERAL)),)), 2
     yield "describe users", request(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, users=[{"name": "nobody"}]), 0

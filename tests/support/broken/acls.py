@@ -1,0 +1,120 @@
+"""ACLs: each rule of the authorizer and of refusals, a change that breaks it, and its failing tests."""
+
+from __future__ import annotations
+
+from broken.rules import BrokenRule
+
+CORE = "emulator/core/acls"
+GUARDS = "emulator/broker/authorization"
+TESTS = "tests/broker/test_authorization.py"
+
+ACLS = "ACLs"
+
+A_RIGHT = f"{TESTS}::test_a_right_is_for_a_principal_a_host_an_operation_and_the_resources_of_a_pattern"
+
+ACL_RULES = (
+    BrokenRule(
+        ACLS,
+        "a DENY beats every ALLOW",
+        f"{CORE}/authorizer.py",
+        "            if acl.permission == Permission.DENY and fits:\n                return False\n",
+        "",
+        (A_RIGHT,),
+    ),
+    BrokenRule(
+        ACLS,
+        "a DENY implies nothing",
+        f"{CORE}/authorizer.py",
+        "Permission.DENY and fits:",
+        "Permission.DENY and (fits or operation == Operation.READ):",
+        (A_RIGHT,),
+    ),
+    BrokenRule(
+        ACLS,
+        "super users are not asked for ACLs",
+        f"{CORE}/authorizer.py",
+        "if not call.principal or call.principal in self._super_users:",
+        "if not call.principal:",
+        (f"{TESTS}::test_super_users_may_do_everything_even_what_is_denied",),
+    ),
+    BrokenRule(
+        ACLS,
+        "Read, Write, Delete and Alter imply Describe",
+        f"{CORE}/authorizer.py",
+        "frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER})",
+        "frozenset({Operation.READ, Operation.WRITE, Operation.CREATE})",
+        (f"{TESTS}::test_some_operations_imply_describe",),
+    ),
+    BrokenRule(
+        ACLS,
+        "an ACL is for one host, or for all",
+        f"{CORE}/authorizer.py",
+        ' and acl.host in (ANY_NAME, call.client_host.lstrip("/"))',
+        "",
+        (A_RIGHT,),
+    ),
+    BrokenRule(
+        ACLS,
+        "a prefix fits the names that begin with it",
+        f"{CORE}/acl.py",
+        "for end in range(1, len(name) + 1):\n            yield",
+        "for end in range(1, len(name)):\n            yield",
+        (A_RIGHT,),
+    ),
+    BrokenRule(
+        ACLS,
+        "what no ACL names is everybody's only if a setting says so",
+        f"{CORE}/authorizer.py",
+        "self._allows_without_acls and not has_acls",
+        "self._allows_without_acls",
+        (f"{TESTS}::test_what_no_acl_names_is_everybodys_if_a_setting_says_so",),
+    ),
+    BrokenRule(
+        ACLS,
+        "a right to write anywhere is none where everything is denied",
+        f"{CORE}/authorizer.py",
+        "        if (PatternType.LITERAL, ANY_NAME) in denied:\n            return False\n",
+        "",
+        (f"{TESTS}::test_an_idempotent_producer_may_write_some_topic",),
+    ),
+    BrokenRule(
+        ACLS,
+        "denied rows do not reach the core",
+        f"{GUARDS}/guards.py",
+        "            replace(request, **{field: tuple(allowed)}), lambda",
+        "            request, lambda",
+        (f"{TESTS}::test_a_request_is_served_without_the_rows_that_are_denied",),
+    ),
+    BrokenRule(
+        ACLS,
+        "denied rows are answered",
+        "emulator/broker/broker.py",
+        "            response = self._authorization.complete(call, response)\n",
+        "            pass\n",
+        (f"{TESTS}::test_a_request_is_served_without_the_rows_that_are_denied",),
+    ),
+    BrokenRule(
+        ACLS,
+        "a denied Produce with acks 0 closes the connection",
+        f"{GUARDS}/table.py",
+        "    ProduceRequest: closing_without_acks(",
+        "    ProduceRequest: all_of(",
+        (f"{TESTS}::test_a_producer_without_acks_is_told_by_the_end_of_its_connection",),
+    ),
+    BrokenRule(
+        ACLS,
+        "a fetch reads no topic that is denied",
+        "emulator/core/data/fetch.py",
+        "        if self._name(key) in fetch.denied:\n            return Error.TOPIC_AUTHORIZATION_FAILED\n",
+        "",
+        (f"{TESTS}::test_a_fetch_session_keeps_a_partition_that_is_denied",),
+    ),
+    BrokenRule(
+        ACLS,
+        "a topic is created only for those who may create it",
+        f"{GUARDS}/topic_guards.py",
+        "elif not ids and _would_create(client, request, name) and not _may_create(client, name):",
+        "elif name is None:",
+        (f"{TESTS}::test_a_topic_is_not_created_for_a_client_that_may_not_create_it",),
+    ),
+)
