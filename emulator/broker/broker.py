@@ -563,7 +563,7 @@ class Broker:
             self._ready.append(peer)
 
     def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
-        """Close a connection whose authentication failed. What a client that has gone has queued is not served."""
+        """Close a connection whose authentication failed; the queue of a disconnected client is dropped."""
         self._closed.pop(peer.number, None)
         if peer.number in self._connections:
             self._close(now, peer, reason, reason)

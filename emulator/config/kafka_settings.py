@@ -10,7 +10,7 @@ from .kafka_configs import broker_config_names
 
 INTERNAL: frozenset[str] = frozenset(
     """
-    allow.everyone.if.no.acl.found controller.performance.always.log.threshold.ms
+    controller.performance.always.log.threshold.ms
     controller.performance.sample.period.ms controller.quorum.retry.backoff.max.ms
     group.consumer.assignor.offload.enable
     group.coordinator.append.max.buffer.size group.share.assignor.offload.enable group.share.dlq.manager.class.name
@@ -25,7 +25,7 @@ INTERNAL: frozenset[str] = frozenset(
     remote.log.manager.task.retry.backoff.ms remote.log.manager.task.retry.jitter sasl.oauthbearer.header.urlencode
     send.share.coordinator.state.batch.enable server.max.startup.time.ms
     share.coordinator.cold.partition.snapshot.interval.ms share.coordinator.state.topic.prune.interval.ms
-    super.users unclean.leader.election.interval.ms unstable.api.versions.enable unstable.feature.versions.enable
+    unclean.leader.election.interval.ms unstable.api.versions.enable unstable.feature.versions.enable
     zookeeper.metadata.migration.min.batch.size
     """.split()  # noqa: SIM905 - a line for each would be longer
 )

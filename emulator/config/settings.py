@@ -318,11 +318,13 @@ class Settings:
     )
     authorizer_class_name: str = setting(
         "",
-        "What decides what clients may do: nothing, or the ACLs of the cluster.",
+        "The authorizer of requests: none, or Kafka's own, which decides by the ACLs of the cluster.",
         choices=("", STANDARD_AUTHORIZER, ACL_AUTHORIZER),
     )
     super_users: str = setting("", "The principals that may do everything, `User:admin;User:ANONYMOUS`.")
-    allow_everyone_if_no_acl_found: bool = setting(default=False, doc="Whether everybody may use what no ACL names.")
+    allow_everyone_if_no_acl_found: bool = setting(
+        default=False, doc="Whether all clients may use resources that no ACL names."
+    )
     group_coordinator_new_enable: bool = setting(
         default=False,
         doc="Whether a broker of release 3.9 runs the new group coordinator; older releases never do, newer always.",

@@ -85,7 +85,7 @@ class ClusterState:
             self.resource_configs[BROKER][""] = {MIN_ISR: dict(settings.further).get(MIN_ISR, "1")}
         self.clients = ClientMetadata()
         self.authorizer = authorizer_of(settings, self.clients.acls)
-        """What clients may do; None without `authorizer.class.name`: everything."""
+        """Decides about requests of clients; None without `authorizer.class.name`: all are allowed."""
         self.topic_defaults = inherited(settings, {})
         """The configs that topics inherit from all brokers; the topics share it."""
         self.group_clocks: dict[str, GroupClock] = {}

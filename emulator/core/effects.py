@@ -42,7 +42,7 @@ class Call:
 
     `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it. A null client id is "" here,
     as in Kafka. Addresses in the response are those of the `listener` that received the request. The `principal` is
-    whom the client has authenticated as, `User:alice`; "" is the cluster itself, and a test's puppets.
+    the authenticated user, `User:alice`; "" stands for the cluster itself and for puppets.
     """
 
     connection: int

@@ -27,6 +27,9 @@ def test_the_defaults_are_those_of_kafka() -> None:
     assert settings == Settings()
     assert warnings == []
     assert {name: getattr(settings, attribute(name)) for name in rules()} == {
+        "authorizer.class.name": "",
+        "super.users": "",
+        "allow.everyone.if.no.acl.found": False,
         "group.min.session.timeout.ms": 6000,
         "group.max.session.timeout.ms": 1800000,
         "group.initial.rebalance.delay.ms": 3000,

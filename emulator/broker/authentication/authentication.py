@@ -1,4 +1,4 @@
-"""The authentications of a broker's connections: which requests belong to one, and what becomes of the connection."""
+"""The authentications of a broker's connections: their requests, their ends, and the principals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Authentication:
         """Failed authentications, whose responses leave late, in the order of their times."""
 
     def begin(self, peer: Connection) -> None:
-        """Demand of a new connection what its listener demands."""
+        """Give a new connection the authenticator of its listener."""
         peer.authenticator = self.security.authenticator(peer.listener)
         if peer.authenticator is not None:
             peer.frames.limit = min(peer.frames.limit, RECEIVE_BYTES_MAX)
@@ -67,7 +67,7 @@ class Authentication:
         return self._refused[0][0] if self._refused else None
 
     def tick(self, now: int) -> None:
-        """End the failed authentications whose time has come."""
+        """End the failed authentications that are due."""
         while self._refused and self._refused[0][0] <= now:
             _, peer, call, verdict = self._refused.pop(0)
             self._end_refused(now, peer, call, verdict)
@@ -104,7 +104,7 @@ class Authentication:
             self._follow(peer)
 
     def told_versions(self, connection: int) -> None:
-        """Expect a handshake from a client that was told the versions of the APIs."""
+        """Expect a handshake after a response to ApiVersions."""
         peer = self._waiting.get(connection)
         if peer is not None and peer.authenticator is not None:
             peer.authenticator.told_versions()

@@ -1,1 +1,1 @@
-"""What each request needs, and how its response looks to a client that may not do all of it."""
+"""The rights that each API needs, and the responses to clients that lack them."""

@@ -50,7 +50,7 @@ class Authorization:
         return verdict
 
     def complete(self, call: Call, response: Message) -> Message:
-        """Return a response with what was taken away from its request."""
+        """Return a response with the refused rows of its request."""
         found = self._completions.get(call.connection)
         if found is None or found[0] is not call:
             return response

@@ -1,4 +1,4 @@
-"""What APIs of the cluster need that is more than an operation of the cluster."""
+"""The rights of cluster APIs that need more than an operation of the cluster."""
 
 from __future__ import annotations
 

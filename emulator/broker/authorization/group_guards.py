@@ -1,4 +1,4 @@
-"""What group APIs need beside the group: topics of rows, of subscriptions and of assignments."""
+"""The rights of group APIs: beside the group, topics of rows, of subscriptions and of assignments."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Guards: what a request needs, and what becomes of it without.
+"""Guards: the rights that a request needs, and the refusal of requests and rows that lack them.
 
-A guard refuses a request, or admits it, perhaps without some of its rows. What it has taken away is added to the
-response. So the rules of groups, topics and transactions know nothing of ACLs. Kafka: `KafkaApis`, `ControllerApis`.
+A guard refuses a request, or admits it, perhaps without some of its rows. Their refusals are added to the response.
+So the rules of groups, topics and transactions know nothing of ACLs. Kafka: `KafkaApis`, `ControllerApis`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Refused:
 
 @value
 class Admitted:
-    """A request that is served; `complete` adds to its response what was taken away from the request.
+    """A request that is served; `complete` adds the refused rows to its response.
 
     `closes`: why the connection closes after it.
     """

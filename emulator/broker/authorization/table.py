@@ -1,4 +1,4 @@
-"""What each API needs, as a table.
+"""The rights that each API needs, as a table.
 
 An API that is not here needs nothing: ApiVersions, SASL, and Fetch, whose sessions check Read of each topic
 (`core.data.fetch`). Kafka: `KafkaApis`, `ControllerApis`.

@@ -1,4 +1,4 @@
-"""What APIs of topics need that is more than a right for each row."""
+"""The rights of topic APIs that need more than a right for each row."""
 
 from __future__ import annotations
 

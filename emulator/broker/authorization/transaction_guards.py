@@ -1,4 +1,4 @@
-"""What producers and transactions need."""
+"""The rights of producers and transactions."""
 
 from __future__ import annotations
 

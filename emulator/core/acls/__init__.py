@@ -1,1 +1,1 @@
-"""Access control lists: what principals may do, and the administration of that (KIP-11, KIP-290, KIP-801)."""
+"""Access control lists: the rights of principals, and their administration (KIP-11, KIP-290, KIP-801)."""

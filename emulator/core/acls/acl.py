@@ -32,7 +32,7 @@ CLUSTER_NAME = "kafka-cluster"
 
 
 class ResourceType(IntEnum):
-    """What an ACL protects."""
+    """The type of the resource that an ACL protects."""
 
     ANY = 1
     TOPIC = 2
@@ -53,7 +53,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What a principal does with a resource."""
+    """An operation of a principal with a resource."""
 
     ANY = 1
     ALL = 2

@@ -156,7 +156,7 @@ def _result(refusal: Refusal | None) -> AclCreationResult:
 
 
 def _refuse(row: AclCreation) -> Refusal | None:
-    """Return why an ACL cannot be created, or None. What is neither a number nor a name of Kafka's is UNKNOWN."""
+    """Return why an ACL cannot be created, or None. Kafka reads an unknown number as UNKNOWN."""
     if row.resource_type == ResourceType.CLUSTER and row.resource_name != CLUSTER_NAME:
         return Refusal(Error.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not row.resource_name:

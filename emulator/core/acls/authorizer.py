@@ -1,4 +1,4 @@
-"""The decisions of Kafka's `StandardAuthorizer`: what a client may do, by the ACLs of the cluster."""
+"""The decisions of Kafka's `StandardAuthorizer` about requests of clients, by the ACLs of the cluster."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ IMPLIED: dict[int, frozenset[int]] = {
 
 
 class Authorizer:
-    """Allows what super users do, and what ACLs allow and none denies.
+    """Allows the operations of super users, and those that an ACL allows and no ACL denies.
 
-    `super_users` are principals (`User:admin`). If `allows_without_acls`, everybody may do everything with resources
-    that no ACL names (`allow.everyone.if.no.acl.found`).
+    `super_users` are principals (`User:admin`). If `allows_without_acls`, all clients may use resources without ACLs
+    (`allow.everyone.if.no.acl.found`).
     """
 
     def __init__(self, acls: AclTable, super_users: Iterable[str], *, allows_without_acls: bool) -> None:

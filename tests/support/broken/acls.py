@@ -63,7 +63,7 @@ ACL_RULES = (
     ),
     BrokenRule(
         ACLS,
-        "what no ACL names is everybody's only if a setting says so",
+        "a resource without ACLs is open only if a setting says so",
         f"{CORE}/authorizer.py",
         "self._allows_without_acls and not has_acls",
         "self._allows_without_acls",

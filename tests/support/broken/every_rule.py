@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broken.acls import ACL_RULES
 from broken.authentication import AUTHENTICATION_RULES
 from broken.classic_groups import CLASSIC_GROUP_RULES
 from broken.clocks import CLOCK_RULES
@@ -22,4 +23,5 @@ EVERY_RULE = (
     *FAULT_RULES,
     *VERDICT_RULES,
     *AUTHENTICATION_RULES,
+    *ACL_RULES,
 )
