@@ -41,7 +41,6 @@ from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, NotServed, frame_of
-from .authentication.authentication import SASL_APIS, Authentication
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
 from .connections import Answer, Close, Connection, Send
@@ -52,6 +51,7 @@ from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
 from .other_protocols import other_protocol, sasl_at
 from .refused_features import refusal_of
+from .sasl_requests import SASL_APIS, Authentication
 from .trace_recorder import FETCH, TraceRecorder
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ AUTHENTICATION_RULES = (
     BrokenRule(
         SASL,
         "a failed authentication is answered late",
-        f"{CODE}/authentication.py",
+        "emulator/broker/sasl_requests.py",
         "        if delay_ms:\n",
         "        if delay_ms < 0:\n",
         (f"{TESTS}::test_a_failure_is_answered_late_and_nothing_is_served_meanwhile",),

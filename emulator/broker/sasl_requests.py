@@ -8,21 +8,21 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.frames import frame as pack_frame
 
-from ...core.acls.acl import user_principal
-from ...core.effects import Reply
-from ..error_responses import error_response
-from .authenticator import RECEIVE_BYTES_MAX, SaslVerdict
-from .listener_security import ListenerSecurity
+from ..core.acls.acl import user_principal
+from ..core.effects import Reply
+from .authentication.authenticator import RECEIVE_BYTES_MAX, SaslVerdict
+from .authentication.listener_security import ListenerSecurity
+from .error_responses import error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from koordinator.wire.apis import Message
 
-    from ...config.settings import Settings
-    from ...core.cluster import ClusterState
-    from ...core.effects import Call, Effect
-    from ..connections import Connection
+    from ..config.settings import Settings
+    from ..core.cluster import ClusterState
+    from ..core.effects import Call, Effect
+    from .connections import Connection
 
 SASL_APIS = frozenset({int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)})
 
