@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from ..acls.acl import AclTable
+from ..java.hash_order import java_entity_order
 from .metadata_changes import AclSet, ClientQuotaSet, ScramCredentialSet
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ClientMetadata:
             (self.acls.add if change.exists else self.acls.remove)(change.acl)
         elif isinstance(change, ClientQuotaSet):
             _set(self.quotas, entity_of(change.entity), change.key, change.value)
+            # a broker describes them in the order of the map that it makes for each change (`ClientQuotasDelta.apply`)
+            self.quotas = {entity: self.quotas[entity] for entity in java_entity_order(self.quotas)}
         else:
             _set(self.credentials, change.user, change.mechanism, change if change.iterations is not None else None)
 
@@ -55,9 +58,11 @@ class ClientMetadata:
 
 
 def _set(table: dict[_Owner, dict[_Key, _Value]], owner: _Owner, key: _Key, value: _Value | None) -> None:
-    """Set a value, or remove it for None; an owner without values is removed."""
-    values = {name: each for name, each in table.pop(owner, {}).items() if name != key}
+    """Set a value, or remove it for None; an owner keeps its place, and without values it is removed."""
+    values = {name: each for name, each in table.get(owner, {}).items() if name != key}
     if value is not None:
         values[key] = value
     if values:
         table[owner] = values
+    else:
+        table.pop(owner, None)

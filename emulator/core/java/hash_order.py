@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Entity = tuple[tuple[str, str | None], ...]
+"""The names of a quota's entity by type."""
+
 NameOrder = Callable[[Iterable[str]], list[str]]
 """The iteration order of a hash table of names."""
 
@@ -39,6 +42,29 @@ def java_order(names: Iterable[str]) -> list[str]:
     while len(inserted) > buckets * LOAD_FACTOR:
         buckets *= 2
     return sorted(inserted, key=lambda name: _java_spread(name) & (buckets - 1))
+
+
+def java_entity_order(
+    entities: Iterable[tuple[tuple[str, str | None], ...]],
+) -> list[tuple[tuple[str, str | None], ...]]:
+    """Return entities in the order of a `java.util.HashMap` with `ClientQuotaEntity` for keys.
+
+    The map is created with room for as many entities as the one before, so that it has the least number of buckets.
+    """
+    inserted = list(entities)
+    buckets = 1
+    while len(inserted) > int(buckets * LOAD_FACTOR):
+        buckets *= 2
+
+    def bucket(entity: Entity) -> int:
+        pairs = (_java_hash(kind) ^ _java_hash(name) for kind, name in entity)
+        return _java_spread_of(31 + sum(pairs)) & (buckets - 1)
+
+    return sorted(inserted, key=bucket)
+
+
+def _java_hash(text: str | None) -> int:
+    return 0 if text is None else java_string_hash(text) & UINT_MAX
 
 
 def scala_order(names: Iterable[str]) -> list[str]:

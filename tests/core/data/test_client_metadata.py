@@ -45,6 +45,27 @@ def test_every_node_describes_a_quota_until_it_is_removed() -> None:
     assert quotas(nodes) == []
 
 
+def test_quotas_are_described_in_the_order_of_the_brokers_map() -> None:
+    """As a broker of 4.4.0 has described them after the same changes."""
+    metadata = ClientMetadata()
+    names: list[dict[str, str | None]] = [
+        *({"user": f"u{number}"} for number in range(5)),
+        *({"client-id": "c1"}, {"user": None}, {"user": "u1", "client-id": "c1"}, {"user": "alice", "client-id": None}),
+        *({"ip": "10.0.0.1"}, {"client-id": None}, {"user": "bob"}, {"user": "zoe"}, {"client-id": "app"}),
+    ]
+
+    def described() -> str:
+        return " ".join("+".join(str(name) for _, name in entity) for entity in metadata.quotas)
+
+    for entity in names:
+        metadata.apply(ClientQuotaSet(entity, "rate", 1000.0))
+    metadata.apply(ClientQuotaSet(names[2], "rate", 2000.0))
+    assert described() == "u1 u3 u2 u4 None+alice bob zoe c1+u1 c1 u0 app None 10.0.0.1 None"
+    for entity in (names[0], names[3]):
+        metadata.apply(ClientQuotaSet(entity, "rate", None))
+    assert described() == "u1 c1+u1 u2 c1 u4 None+alice bob app None zoe 10.0.0.1 None"
+
+
 def test_the_first_of_two_entries_of_an_entity_is_applied_and_the_second_refused() -> None:
     nodes = Nodes(2)
     (row,) = nodes.request_at(1, AlterClientQuotasRequest(entries=(quota(5.0), quota(7.0))), 1).entries
