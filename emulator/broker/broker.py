@@ -25,6 +25,7 @@ from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
+from ..core.acls.acl import user_principal
 from ..core.effects import (
     Append,
     AppendTransaction,
@@ -41,6 +42,7 @@ from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, NotServed, frame_of
+from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
 from .connections import Answer, Close, Connection, Send
@@ -129,6 +131,17 @@ class Broker:
         peer = self._connections[connection] = Connection(connection, client_host, listener, frames)
         self._authentication.begin(peer)
         self._recorder.note(Connected(connection, client_host))
+
+    def identified(self, now: int, connection: int, subject: str) -> list[Output]:
+        """Name a client by the subject of its certificate; a SASL listener names it otherwise."""
+        peer = self._connections.get(connection)
+        if peer is None or peer.authenticator is not None:
+            return []
+        try:
+            peer.principal = user_principal(mapped(subject, self._settings.ssl_principal_mapping_rules))
+        except NoPrincipal as error:
+            self._close(now, peer, str(error), str(error))
+        return self._serve(now)
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
         """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""

@@ -71,6 +71,11 @@ class ClusterRuntime(NodeRuntimes):
         unchanged = self._leader_changes_seen == self.cluster.leader_changes and not self.links.requests
         return outputs if unchanged else outputs + self._catch_up(now)
 
+    def identified(self, now: int, connection: int, subject: str) -> list[Output]:
+        """Take the subject of a client's certificate, which TLS has verified, for its name."""
+        node = self._by_connection.get(connection)
+        return [] if node is None else self._input(node, now, Broker.identified, connection, subject)
+
     def flushed(self, now: int, connection: int) -> list[Output]:
         """Continue a connection whose output has been sent."""
         node = self._by_connection.get(connection)

@@ -316,6 +316,10 @@ class Settings:
     ssl_client_auth: str = setting(
         "none", "Whether clients of listeners with TLS need a certificate.", choices=("none", "requested", "required")
     )
+    ssl_principal_mapping_rules: str = setting(
+        "DEFAULT",
+        "How the subject of a client's certificate becomes its name: `RULE:pattern/replacement/`, `DEFAULT` (KIP-371).",
+    )
     authorizer_class_name: str = setting(
         "",
         "The authorizer of requests: none, or Kafka's own, which decides by the ACLs of the cluster.",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from ..broker.authentication.distinguished_names import name_of
 from ..broker.connections import Send
 from ..broker.host_log import HostLog
 from ..trace.events import WHOLE_CLUSTER, LoopLagged
@@ -240,7 +241,10 @@ class Server:
                 return connection.closing
             connection.is_held_back = False
             self.perform(self._runtime.flushed(self.now(), connection.number))
-        elif data:
+        if isinstance(connection, TlsConnection) and connection.certificate is not None:
+            name, connection.certificate = name_of(connection.certificate), None
+            self.perform(self._runtime.identified(self.now(), connection.number, name))
+        if data:
             self.perform(self._runtime.received(self.now(), connection.number, data))
         return "" if data == b"" else None
 

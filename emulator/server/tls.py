@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .streams import READ_BYTES, SocketConnection
 
@@ -66,7 +66,7 @@ class TlsFailed(OSError):
 class TlsConnection(SocketConnection):
     """A connection whose bytes are encrypted. The handshake is part of its first turns."""
 
-    __slots__ = ("_incoming", "_is_established", "_outgoing", "_tls", "client_host", "listener")
+    __slots__ = ("_incoming", "_is_established", "_outgoing", "_tls", "certificate", "client_host", "listener")
 
     def __init__(self, number: int, client: socket.socket, listener: TlsListener, client_host: str) -> None:
         super().__init__(number, client)
@@ -74,6 +74,8 @@ class TlsConnection(SocketConnection):
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = listener.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._is_established = False
+        self.certificate: dict[str, Any] | None = None
+        """The verified certificate of the client, once after the handshake."""
 
     def put(self, data: bytes, *, more: bool) -> None:
         """Encrypt bytes, and send them."""
@@ -94,6 +96,7 @@ class TlsConnection(SocketConnection):
             if not self._is_established:
                 self._tls.do_handshake()
                 self._is_established = True
+                self.certificate = self._tls.getpeercert() or None
             while not has_ended:
                 piece = self._tls.read(READ_BYTES)
                 data += piece

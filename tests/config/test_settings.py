@@ -27,6 +27,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
     assert settings == Settings()
     assert warnings == []
     assert {name: getattr(settings, attribute(name)) for name in rules()} == {
+        "ssl.principal.mapping.rules": "DEFAULT",
         "authorizer.class.name": "",
         "super.users": "",
         "allow.everyone.if.no.acl.found": False,

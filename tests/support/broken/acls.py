@@ -103,6 +103,14 @@ ACL_RULES = (
     ),
     BrokenRule(
         ACLS,
+        "a verified certificate names its client",
+        "emulator/broker/broker.py",
+        "            peer.principal = user_principal(mapped(",
+        "            print(mapped(",
+        ("tests/server/test_client_certificates.py::test_a_client_has_the_rights_of_its_certificate",),
+    ),
+    BrokenRule(
+        ACLS,
         "a fetch reads no topic that is denied",
         "emulator/core/data/fetch.py",
         "        if self._name(key) in fetch.denied:\n            return Error.TOPIC_AUTHORIZATION_FAILED\n",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.frames import frame, read_response_header, request_header
+
+if TYPE_CHECKING:
+    import ssl
 
 LIMIT_S = 20.0
 
@@ -16,8 +19,9 @@ LIMIT_S = 20.0
 class AskingClient:
     """A connection that sends requests and bytes."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, LIMIT_S)
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+        plain = socket.create_connection(address, LIMIT_S)
+        self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
         self._number = 0
 
     def __enter__(self) -> Self:
