@@ -499,6 +499,10 @@ class Dialect:
     """Whether OffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and an unknown topic
     without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of partitions)."""
 
+    repeats_added_partitions: bool = since("OLD")
+    """Whether AddPartitionsToTxn answers a partition as often as it is given. Since 3.5 (KIP-890,
+    `AddPartitionsToTxnRequest.errorResponseForTransaction`); before, once."""
+
     fails_at_invalid_lengths: bool = history(("2.4", False), ("2.8", True), ("4.4", False))
     """Whether the coordinator fails on a subscription or assignment with invalid lengths: a join phase does not end,
     and a group is not upgraded. In 2.4 and since 4.4 it is unreadable like any other (`ConsumerProtocol`)."""

@@ -10,7 +10,7 @@ from scenarios.transaction_requests import a_batch
 from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
-from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 
 if TYPE_CHECKING:
     from scenarios.player import Player
@@ -60,6 +60,27 @@ def test_t030_verification_compares_partitions_and_epoch(play: Player) -> None:
     rows = (x.wanted(p, 1, 0, verify=True), y.wanted(q, 0, 0, 1, verify=True))
     answer = play.ask(AddPartitionsToTxnRequest(transactions=rows), 5).answer()
     assert batch_errors(answer) == {x.id: {(x.topic, 0): 90}, y.id: {(y.topic, 0): 0, (y.topic, 1): 120}}
+
+
+@scenario(kip="KIP-98")
+def test_t149_a_partition_that_is_added_twice_in_a_request(play: Player) -> None:
+    x = TransactionalProducer(play)
+    p = x.initialized()
+    for producer_id in (p + 1, p):
+        topics = (AddPartitionsToTxnTopic(name=x.topic, partitions=(0, 1, 1)),)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=x.id,
+            v3_and_below_producer_id=producer_id,
+            v3_and_below_producer_epoch=0,
+            v3_and_below_topics=topics,
+        )
+        answer = play.ask(request, 1).unrecorded()
+        rows = [
+            (row.partition_index, row.partition_error_code)
+            for topic in answer.results_by_topic_v3_and_below
+            for row in topic.results_by_partition
+        ]
+        play.transcript.add("AddPartitionsToTxn", 1, f"{rows}")
 
 
 @scenario(kip="KIP-98")

@@ -128,8 +128,8 @@ def _add(
     """
     transaction, error = _find(store, wanted)
     results = dict.fromkeys(answered, error)
-    is_batch = adds.call.api_version >= BROKERS_ONLY_SINCE and adds.call.api_key == ApiKey.ADD_PARTITIONS_TO_TXN
-    adds.results.append((wanted.transactional_id, results, answered if is_batch else tuple(results)))
+    repeats = store.dialect.repeats_added_partitions and adds.call.api_key == ApiKey.ADD_PARTITIONS_TO_TXN
+    adds.results.append((wanted.transactional_id, results, answered if repeats else tuple(results)))
     if transaction is None or error is not Error.NONE:
         return
     error = _refuse(store, transaction, wanted)
