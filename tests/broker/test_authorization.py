@@ -290,6 +290,14 @@ def test_a_refusal_is_logged_once_for_each_host_with_what_is_missing(wire: Guard
     assert wire.logged == ["client 'c' (/127.0.0.1): User:ANONYMOUS may not READ GROUP 'g' (Heartbeat)"]
 
 
+def test_a_request_with_many_denied_rows_is_one_line_of_the_log(wire: GuardedWire) -> None:
+    asked = request(ApiKey.METADATA, topics=[{"name": f"t{each}"} for each in range(500)])
+    wire.ask(wire.connect(), asked, 9)
+    assert wire.logged == [
+        "client 'c' (/127.0.0.1): User:ANONYMOUS may not DESCRIBE TOPIC 't0' and 499 more (Metadata)"
+    ]
+
+
 def test_every_api_that_is_served_has_a_guard_or_a_reason(wire: GuardedWire) -> None:
     free = {
         ApiKey.API_VERSIONS,

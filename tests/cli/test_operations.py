@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from koordinator.client.logs import ADMIN_CLIENT_ID, OFFSETS_TOPIC
+from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.codec import encode
@@ -112,11 +113,15 @@ def authentication(password: bytes) -> tuple[bytes, bytes]:
     )
 
 
+HANDSHAKE, RIGHT = authentication(b"alice-secret")
+GROUP_OF_OTHERS = frame(ApiKey.FIND_COORDINATOR, 0, FindCoordinatorRequest(key="others"))
+"""A request for a group that alice may not describe, in the millisecond of her session."""
+
 UNAUTHENTICATED = (
     ("SSL", (bare(ApiKey.API_VERSIONS, 0),)),
     ("SASL_PLAINTEXT", authentication(b"wrong")),
     ("SASL_PLAINTEXT", (bare(ApiKey.HEARTBEAT, 0),)),
-    ("SASL_PLAINTEXT", (*authentication(b"alice-secret"), bare(ApiKey.API_VERSIONS, 0))),
+    ("SASL_PLAINTEXT", (HANDSHAKE, RIGHT + GROUP_OF_OTHERS, bare(ApiKey.API_VERSIONS, 0))),
 )
 """Requests by listener; after the last one the connection closes."""
 
@@ -164,7 +169,8 @@ def test_the_log_has_exactly_the_lines_of_the_document(serve: Callable[..., Serv
         *("--port", "0", "--trace", str(path), "--config", "log.dirs=x", "--config", "default.replication.factor=3"),
         *("--listener", "OTHER=127.0.0.1:0", "--advertised", "OTHER=127.0.0.3:1"),
         *("--listener", "SSL=127.0.0.1:0", "--listener", "SASL_PLAINTEXT=127.0.0.1:0"),
-        *("--config", "connections.max.reauth.ms=1"),
+        *("--config", "connections.max.reauth.ms=1", "--config", f"authorizer.class.name={STANDARD_AUTHORIZER}"),
+        *("--config", "super.users=User:ANONYMOUS"),
     )
     ready = served.ready()
     os.close(reader)

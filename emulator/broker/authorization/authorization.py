@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
 
+    from ...core.acls.acl import Operation, ResourceType
     from ...core.acls.authorizer import Authorizer
     from ...core.cluster import ClusterState
     from ...core.effects import Call
@@ -39,15 +40,19 @@ class Authorization:
             return Admitted(request)
         client = Client(self._authorizer, self._cluster, call, received)
         verdict = guard(client, request)
-        for operation, kind, name in client.denied:
-            what = f"{call.principal} may not {operation.name} {kind.name} {name[:NAME_SHOWN_MAX]!r}"
-            line = (
-                f"client {call.client_id[:NAME_SHOWN_MAX]!r} ({call.client_host}): {what} ({APIS[call.api_key].name})"
-            )
-            self._host_log.tell(call.client_host, what, line)
+        if client.denied:
+            self._tell(call, client.denied)
         if isinstance(verdict, Admitted) and verdict.complete is not None:
             self._completions[call.connection] = call, verdict.complete
         return verdict
+
+    def _tell(self, call: Call, denied: list[tuple[Operation, ResourceType, str]]) -> None:
+        """Log the first right that a request lacks, and how many more there are."""
+        operation, kind, name = denied[0]
+        what = f"{call.principal} may not {operation.name} {kind.name} {name[:NAME_SHOWN_MAX]!r}"
+        more = f" and {len(denied) - 1} more" if len(denied) > 1 else ""
+        line = f"client {call.client_id[:NAME_SHOWN_MAX]!r} ({call.client_host}): {what}{more}"
+        self._host_log.tell(call.client_host, what, f"{line} ({APIS[call.api_key].name})")
 
     def complete(self, call: Call, response: Message) -> Message:
         """Return a response with the refused rows of its request."""
