@@ -56,6 +56,8 @@ def test_the_first_rule_that_fits_the_whole_name_maps_it(rules: str, name: str) 
 def test_a_name_that_no_rule_fits_is_no_principal() -> None:
     with pytest.raises(NoPrincipal, match=r"no rule of ssl\.principal\.mapping\.rules fits"):
         mapped("CN=carol", "RULE:^OU=.*$/x/")
+    with pytest.raises(NoPrincipal, match="is not a valid regular expression"):
+        mapped("CN=carol", "RULE:^CN=(.*$/$1/")
 
 
 def heartbeat(cluster: Cluster, *, with_certificate: bool) -> Error | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ...core.expressions import InvalidExpressionError, compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -57,8 +59,12 @@ def mapped(name: str, rules: str) -> str:
         if rule[0] == "DEFAULT":
             return name
         pattern, replacement = (each.replace("\\/", "/") for each in (rule[1], rule[2]))
-        found = re.fullmatch(pattern, name)
+        try:
+            found = compiled(pattern).fullmatch(name)
+        except InvalidExpressionError as error:
+            raise NoPrincipal(f"ssl.principal.mapping.rules: `{pattern}` {error}") from None
         if found is not None:
-            # Java writes $1 for the first group
-            return CASES[rule[3]](found.expand(re.sub(r"\$(\d+)", r"\\g<\1>", replacement)))
+            for number, group in enumerate((found[0], *found.groups())):
+                replacement = replacement.replace(f"${number}", group or "")
+            return CASES[rule[3]](replacement)
     raise NoPrincipal(f"no rule of ssl.principal.mapping.rules fits {name!r}: {rules}")
