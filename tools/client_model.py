@@ -169,6 +169,10 @@ VERBS = (
     Verb("Cluster", "producers", "producers.list"),
     Verb("Cluster", "transaction_ids", "transactions.ids"),
     Verb("Cluster", "set_max_size", "verbs.set_max_size"),
+    Verb("Cluster", "acls", "acls.all"),
+    Verb("Cluster", "allow", "acls.allow"),
+    Verb("Cluster", "deny", "acls.deny"),
+    Verb("Cluster", "revoke", "acls.revoke"),
     Verb("Cluster", "trace", "events.read", omitted=("format", "watch", TIMEOUT)),
     Verb("Cluster", "trace_position", "verify.position"),
     Verb(

@@ -18,6 +18,7 @@ from scenes.documentation import ROOT, blocks
 from tables import table
 
 from koordinator import Cluster, faults
+from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
 from koordinator.emulator.control.operations import arguments as arguments_of
 from koordinator.emulator.http.openapi import document
 from koordinator.emulator.http.routes import BELOW
@@ -46,6 +47,10 @@ class Recorder(RemotePort):
         return super()._request(operation, arguments, wait_s)
 
 
+CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
+"""The config of the levers' cluster: one of them changes the rights of clients."""
+
+
 def prepare(cluster: Cluster) -> None:
     """Create the cluster of the levers' examples: `docs/levers/index.md` shows it."""
     exec(_code(LEVERS / "index.md"), {"koordinator": cluster})  # noqa: S102 - our own page
@@ -64,7 +69,7 @@ def _code(page: Path) -> str:
 @cache
 def calls_of(page: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Return the operations that a lever's example performs: those that change something or wait."""
-    with Serving(brokers=3) as served, Remote(served.url) as server:
+    with Serving(brokers=3, config=CONFIG) as served, Remote(served.url) as server:
         recorder = Recorder(server)
         prepare(Cluster(recorder))
         recorder.calls.clear()

@@ -212,6 +212,17 @@ type RequestCheck struct {
 	Seqs    []int  `json:"seqs"`
 }
 
+// Right is an ACL: a principal (User:alice) may or may not do an operation with a resource, from a host or from any
+// (*). A name with * at its end stands for all names that begin so.
+type Right struct {
+	Principal  string `json:"principal"`
+	Permission string `json:"permission"`
+	Operation  string `json:"operation"`
+	Resource   string `json:"resource"`
+	Name       string `json:"name"`
+	Host       string `json:"host"`
+}
+
 // RuleInfo is a rule and its counters: Matched requests, Hits (it acted), and the last Requests it acted on.
 type RuleInfo struct {
 	ID       string         `json:"id"`
@@ -635,7 +646,7 @@ func (o ResetOptions) into(v values) {
 	v.put("scope", o.Scope)
 }
 
-// Reset empties the cluster: some of rules, holds, puppets, groups, topics and trace. Connections stay open.
+// Reset empties the cluster: some of rules, holds, puppets, acls, groups, topics and trace. Connections stay open.
 func (h clusterOperations) Reset(options ...ResetOptions) {
 	h.t.Helper()
 	v := values{}
@@ -735,6 +746,98 @@ func (h clusterOperations) SetMaxSize(size int) {
 	v := values{}
 	v["size"] = plain(size)
 	h.call("PUT", "/max_size", v, nil)
+}
+
+// Acls returns all ACLs, in the order in which their patterns were first used.
+func (h clusterOperations) Acls() []Right {
+	h.t.Helper()
+	v := values{}
+	var result []Right
+	h.call("GET", "/acls", v, &result)
+	return result
+}
+
+// AllowOptions is the options of Allow.
+type AllowOptions struct {
+	Topic           string
+	Group           string
+	TransactionalID string
+	Host            string
+}
+
+func (o AllowOptions) into(v values) {
+	v.put("topic", o.Topic)
+	v.put("group", o.Group)
+	v.put("transactional_id", o.TransactionalID)
+	v.put("host", o.Host)
+}
+
+// Allow allows a user an operation.
+func (h clusterOperations) Allow(user, operation string, options ...AllowOptions) {
+	h.t.Helper()
+	v := values{}
+	v["user"] = plain(user)
+	v["operation"] = plain(operation)
+	for _, each := range options {
+		each.into(v)
+	}
+	h.call("POST", "/acls/actions/allow", v, nil)
+}
+
+// DenyOptions is the options of Deny.
+type DenyOptions struct {
+	Topic           string
+	Group           string
+	TransactionalID string
+	Host            string
+}
+
+func (o DenyOptions) into(v values) {
+	v.put("topic", o.Topic)
+	v.put("group", o.Group)
+	v.put("transactional_id", o.TransactionalID)
+	v.put("host", o.Host)
+}
+
+// Deny denys a user an operation, whatever else allows it.
+func (h clusterOperations) Deny(user, operation string, options ...DenyOptions) {
+	h.t.Helper()
+	v := values{}
+	v["user"] = plain(user)
+	v["operation"] = plain(operation)
+	for _, each := range options {
+		each.into(v)
+	}
+	h.call("POST", "/acls/actions/deny", v, nil)
+}
+
+// RevokeOptions is the options of Revoke.
+type RevokeOptions struct {
+	Operation       string
+	Topic           string
+	Group           string
+	TransactionalID string
+}
+
+func (o RevokeOptions) into(v values) {
+	v.put("operation", o.Operation)
+	v.put("topic", o.Topic)
+	v.put("group", o.Group)
+	v.put("transactional_id", o.TransactionalID)
+}
+
+// Revoke removes the ACLs of a user, those that allow and those that deny, and return their number. With an operation
+// or a resource only those with the same operation, or for the same resource.
+func (h clusterOperations) Revoke(user string, options ...RevokeOptions) int {
+	h.t.Helper()
+	v := values{}
+	v["user"] = plain(user)
+	for _, each := range options {
+		each.into(v)
+	}
+	var result int
+	h.call("POST", "/acls/actions/revoke", v, &result)
+	return result
 }
 
 // TraceOptions is the options of Trace.

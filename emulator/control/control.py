@@ -9,6 +9,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from ..broker.steps import run
+from .acls import Acls, remove_acls
 from .faults.fault_injector import FaultInjector
 from .faults.faults import Faults
 from .faults.holds import Holds
@@ -62,8 +63,12 @@ class Control:
             supervisor.stop_all(now)
             producers.stop_all(now)
 
-        resets = {"rules": remove_rules, "holds": remove_holds, "puppets": stop_puppets}
+        def revoke_all(_now: int) -> None:
+            remove_acls(runtime)
+
+        resets = {"acls": revoke_all, "rules": remove_rules, "holds": remove_holds, "puppets": stop_puppets}
         parts: tuple[object, ...] = (
+            Acls(runtime),
             Clocks(runtime, deliver),
             Events(runtime.trace),
             faults,

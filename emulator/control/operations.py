@@ -13,6 +13,7 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 from ..broker.steps import Steps
+from .acls import Acls
 from .faults.faults import Faults
 from .faults.holds import Holds
 from .inspect.events import Events
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PARTS: Mapping[str, type] = {
+    "acls": Acls,
     "clocks": Clocks,
     "events": Events,
     "faults": Faults,

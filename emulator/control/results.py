@@ -42,6 +42,21 @@ class ClientConnection:
 
 
 @value
+class Right:
+    """An ACL: a principal (`User:alice`) may or may not do an operation with a resource, from a host or from any (`*`).
+
+    A name with `*` at its end stands for all names that begin so.
+    """
+
+    principal: str
+    permission: str
+    operation: str
+    resource: str
+    name: str
+    host: str
+
+
+@value
 class PartitionInfo:
     """A partition: its leader's node id (-1 without a leader) and the offset after its last record."""
 

@@ -106,6 +106,8 @@ ROUTES = (
     Route("POST", "/topics/{topic}/partitions", "verbs.add_partitions"),
     *_actions("/topics/{topic}/actions", "verbs", "compact expire_records"),
     Route("PUT", "/max_size", "verbs.set_max_size"),
+    Route("GET", "/acls", "acls.all"),
+    *_actions("/acls/actions", "acls", "allow deny revoke"),
     *_actions(
         "/groups/{group}/verify",
         "verify",

@@ -13,6 +13,7 @@ from koordinator.emulator.control.results import (
     ProducerInfo,
     PuppetInfo,
     Request,
+    Right,
     Snapshot,
     Timer,
     TransactionInfo,
@@ -145,6 +146,36 @@ class Cluster:
     async def compact(self, topic: TopicLike) -> None: ...
     async def expire_records(self, topic: TopicLike, *, before: int | None = None) -> None: ...
     async def set_max_size(self, size: int) -> None: ...
+    async def allow(
+        self,
+        user: str,
+        operation: str,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+        host: str = "*",
+    ) -> None: ...
+    async def deny(
+        self,
+        user: str,
+        operation: str,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+        host: str = "*",
+    ) -> None: ...
+    async def revoke(
+        self,
+        user: str,
+        operation: str | None = None,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+    ) -> int: ...
+    async def acls(self) -> list[Right]: ...
     async def load_groups(self, source: GroupLines) -> None: ...
     async def dump_groups(self) -> list[dict[str, object]]: ...
     async def snapshot(self) -> dict[str, Any]: ...

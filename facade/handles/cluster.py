@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from koordinator.emulator.control.acls import Acls
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.topics import Topics
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from koordinator.emulator.control.record_inputs import RecordLike
+    from koordinator.emulator.control.results import Right
     from koordinator.emulator.core.data.direct_records import StoredRecord
 
     from .port import Port
@@ -160,6 +162,56 @@ class Cluster(ClusterFaults, TransactionControls):
         """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""
         self._port.call(Verbs.set_max_size, size=size)
 
+    def allow(
+        self,
+        user: str,
+        operation: str,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+        host: str = "*",
+    ) -> None:
+        """Allow a user an operation with a topic, a group, a transactional id, or else the cluster.
+
+        `cluster.allow("alice", "read", group="svc")`. Operations are Kafka's: read, write, create, delete, alter,
+        describe, cluster_action, describe_configs, alter_configs, idempotent_write, all. The user `*` is everybody, and
+        a name with `*` at its end stands for all names that begin so. The next request feels it. Raises ValueError
+        without an authorizer (`authorizer.class.name`).
+        """
+        resource = _resource(topic, group, transactional_id)
+        self._port.call(Acls.allow, user=user, operation=operation, host=host, **resource)
+
+    def deny(
+        self,
+        user: str,
+        operation: str,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+        host: str = "*",
+    ) -> None:
+        """Deny a user an operation, whatever else allows it; see `allow`."""
+        resource = _resource(topic, group, transactional_id)
+        self._port.call(Acls.deny, user=user, operation=operation, host=host, **resource)
+
+    def revoke(
+        self,
+        user: str,
+        operation: str | None = None,
+        *,
+        topic: TopicLike | None = None,
+        group: GroupLike | None = None,
+        transactional_id: str | None = None,
+    ) -> int:
+        """Remove the ACLs of a user, or those for an operation or a resource; return their number; see `allow`."""
+        return self._port.call(Acls.revoke, user=user, operation=operation, **_resource(topic, group, transactional_id))
+
+    def acls(self) -> list[Right]:
+        """Return all ACLs: `principal permission operation resource name host`."""
+        return self._port.call(Acls.all)
+
     def load_groups(self, source: GroupLines) -> None:
         """Load groups, with members and committed offsets, from a file, or from its lines (text or mappings).
 
@@ -188,7 +240,7 @@ class Cluster(ClusterFaults, TransactionControls):
         self._port.call(Snapshots.restore, document=document)
 
     def reset(self, *scopes: str) -> None:
-        """Empty the cluster, or only some of rules, holds, puppets, groups, topics, trace. Connections stay open."""
+        """Empty the cluster, or some of rules, holds, puppets, acls, groups, topics, trace. Connections stay open."""
         self._port.call(Snapshots.reset, scope=list(scopes or SCOPES))
 
     @property
@@ -223,3 +275,11 @@ class Cluster(ClusterFaults, TransactionControls):
         A bug of koordinator that ended the cluster, or one of its requests, is raised here.
         """
         self._port.stop()
+
+
+def _resource(topic: TopicLike | None, group: GroupLike | None, transactional_id: str | None) -> dict[str, Any]:
+    return {
+        "topic": None if topic is None else topic_name_of(topic),
+        "group": None if group is None else group_id_of(group),
+        "transactional_id": transactional_id,
+    }

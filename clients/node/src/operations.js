@@ -425,6 +425,28 @@ export const toRequestCheck = (value) => ({
 });
 
 /**
+ * An ACL: a principal (`User:alice`) may or may not do an operation with a resource, from a host or from any (`*`). A
+ * name with `*` at its end stands for all names that begin so.
+ * @typedef {object} Right
+ * @property {string} principal
+ * @property {string} permission
+ * @property {string} operation
+ * @property {string} resource
+ * @property {string} name
+ * @property {string} host
+ */
+
+/** @param {any} value @returns {Right} */
+export const toRight = (value) => ({
+  principal: value.principal,
+  permission: value.permission,
+  operation: value.operation,
+  resource: value.resource,
+  name: value.name,
+  host: value.host,
+});
+
+/**
  * A rule and its counters: `matched` requests, `hits` (it acted), and the last `requests` it acted on.
  * @typedef {object} RuleInfo
  * @property {string} id
@@ -831,7 +853,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Empty the cluster: some of rules, holds, puppets, groups, topics and trace. Connections stay open.
+   * Empty the cluster: some of rules, holds, puppets, acls, groups, topics and trace. Connections stay open.
    * @param {{ scope?: string[] }} [options]
    * @returns {Promise<void>}
    */
@@ -920,6 +942,51 @@ export class ClusterOperations extends Handle {
    */
   async setMaxSize(size) {
     await this._call("PUT", "/max_size", { size });
+  }
+
+  /**
+   * Return all ACLs, in the order in which their patterns were first used.
+   * @returns {Promise<Right[]>}
+   */
+  async acls() {
+    const result = await this._call("GET", "/acls", {});
+    return result.map((/** @type {any} */ each) => toRight(each));
+  }
+
+  /**
+   * Allow a user an operation.
+   * @param {string} user
+   * @param {string} operation
+   * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
+   * @returns {Promise<void>}
+   */
+  async allow(user, operation, { topic, group, transactionalId, host, ...unknown } = {}) {
+    this._refuse(unknown);
+    await this._call("POST", "/acls/actions/allow", { user, operation, topic, group, transactional_id: transactionalId, host });
+  }
+
+  /**
+   * Deny a user an operation, whatever else allows it.
+   * @param {string} user
+   * @param {string} operation
+   * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
+   * @returns {Promise<void>}
+   */
+  async deny(user, operation, { topic, group, transactionalId, host, ...unknown } = {}) {
+    this._refuse(unknown);
+    await this._call("POST", "/acls/actions/deny", { user, operation, topic, group, transactional_id: transactionalId, host });
+  }
+
+  /**
+   * Remove the ACLs of a user, those that allow and those that deny, and return their number. With an operation or a
+   * resource only those with the same operation, or for the same resource.
+   * @param {string} user
+   * @param {{ operation?: string | null, topic?: string | null, group?: string | null, transactionalId?: string | null }} [options]
+   * @returns {Promise<number>}
+   */
+  async revoke(user, { operation, topic, group, transactionalId, ...unknown } = {}) {
+    this._refuse(unknown);
+    return await this._call("POST", "/acls/actions/revoke", { user, operation, topic, group, transactional_id: transactionalId });
   }
 
   /**

@@ -406,6 +406,27 @@ export type RequestCheck = {
  */
 /** @param {any} value @returns {RequestCheck} */
 export declare const toRequestCheck: (value: any) => RequestCheck;
+export type Right = {
+    principal: string;
+    permission: string;
+    operation: string;
+    resource: string;
+    name: string;
+    host: string;
+};
+/**
+ * An ACL: a principal (`User:alice`) may or may not do an operation with a resource, from a host or from any (`*`). A
+ * name with `*` at its end stands for all names that begin so.
+ * @typedef {object} Right
+ * @property {string} principal
+ * @property {string} permission
+ * @property {string} operation
+ * @property {string} resource
+ * @property {string} name
+ * @property {string} host
+ */
+/** @param {any} value @returns {Right} */
+export declare const toRight: (value: any) => Right;
 export type RuleInfo = {
     id: string;
     match: Record<string, unknown>;
@@ -805,7 +826,7 @@ export declare class ClusterOperations extends Handle {
      */
     restore(document: Record<string, unknown>): Promise<void>;
     /**
-     * Empty the cluster: some of rules, holds, puppets, groups, topics and trace. Connections stay open.
+     * Empty the cluster: some of rules, holds, puppets, acls, groups, topics and trace. Connections stay open.
      * @param {{ scope?: string[] }} [options]
      * @returns {Promise<void>}
      */
@@ -863,6 +884,50 @@ export declare class ClusterOperations extends Handle {
      * @returns {Promise<void>}
      */
     setMaxSize(size: number): Promise<void>;
+    /**
+     * Return all ACLs, in the order in which their patterns were first used.
+     * @returns {Promise<Right[]>}
+     */
+    acls(): Promise<Right[]>;
+    /**
+     * Allow a user an operation.
+     * @param {string} user
+     * @param {string} operation
+     * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
+     * @returns {Promise<void>}
+     */
+    allow(user: string, operation: string, { topic, group, transactionalId, host, ...unknown }?: {
+        topic?: string | null;
+        group?: string | null;
+        transactionalId?: string | null;
+        host?: string;
+    }): Promise<void>;
+    /**
+     * Deny a user an operation, whatever else allows it.
+     * @param {string} user
+     * @param {string} operation
+     * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
+     * @returns {Promise<void>}
+     */
+    deny(user: string, operation: string, { topic, group, transactionalId, host, ...unknown }?: {
+        topic?: string | null;
+        group?: string | null;
+        transactionalId?: string | null;
+        host?: string;
+    }): Promise<void>;
+    /**
+     * Remove the ACLs of a user, those that allow and those that deny, and return their number. With an operation or a
+     * resource only those with the same operation, or for the same resource.
+     * @param {string} user
+     * @param {{ operation?: string | null, topic?: string | null, group?: string | null, transactionalId?: string | null }} [options]
+     * @returns {Promise<number>}
+     */
+    revoke(user: string, { operation, topic, group, transactionalId, ...unknown }?: {
+        operation?: string | null;
+        topic?: string | null;
+        group?: string | null;
+        transactionalId?: string | null;
+    }): Promise<number>;
     /**
      * Return the events after sequence number `since`, oldest first, of one group if it is given.
      * @param {{ group?: string | null, since?: number }} [options]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
 
-SCOPES = ("rules", "holds", "puppets", "groups", "topics", "trace")
+SCOPES = ("rules", "holds", "puppets", "acls", "groups", "topics", "trace")
 """What `reset` can empty. Groups include their offsets and clocks, topics their records."""
 
 
@@ -39,7 +39,7 @@ class Snapshots:
         self._deliver(restore_cluster(self._runtime, now, document))
 
     def reset(self, now: int, *, scope: Sequence[str] = SCOPES) -> None:
-        """Empty the cluster: some of rules, holds, puppets, groups, topics and trace. Connections stay open."""
+        """Empty the cluster: some of rules, holds, puppets, acls, groups, topics and trace. Connections stay open."""
         for name in scope:
             if name not in SCOPES:
                 raise ValueError(f"scope {name!r}: must be some of {', '.join(SCOPES)}{did_you_mean(name, SCOPES)}")
