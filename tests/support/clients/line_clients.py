@@ -176,7 +176,7 @@ def _go(name: str, sources: Path) -> tuple[str, ...]:
 
 
 def _rust(name: str) -> tuple[str, ...]:
-    options = ("--quiet", "--release", "--locked", "--manifest-path", str(PROGRAMS / "rust" / "Cargo.toml"))
+    options = ("--quiet", "--release", "--manifest-path", str(PROGRAMS / "rust" / "Cargo.toml"))
     run("cargo", "build", *options, "--target-dir", str(BUILD / "rust"), "--bin", name, timeout_s=BUILD_S)
     return (str(BUILD / "rust" / "release" / name),)
 
