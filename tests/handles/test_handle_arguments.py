@@ -15,6 +15,7 @@ import trio
 from brokers.http_server import Serving
 
 from koordinator import Cluster, Emulator, Group, Simulation, aio, faults
+from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
 from koordinator.handles import faults as fault_handles
 from koordinator.handles.errors import EXPECTED, ClusterStopped, InvalidArgument
 from koordinator.handles.nodes import Node
@@ -46,7 +47,7 @@ WRONG: tuple[Any, ...] = (
 
 INTERNALS = re.compile(
     r"object has no attribute|not supported between|not iterable|unpack|subscriptable|argument of type|__\w+__"
-    r"|\b(clocks|events|groups|holds|nodes|producers|puppets|snapshots|topics|transactions|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
+    r"|\b(acls|clocks|events|groups|holds|nodes|producers|puppets|snapshots|topics|transactions|verbs|verify)\.[a-z_]+\(|Traceback|NoneType"
 )
 
 GOOD: dict[str, Any] = {
@@ -73,6 +74,7 @@ GOOD: dict[str, Any] = {
     "mode": "manual",
     "name": "new",
     "offsets": {("orders", 0): 1},
+    "operation": "read",
     "partition": 0,
     "port": 1,
     "seed": None,
@@ -83,7 +85,10 @@ GOOD: dict[str, Any] = {
     "to": 1,
     "topic": "orders",
     "transactional_id": "p",
+    "user": "alice",
 }
+
+GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 HANDLES = (
     *(Cluster, Group, Node, Puppet, PuppetProducer, Topic, Transaction),
@@ -102,7 +107,7 @@ PARAMETERS = [
 
 @pytest.fixture
 def simulated() -> Iterator[dict[type, object]]:
-    with Simulation(topics={"orders": 4}, brokers=2) as cluster:
+    with Simulation(topics={"orders": 4}, brokers=2, config=GUARDED) as cluster:
         group = cluster.group("svc")
         puppet = group.puppet("a", topics=["orders"], instance_id="i").join()
         group.wait_stable(members=1)
