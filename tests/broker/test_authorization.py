@@ -298,6 +298,13 @@ def test_a_request_with_many_denied_rows_is_one_line_of_the_log(wire: GuardedWir
     ]
 
 
+def test_the_oldest_version_of_list_offsets_needs_the_right_too() -> None:
+    wire = GuardedWire(kafka_version="3.9")
+    asked = request(ApiKey.LIST_OFFSETS, replica_id=-1, topics=[{"name": "t", "partitions": [{"timestamp": -1}]}])
+    (topic,) = wire.ask(wire.connect(), asked, 0).topics
+    assert [row.error_code for row in topic.partitions] == [Error.TOPIC_AUTHORIZATION_FAILED]
+
+
 def test_every_api_that_is_served_has_a_guard_or_a_reason(wire: GuardedWire) -> None:
     free = {
         ApiKey.API_VERSIONS,

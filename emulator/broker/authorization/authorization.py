@@ -35,7 +35,8 @@ class Authorization:
 
     def admit(self, call: Call, received: Message, request: Message) -> Refused | Admitted:
         """Decide about a request: as `received`, and in the shape of the core."""
-        guard = GUARDS.get(type(request))
+        # by the API: the core has classes of its own for some versions (`ListOffsetsByRow`)
+        guard = GUARDS.get(APIS[call.api_key].request)
         if guard is None or not call.principal:
             return Admitted(request)
         client = Client(self._authorizer, self._cluster, call, received)

@@ -19,7 +19,7 @@ from koordinator.wire.messages.offset_fetch import (
 
 from ...core.acls.acl import Operation, ResourceType
 from ...core.node import GROUP, TRANSACTION
-from .guards import EARLY, ERRORS, TEXTS, Admitted, Refused, in_order, needs
+from .guards import ERRORS, TEXTS, Admitted, Refused, early_rows, in_order, needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,18 +64,23 @@ def sync_group(client: Client, request: SyncGroupRequest) -> Refused | Admitted:
 def find_coordinator(client: Client, request: FindCoordinatorRequest) -> Refused | Admitted:
     """Need Describe of each key."""
     kind = KINDS.get(request.key_type)
-    refused = [key for key in request.coordinator_keys if kind and not client.may(Operation.DESCRIBE, kind, key)]
-    if kind is None or not refused:
+    if kind is None:
+        return Admitted(request)
+    keys = request.coordinator_keys
+    refused = {key for key in dict.fromkeys(keys) if not client.may(Operation.DESCRIBE, kind, key)}
+    if not refused:
         return Admitted(request)
     text = TEXTS[kind] if client.call.api_version < TEXTS_SINCE else ""
-    rows = [Coordinator(key=key, node_id=-1, port=-1, error_code=ERRORS[kind], error_message=text) for key in refused]
+    rows = [
+        Coordinator(key=key, node_id=-1, port=-1, error_code=ERRORS[kind], error_message=text)
+        for key in keys
+        if key in refused
+    ]
 
     def complete(response: FindCoordinatorResponse) -> FindCoordinatorResponse:
-        return replace(
-            response, coordinators=tuple(in_order([*response.coordinators, *rows], request.coordinator_keys))
-        )
+        return replace(response, coordinators=tuple(in_order([*response.coordinators, *rows], keys)))
 
-    allowed = tuple(key for key in request.coordinator_keys if key not in refused)
+    allowed = tuple(key for key in keys if key not in refused)
     return Admitted(replace(request, coordinator_keys=allowed), complete)
 
 
@@ -117,8 +122,7 @@ def _fetched(
         if group.topics is None:
             return replace(row, topics=tuple(each for each in row.topics if _is_seen(client, each)))
         refused = [_topic_refused(each) for each in group.topics if not _is_seen(client, each)]
-        early = [each for each in row.topics if any(at.error_code in EARLY for at in each.partitions)]
-        others = [each for each in row.topics if each not in early]
+        early, others = early_rows(row.topics)
         return replace(row, topics=(*others, *in_order([*early, *refused], group.topics)))
 
     return complete

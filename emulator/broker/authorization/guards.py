@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
@@ -66,6 +66,9 @@ class Admitted:
     complete: Callable[[Any], Any] | None = None
     closes: str = ""
 
+
+Order = Literal["first", "last", "requested", "early"]
+"""The place of refused rows in a response; see `needs_rows`."""
 
 Guard = Callable[["Client", Any], Refused | Admitted]
 """Decides about a request, in the shape of the core."""
@@ -153,14 +156,13 @@ def needs_rows(
     kind: ResourceType,
     field: str,
     *,
-    order: str = "last",
+    order: Order = "last",
     text: str = "",
-    asks_without_rows: bool = False,
 ) -> Guard:
     """Take the rows away that the client may not use. They are answered `first`, `last`, or as `requested`.
 
-    `early`: before those of the coordinator, together with the rows of unknown topics. Without rows the request is
-    answered here, unless Kafka asks the coordinator all the same.
+    `early`: before those of the coordinator, together with the rows of unknown topics. A request without rows is
+    answered here.
     """
 
     def guard(client: Client, request: Any) -> Refused | Admitted:  # noqa: ANN401 - a request of any API
@@ -177,7 +179,7 @@ def needs_rows(
             return Admitted(request)
         rest = replace(request, **{field: tuple(refused)})
         refusal = rows_refused(client, rest, kind, text)
-        if not allowed and not asks_without_rows:
+        if not allowed:
             return Refused(refusal)
         return Admitted(
             replace(request, **{field: tuple(allowed)}), lambda response: merged(response, refusal, rows, order)
@@ -241,7 +243,7 @@ def composed(changes: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return complete
 
 
-def merged(response: Any, refusal: Any, requested: Sequence[Any], order: str) -> Any:  # noqa: ANN401 - of any API
+def merged(response: Any, refusal: Any, requested: Sequence[Any], order: Order) -> Any:  # noqa: ANN401 - of any API
     """Add the rows of a refusal to a response. One that fails as a whole has no rows."""
     if getattr(response, "error_code", 0):
         return response
@@ -254,10 +256,20 @@ def merged(response: Any, refusal: Any, requested: Sequence[Any], order: str) ->
             if order == "requested":
                 both = tuple(in_order(both, requested))
             elif order == "early":
-                early = [row for row in both if any(each.error_code in EARLY for each in row.partitions)]
-                both = (*in_order(early, requested), *(row for row in both if row not in early))
+                early, others = early_rows(both)
+                both = (*in_order(early, requested), *others)
             found[name] = both
     return replace(response, **found)
+
+
+def early_rows(rows: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the rows of topics that a broker refuses before it asks the coordinator, and the others."""
+    early: list[Any] = []
+    others: list[Any] = []
+    for row in rows:
+        is_early = any(each.error_code in EARLY for each in row.partitions)
+        (early if is_early else others).append(row)
+    return early, others
 
 
 def in_order(rows: Iterable[Any], requested: Iterable[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.kafka_configs import GROUP, TOPIC, configs_of
 from ...core.acls.acl import CLUSTER_NAME, Operation, ResourceType
+from ...core.data.topic import INTERNAL_TOPICS
 from .cluster_guards import cluster_operations
 from .guards import TEXTS, Admitted, Refused, merged, rows_refused
 
@@ -46,8 +48,9 @@ def metadata(client: Client, request: MetadataRequest) -> Admitted:
                 error_code=TOPIC_REFUSED, name=shown, topic_id=row.topic_id
             )
         elif not ids and _would_create(client, request, name) and not _may_create(client, name):
-            is_internal = name.startswith("__")
-            refused[name] = MetadataResponseTopic(error_code=TOPIC_REFUSED, name=name, is_internal=is_internal)
+            refused[name] = MetadataResponseTopic(
+                error_code=TOPIC_REFUSED, name=name, is_internal=name in INTERNAL_TOPICS
+            )
     allowed = tuple(row for row in request.topics if (row.name or row.topic_id) not in refused)
 
     def complete(response: MetadataResponse) -> MetadataResponse:
@@ -73,20 +76,11 @@ def _all_described(client: Client, response: MetadataResponse) -> MetadataRespon
 
 
 def _with_operations(client: Client, response: MetadataResponse) -> MetadataResponse:
-    topics = tuple(
-        replace(
-            row,
-            topic_authorized_operations=client.operations(
-                ResourceType.TOPIC, row.name or "", row.topic_authorized_operations
-            ),
-        )
-        for row in response.topics
-    )
-    with_cluster: MetadataResponse = cluster_operations(client, replace(response, topics=topics))
-    return with_cluster
+    described: MetadataResponse = cluster_operations(client, topic_operations(client, response))
+    return described
 
 
-def topic_operations(client: Client, response: DescribeTopicPartitionsResponse) -> DescribeTopicPartitionsResponse:
+def topic_operations(client: Client, response: Any) -> Any:  # noqa: ANN401 - of Metadata or DescribeTopicPartitions
     """Name the operations that the client may do with each topic."""
     topics = tuple(
         replace(
@@ -117,11 +111,12 @@ def create_topics(client: Client, request: CreateTopicsRequest) -> Admitted:
     """Need Create of the cluster or of each topic, and DescribeConfigs of a topic for its details."""
     may_create_all = client.can(Operation.CREATE, ResourceType.CLUSTER)
     names = [row.name for row in request.topics]
-    refused = [
-        name
-        for name in dict.fromkeys(names)
-        if names.count(name) == 1 and not may_create_all and not client.may(Operation.CREATE, ResourceType.TOPIC, name)
-    ]
+    # a repeated name is refused for that
+    refused = {
+        name: None
+        for name, times in Counter(names).items()
+        if times == 1 and not may_create_all and not client.may(Operation.CREATE, ResourceType.TOPIC, name)
+    }
 
     def complete(response: CreateTopicsResponse) -> CreateTopicsResponse:
         rows = [_without_details(client, row) for row in response.topics]

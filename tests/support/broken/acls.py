@@ -103,6 +103,14 @@ ACL_RULES = (
     ),
     BrokenRule(
         ACLS,
+        "every version of an API needs its rights",
+        f"{GUARDS}/authorization.py",
+        "GUARDS.get(APIS[call.api_key].request)",
+        "GUARDS.get(type(request))",
+        (f"{TESTS}::test_the_oldest_version_of_list_offsets_needs_the_right_too",),
+    ),
+    BrokenRule(
+        ACLS,
         "a verified certificate names its client",
         "emulator/broker/broker.py",
         "            peer.principal = user_principal(mapped(",
