@@ -193,6 +193,21 @@ def test_a_right_that_is_taken_away_is_missed_by_the_next_request(wire: GuardedW
 # -- requests ------------------------------------------------------------------------------------------------
 
 
+def test_a_prefix_that_is_taken_away_fits_no_more_and_the_others_do(wire: GuardedWire) -> None:
+    wire.allow(
+        right((GROUP, "gr", PREFIXED), READ), right((GROUP, "gr", PREFIXED), WRITE), right((GROUP, "h", PREFIXED))
+    )
+    peer = wire.connect()
+    clients = wire.node.cluster.clients
+    for each in [given for given in clients.acls if given.operation == READ]:
+        clients.apply(AclSet(each, exists=False))
+        clients.apply(AclSet(each, exists=False))
+    assert wire.heartbeat(peer, "group") is Error.GROUP_AUTHORIZATION_FAILED
+    assert wire.heartbeat(peer, "h" * 30_000) is Error.UNKNOWN_MEMBER_ID
+    asked = request(ApiKey.DESCRIBE_GROUPS, groups=["group"])
+    assert wire.ask(peer, asked, 4).groups[0].error_code == Error.NONE, "Write is there, and implies Describe"
+
+
 def test_whoever_may_do_nothing_learns_nothing(wire: GuardedWire) -> None:
     ids = {name: wire.node.cluster.topics[name].topic_id for name in ("t", "u")}
     for name, asked, version in requests(ids):

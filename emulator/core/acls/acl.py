@@ -5,6 +5,7 @@ Kafka: `AclBinding`, `ResourcePattern`, `AclControlManager`.
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -134,6 +135,8 @@ class AclTable:
 
     def __init__(self) -> None:
         self._by_pattern: dict[tuple[int, int, str], dict[Acl, None]] = {}
+        self._prefix_lengths: Counter[tuple[int, int]] = Counter()
+        """The number of prefixes by resource type and length: a long name is compared with these alone."""
 
     def __contains__(self, acl: Acl) -> bool:
         return acl in self._by_pattern.get(_pattern(acl), {})
@@ -144,21 +147,29 @@ class AclTable:
 
     def add(self, acl: Acl) -> None:
         """Add an ACL."""
-        self._by_pattern.setdefault(_pattern(acl), {})[acl] = None
+        acls = self._by_pattern.setdefault(_pattern(acl), {})
+        if not acls and acl.pattern_type == PatternType.PREFIXED:
+            self._prefix_lengths[acl.resource_type, len(acl.resource_name)] += 1
+        acls[acl] = None
 
     def remove(self, acl: Acl) -> None:
         """Remove an ACL."""
-        acls = self._by_pattern.get(_pattern(acl), {})
+        acls = self._by_pattern.get(_pattern(acl))
+        if acls is None:
+            return
         acls.pop(acl, None)
         if not acls:
-            self._by_pattern.pop(_pattern(acl), None)
+            del self._by_pattern[_pattern(acl)]
+            if acl.pattern_type == PatternType.PREFIXED:
+                self._prefix_lengths[acl.resource_type, len(acl.resource_name)] -= 1
 
     def of(self, resource_type: int, name: str) -> Iterator[Acl]:
-        """Yield the ACLs whose pattern fits a resource. The cost depends on the length of its name, not on all ACLs."""
+        """Yield the ACLs whose pattern fits a resource. The cost depends on the lengths of prefixes alone."""
         for literal in dict.fromkeys((name, ANY_NAME)):
             yield from self._by_pattern.get((resource_type, PatternType.LITERAL, literal), ())
-        for end in range(1, len(name) + 1):
-            yield from self._by_pattern.get((resource_type, PatternType.PREFIXED, name[:end]), ())
+        for (kind, length), count in self._prefix_lengths.items():
+            if count and kind == resource_type and length <= len(name):
+                yield from self._by_pattern.get((resource_type, PatternType.PREFIXED, name[:length]), ())
 
     def of_type(self, resource_type: int) -> Iterator[Acl]:
         """Yield the ACLs of a type of resources."""

@@ -57,8 +57,8 @@ ACL_RULES = (
         ACLS,
         "a prefix fits the names that begin with it",
         f"{CORE}/acl.py",
-        "for end in range(1, len(name) + 1):\n            yield",
-        "for end in range(1, len(name)):\n            yield",
+        "kind == resource_type and length <= len(name)",
+        "kind == resource_type and length < len(name)",
         (A_RIGHT,),
     ),
     BrokenRule(
