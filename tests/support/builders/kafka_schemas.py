@@ -103,14 +103,15 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
         if version not in Versions(each["versions"]):
             continue
         name = snake(each["name"])
+        nullable = version in Versions(each.get("nullableVersions", "none"))
         is_tagged = version in Versions(each.get("taggedVersions", "none"))
         rows.append(
             Row(
                 path + name,
                 each["type"],
-                version in Versions(each.get("nullableVersions", "none")),
+                nullable,
                 each["tag"] if is_tagged else None,
-                default_of(each),
+                default_of(each, nullable=nullable),
                 bool(each.get("ignorable", False)),
             )
         )
@@ -119,8 +120,11 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
     return rows
 
 
-def default_of(field: dict[str, Any]) -> object:
-    """Return the explicit or implicit default of a field in Kafka's JSON (MessageGenerator, FieldType)."""
+def default_of(field: dict[str, Any], *, nullable: bool) -> object:
+    """Return the explicit or implicit default of a field in Kafka's JSON (MessageGenerator, FieldType).
+
+    Kafka's default of records is null, even in versions that cannot write null; there ours is empty.
+    """
     kind, given = field["type"], field.get("default")
     if given == "null":
         return None
@@ -134,7 +138,7 @@ def default_of(field: dict[str, Any]) -> object:
         case "bytes":
             return b""
         case "records":
-            return None
+            return None if nullable else b""
         case "uuid":
             return UUID(int=0)
         case "float64":
