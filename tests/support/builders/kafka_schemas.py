@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
 from koordinator.wire.apis import APIS
-from koordinator.wire.messages import consumer_protocol
+from koordinator.wire.messages import consumer_protocol, share_group_records, share_state_records
 from koordinator.wire.schema import Kind, fields_of
 from koordinator.wire.versions import Versions
 
@@ -23,6 +23,14 @@ CONSUMER_PROTOCOL = {
 CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
+
+RECORDS: dict[str, Any] = {
+    cls.__name__: cls
+    for records in (share_group_records, share_state_records)
+    for union in (records.Key, records.Value)
+    for cls in get_args(union)
+}
+"""The keys and values of the records of share groups."""
 
 RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {
     "EntryResult": "EntryData",
