@@ -27,10 +27,9 @@ from koordinator.wire.primitives import Malformed
 
 from ..core.acls.acl import user_principal
 from ..core.effects import (
-    Append,
-    AppendTransaction,
     Call,
     CloseConnection,
+    CoordinatorWrite,
     Failed,
     InternalTopicEffect,
     Reply,
@@ -475,7 +474,7 @@ class Broker:
                 raise
             except Exception as error:  # noqa: BLE001 - a bug ends one request
                 self._end_failed(now, Failed(error, (effect.call,) if isinstance(effect, Reply) else ()))
-                if isinstance(effect, Append | AppendTransaction):
+                if isinstance(effect, CoordinatorWrite):
                     # the requests that wait for the write get an error, and what they changed is undone
                     waiting += self._log_writes.fail(now, effect)
 

@@ -261,7 +261,8 @@ class ClusterRuntime(NodeRuntimes):
         self._settings = settings
         self.cluster.reconfigure(settings)
         for broker in self:
-            broker.node.coordinator.store.settings = broker.node.transactions.store.settings = settings
+            for coordinator in broker.node.coordinators.values():
+                coordinator.store.settings = settings
 
     # -- topics, from Python ---------------------------------------------------------------------------------
 

@@ -7,17 +7,33 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.errors import Error
 from koordinator.wire.primitives import Malformed
 
-from ..core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from ..core.effects import Append, Failed, InternalTopicWritten, TransactionEnded
+from ..core.data.topic import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from ..core.effects import Append, AppendShareState, AppendTransaction, Failed, InternalTopicWritten, TransactionEnded
 from ..core.refusal import RefusedError
 from .offsets_log import batch_of, entries_of
+from .share_state_log import share_state_batch, share_states_of
 from .transactions_log import transaction_batch, transactions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from ..core.effects import AppendTransaction, Effect, InternalTopicEffect
+    from ..core.data.log import PartitionLog
+    from ..core.effects import CoordinatorWrite, Effect, InternalTopicEffect
     from ..core.node import NodeCore
+
+TOPICS: Mapping[type, str] = {
+    Append: OFFSETS_TOPIC,
+    AppendTransaction: TRANSACTIONS_TOPIC,
+    AppendShareState: SHARE_STATE_TOPIC,
+}
+"""The internal topic of each write."""
+
+ENTRIES_OF: Mapping[str, Callable[[PartitionLog], Iterable[Any]]] = {
+    OFFSETS_TOPIC: entries_of,
+    TRANSACTIONS_TOPIC: transactions_of,
+    SHARE_STATE_TOPIC: share_states_of,
+}
+"""What a coordinator loads, by its internal topic."""
 
 
 class LogWrites:
@@ -37,10 +53,10 @@ class LogWrites:
             case _:
                 return self._append(now, effect)
 
-    def _append(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
+    def _append(self, now: int, effect: CoordinatorWrite) -> list[Effect]:
         """Append records of a coordinator to its internal topic."""
         cluster = self._node.cluster
-        name = OFFSETS_TOPIC if isinstance(effect, Append) else TRANSACTIONS_TOPIC
+        name = TOPICS[type(effect)]
         coordinator = self._node.coordinators[name]
         batch = self._batch(effect, now)
         if len(batch) > cluster.planned_topic(name).batch_bytes_max(cluster.settings):
@@ -51,15 +67,17 @@ class LogWrites:
             return coordinator.appended(now, effect.token, refused.error)
         return effects + coordinator.appended(now, effect.token, Error.NONE)
 
-    def fail(self, now: int, effect: Append | AppendTransaction) -> list[Effect]:
+    def fail(self, now: int, effect: CoordinatorWrite) -> list[Effect]:
         """End a write that a bug has prevented; what waits for it gets an error."""
-        name = OFFSETS_TOPIC if isinstance(effect, Append) else TRANSACTIONS_TOPIC
+        name = TOPICS[type(effect)]
         try:
             return self._node.coordinators[name].appended(now, effect.token, Error.UNKNOWN_SERVER_ERROR)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
             return [Failed(error)]
 
-    def _batch(self, effect: Append | AppendTransaction, now: int) -> bytes:
+    def _batch(self, effect: CoordinatorWrite, now: int) -> bytes:
+        if isinstance(effect, AppendShareState):
+            return share_state_batch(effect.key, effect.record, now)
         if isinstance(effect, Append):
             return batch_of(effect.records, now, effect.producer, self._node.coordinator.store.dialect.offset_version)
         version = min(self._node.transactions.store.transaction_version, 1)
@@ -79,7 +97,7 @@ class LogWrites:
         # the log is that of the plan as long as the topic is not created
         log = self._node.cluster.planned_topic(topic).logs[partition]
         try:
-            records: list[Any] = list(entries_of(log) if topic == OFFSETS_TOPIC else transactions_of(log))
+            records: list[Any] = list(ENTRIES_OF[topic](log))
         except (Malformed, ImportError) as error:
             self._log(f"{topic}-{partition} cannot be loaded by node {self._node.node_id}: {error}")
             return coordinator.load_failed(now, partition)

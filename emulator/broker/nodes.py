@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..core.data.data_plane import DataPlane
-from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
+from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
 from ..core.registrations import Endpoint, Registration
+from ..core.share_state.coordinator import ShareCoordinator
 from ..core.timers import Timers
 from ..core.transactions.coordinator import TransactionCoordinator
 from ..trace.events import LeaderMoved, NodeChanged
@@ -240,7 +241,7 @@ class NodeRuntimes:
         outputs = broker.perform(node.paused_at, broker.node.leaders_changed(node.paused_at))
         if deleted:
             # before it loads later records
-            outputs += broker.perform(node.paused_at, broker.node.coordinator.topics_deleted(node.paused_at, deleted))
+            outputs += broker.perform(node.paused_at, broker.node.topics_deleted(node.paused_at, deleted))
         outputs += self._catch_up(now, has_changes=True)
         outputs += broker.tick(now)
         for method, arguments in queued:
@@ -308,10 +309,11 @@ class NodeRuntimes:
 
         def on_topics_deleted(now: int, names: Iterable[str]) -> list[Effect]:
             self._deleted_topics.append((node_id, list(names)))
-            return coordinator.topics_deleted(now, names)
+            return node.topics_deleted(now, names)
 
         data = DataPlane(now, node_id, cluster, settings, new_uuid, on_topics_deleted)
-        node = NodeCore(node_id, cluster, coordinator, TransactionCoordinator(now, cluster, settings), data)
+        transactions, shares = TransactionCoordinator(now, cluster, settings), ShareCoordinator(cluster, settings)
+        node = NodeCore(node_id, cluster, coordinator, transactions, shares, data)
         broker = Broker(node, settings, self.trace, self._log, self.links.requests, self.failures)
         broker.interceptor, broker.unreached_listeners = self._interceptor, self._unreached_listeners
         return broker
@@ -361,7 +363,7 @@ class NodeRuntimes:
                     if node.queued is not None:
                         node.deleted_topics += names
                     elif node.broker is not None and node.node_id != node_id:
-                        outputs += node.broker.perform(now, node.broker.node.coordinator.topics_deleted(now, names))
+                        outputs += node.broker.perform(now, node.broker.node.topics_deleted(now, names))
             for broker in self._running:
                 outputs += broker.perform(now, broker.node.leaders_changed(now))
             # previous leaders must finish before new ones read their records
@@ -373,8 +375,9 @@ class NodeRuntimes:
         """Load the partitions that a node has begun to load, at once or after their configured duration."""
         outputs: list[Output] = []
         node_id, store = broker.node.node_id, broker.node.coordinator.store
-        for partition in sorted(broker.node.transactions.store.loading):
-            outputs += broker.load(now, TRANSACTIONS_TOPIC, partition)
+        for name in (TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC):
+            for partition in sorted(broker.node.coordinators[name].store.loading):
+                outputs += broker.load(now, name, partition)
         for load in [load for load in self._loads if load[0] == node_id and load[1] not in store.loading]:
             self._loads.cancel(load)
         for partition in sorted(store.loading):

@@ -213,6 +213,10 @@ class Dialect:
     group_versions: Versions = history(("2.4", Versions("none")), ("4.0", Versions("0-1")))
     """The supported levels of the feature `group.version`: 1 turns consumer groups on. Since 4.0 (KIP-848)."""
 
+    share_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")))
+    """The supported levels of the feature `share.version`: 1 turns share groups on. On by default
+    since 4.2 (KIP-932)."""
+
     updates_features_at_once: bool = since("4.0")
     """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
     (KIP-1022)."""
@@ -339,6 +343,10 @@ class Dialect:
     group_limits_have_ranges: bool = since("4.4")
     """Whether the refusal of a group's config beyond the limits of its broker names them as a range. Since 4.4
     (`GroupConfig.validateIntRange`)."""
+
+    limits_group_values: bool = since("4.3")
+    """Whether a group's config that is beyond the limits of its broker counts as the limit. In 4.3
+    (`GroupConfig.evaluate`); in 4.0 it counts as it is."""
 
     consumer_groups_are_a_preview: bool = before("4.0")
     """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;

@@ -7,7 +7,7 @@ is one ordered list of effects:
 * `CloseConnection` closes the connection of a failed call that must not be answered (Produce with acks 0).
 * `Append` requests a write to `__consumer_offsets`; responses that depend on it stay parked until the input
   `appended(now, token, error)`.
-* `AppendTransaction` does the same for `__transaction_state`.
+* `AppendTransaction` does the same for `__transaction_state`, `AppendShareState` for `__share_group_state`.
 * `SendRequest` sends a request to a broker; the response is the input `answered(now, token, response)`.
 * `InternalTopicWritten` reports that others than its coordinator have written to an internal topic.
 * `TransactionEnded` reports a marker in `__consumer_offsets`.
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from koordinator.wire.apis import Message
     from koordinator.wire.errors import Error
+    from koordinator.wire.messages.share_state_records import Key as ShareStateKey
+    from koordinator.wire.messages.share_state_records import Value as ShareStateValue
     from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
     from .groups.records import CoordinatorRecord
@@ -94,6 +96,16 @@ class AppendTransaction:
     partition: int
     transactional_id: str
     record: TransactionLogValue | None
+
+
+@value
+class AppendShareState:
+    """A record of a share partition to write to a partition of `__share_group_state`; None is a tombstone."""
+
+    token: int
+    partition: int
+    key: ShareStateKey
+    record: ShareStateValue | None
 
 
 @value
@@ -271,5 +283,6 @@ class Failed:
     calls: tuple[Call, ...] = ()
 
 
-InternalTopicEffect = Append | AppendTransaction | InternalTopicWritten | TransactionEnded
+CoordinatorWrite = Append | AppendTransaction | AppendShareState
+InternalTopicEffect = CoordinatorWrite | InternalTopicWritten | TransactionEnded
 Effect = Reply | CloseConnection | SendRequest | InternalTopicEffect | Failed | Fact

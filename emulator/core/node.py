@@ -1,32 +1,41 @@
-"""A broker node: its two coordinators and its data plane behind one set of inputs."""
+"""A broker node: its coordinators and its data plane behind one set of inputs."""
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
-from .data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from .data.topic import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, share_state_key
 from .effects import Failed, Reply
 from .refusal import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from .cluster import ClusterState
     from .data.data_plane import DataPlane
     from .effects import Call, Effect
     from .groups.coordinator import Coordinator
+    from .share_state.coordinator import ShareCoordinator
     from .transactions.coordinator import TransactionCoordinator
 
-GROUP, TRANSACTION = 0, 1
+    AnyCoordinator = Coordinator | TransactionCoordinator | ShareCoordinator
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
 """The key types of FindCoordinator served here."""
 
-TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
 """The topic of the coordinators of each type."""
+
+SHARE_KEY_PARTS = 3
+"""The parts of the key of a share partition: group, topic id and partition."""
 
 MESSAGES = {
     Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -51,12 +60,14 @@ class NodeCore:
         cluster: ClusterState,
         coordinator: Coordinator,
         transactions: TransactionCoordinator,
+        shares: ShareCoordinator,
         data: DataPlane,
     ) -> None:
         self.node_id = node_id
         self.cluster = cluster
         self.coordinator = coordinator
         self.transactions = transactions
+        self.shares = shares
         self.data = data
         # bound methods: they are called several times per input
         self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
@@ -65,13 +76,15 @@ class NodeCore:
             FindCoordinatorRequest: self._find_coordinators,
             **dict.fromkeys(coordinator.serves, coordinator.handle),
             **dict.fromkeys(transactions.serves, transactions.handle),
+            **dict.fromkeys(shares.serves, shares.handle),
             **dict.fromkeys(data.serves, data.handle),
             InitProducerIdRequest: self._init_producer_id,
         }
         """The handler of each request class; called with the node's time, the call and the request."""
-        self.coordinators: dict[str, Coordinator | TransactionCoordinator] = {
+        self.coordinators: dict[str, AnyCoordinator] = {
             OFFSETS_TOPIC: coordinator,
             TRANSACTIONS_TOPIC: transactions,
+            SHARE_STATE_TOPIC: shares,
         }
         """The coordinators, by the internal topic in which they store their state."""
         self._led: dict[str, dict[int, int]] = {topic: {} for topic in self.coordinators}
@@ -119,6 +132,10 @@ class NodeCore:
                 effects += coordinator.begin_load(now, partition)
         return effects + self.data.leaders_changed(now)
 
+    def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
+        """Forget what the coordinators keep of deleted topics: committed offsets, and the state of share partitions."""
+        return self.coordinator.topics_deleted(now, names) + self.shares.topics_deleted(now)
+
     def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
         """Pass the response to a `SendRequest` on; None if the broker could not be reached."""
         if token in self.coordinator.store.requests:
@@ -137,6 +154,8 @@ class NodeCore:
 
     def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         keys, topic = request.coordinator_keys, TOPICS.get(request.key_type)
+        if topic == SHARE_STATE_TOPIC and self.coordinator.store.dialect.share_versions.max < 0:
+            topic = None
         if topic is None or self._has_topic(topic):
             rows = tuple(self._coordinator_of(listener, request.key_type, key) for key in keys)
         else:
@@ -153,16 +172,31 @@ class NodeCore:
         return existed or self.cluster.settings.coordinator_found_at_once
 
     def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
-        if key_type not in (GROUP, TRANSACTION):
-            return _no_coordinator(key, self.coordinator.store.dialect.coordinator_type_error)
+        topic, dialect = TOPICS.get(key_type), self.coordinator.store.dialect
+        if topic is None or (key_type == SHARE and dialect.share_versions.max < 0):
+            return _no_coordinator(key, dialect.coordinator_type_error)
+        found = _share_key(key) if key_type == SHARE else key
+        if found is None:
+            return replace(_no_coordinator(key, Error.INVALID_REQUEST), error_message="")
+        node_id = self.cluster.coordinator_of(found, topic)
         if key_type == GROUP:
-            node_id = self.coordinator_overrides.get(key, self.cluster.coordinator_of(key))
-        else:
-            node_id = self.cluster.coordinator_of(key, TRANSACTIONS_TOPIC)
+            node_id = self.coordinator_overrides.get(key, node_id)
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:
             return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)
         return CoordinatorRow(key=key, node_id=node_id, host=endpoint.host, port=endpoint.port, error_message="")
+
+
+def _share_key(key: str) -> str | None:
+    """Return the key of a share partition, or None for one that is not valid (`SharePartitionKey.getInstance`)."""
+    parts = key.split(":")
+    if len(parts) != SHARE_KEY_PARTS or not parts[0].strip():
+        return None
+    try:
+        topic_id, partition = UUID(bytes=urlsafe_b64decode(parts[1] + "==")), int(parts[2])
+    except ValueError:
+        return None
+    return share_state_key(parts[0], topic_id, partition)
 
 
 def _no_coordinator(key: str, error: Error) -> CoordinatorRow:

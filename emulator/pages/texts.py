@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),
     *("ListGroups", "ListOffsets", "OffsetFetch", "OffsetForLeaderEpoch", "Fetch", "Heartbeat", "Produce"),
-    *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
+    *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareGroupHeartbeat", "ShareGroupDescribe"),
+    *("ShareFetch", "ReadShareGroupState", "WriteShareGroupState", "InitializeShareGroupState"),
     "InitProducerId",
 }
 """APIs that clients call all the time; their successful calls say nothing about the group."""

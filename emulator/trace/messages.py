@@ -20,6 +20,11 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from koordinator.wire.messages.produce import ProduceResponse
+from koordinator.wire.messages.share_acknowledge import AcknowledgementBatch as AcknowledgeBatch
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+from koordinator.wire.messages.share_fetch import AcknowledgementBatch as FetchBatch
+from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
     from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic, OffsetCommitResponseTopic
+    from koordinator.wire.messages.share_group_heartbeat import TopicPartitions as SharePartitions
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
 
     CommittedTopic = (
@@ -47,6 +53,9 @@ Line = dict[str, object]
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
 """The largest message with a body in its line, in bytes; a list of 10,000 members for the leader is smaller."""
+
+ACKNOWLEDGE_TYPES = {0: "gap", 1: "accept", 2: "release", 3: "reject", 4: "renew"}
+"""The types of acknowledgements (KIP-932, KIP-1222)."""
 
 GROUP_KEY = 0
 """The key type of a group id in FindCoordinator."""
@@ -66,6 +75,12 @@ WITH_BODY = frozenset(
         WriteTxnMarkersRequest,
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse,
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+        ShareFetchRequest,
+        ShareFetchResponse,
+        ShareAcknowledgeRequest,
+        ShareAcknowledgeResponse,
     }
 )
 """The messages whose lines have a body."""
@@ -148,8 +163,8 @@ def sender_columns(request: Message) -> Line:
 
 
 def join_columns(response: Message) -> Line:
-    """Return the member id and generation that a JoinGroup response assigns, or a heartbeat of a consumer group."""
-    if isinstance(response, ConsumerGroupHeartbeatResponse) and not response.error_code:
+    """Return the member id and generation that a JoinGroup response assigns, or a heartbeat of the newer protocols."""
+    if isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse) and not response.error_code:
         return {"member_id": response.member_id, "generation": response.member_epoch}
     if not isinstance(response, JoinGroupResponse):
         return {}
@@ -251,6 +266,69 @@ def _(response: ConsumerGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
     return body if given is None else {**body, "assignment": _by_name(given.topic_partitions, name_of)}
 
 
+@_body_with_ids.register(ShareGroupHeartbeatRequest)
+def _(request: ShareGroupHeartbeatRequest, name_of: NameOf) -> Line | None:
+    del name_of
+    return None if request.subscribed_topic_names is None else {"topics": list(request.subscribed_topic_names)}
+
+
+@_body_with_ids.register(ShareGroupHeartbeatResponse)
+def _(response: ShareGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
+    if response.error_code:
+        return {"message": response.error_message} if response.error_message else None
+    body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
+    given = response.assignment
+    return body if given is None else {**body, "assignment": _by_name(given.topic_partitions, name_of)}
+
+
+@_body_with_ids.register(ShareFetchRequest)
+@_body_with_ids.register(ShareAcknowledgeRequest)
+def _(request: ShareFetchRequest | ShareAcknowledgeRequest, name_of: NameOf) -> Line:
+    rows = [
+        [name_of(topic.topic_id), row.partition_index, batch.first_offset, batch.last_offset, acknowledged(batch)]
+        for topic in request.topics
+        for row in topic.partitions
+        for batch in row.acknowledgement_batches
+    ]
+    body: Line = {"session_epoch": request.share_session_epoch}
+    return {**body, "acknowledged": rows} if rows else body
+
+
+@_body_with_ids.register(ShareFetchResponse)
+def _(response: ShareFetchResponse, name_of: NameOf) -> Line | None:
+    rows = [(name_of(topic.topic_id), row) for topic in response.responses for row in topic.partitions]
+    acquired = [
+        [name, row.partition_index, each.first_offset, each.last_offset, each.delivery_count]
+        for name, row in rows
+        for each in row.acquired_records
+    ]
+    refused = [
+        [name, row.partition_index, row.acknowledge_error_code] for name, row in rows if row.acknowledge_error_code
+    ]
+    body: Line = {}
+    if acquired:
+        body["acquired"] = acquired
+    if refused:
+        body["refused"] = refused
+    return body or None
+
+
+@_body_with_ids.register(ShareAcknowledgeResponse)
+def _(response: ShareAcknowledgeResponse, name_of: NameOf) -> Line | None:
+    refused = [
+        [name_of(topic.topic_id), row.partition_index, row.error_code]
+        for topic in response.responses
+        for row in topic.partitions
+        if row.error_code
+    ]
+    return {"refused": refused} if refused else None
+
+
+def acknowledged(batch: FetchBatch | AcknowledgeBatch) -> list[str]:
+    """Return how a batch of records is acknowledged: one word for all, or one for each record."""
+    return [ACKNOWLEDGE_TYPES.get(each, str(each)) for each in batch.acknowledge_types]
+
+
 @_body.register
 def _(request: SyncGroupRequest) -> Line | None:
     assignments = {row.member_id: assigned(row.assignment) for row in request.assignments}
@@ -347,7 +425,7 @@ def _name(topic: CommittedTopic, name_of: NameOf) -> str:
     return topic.name or name_of(topic.topic_id)
 
 
-def _by_name(partitions: Iterable[TopicPartitions], name_of: NameOf) -> dict[str, list[int]]:
+def _by_name(partitions: Iterable[TopicPartitions | SharePartitions], name_of: NameOf) -> dict[str, list[int]]:
     named: dict[str, list[int]] = {}
     for row in partitions:
         # a topic that was deleted and created again has two ids

@@ -19,6 +19,9 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from koordinator.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -27,6 +30,7 @@ from .messages import BODY_BYTES_MAX, WITH_BODY
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
+    from koordinator.wire.messages.share_group_heartbeat import TopicPartitions as SharePartitions
     from koordinator.wire.schema import Message
 
     from .events import TraceEvent
@@ -117,11 +121,16 @@ def _elements(message: Message) -> int:
             return sum(1 + len(topic.partitions) for topic in message.topics)
         case ConsumerGroupHeartbeatRequest():
             return len(message.subscribed_topic_names or ()) + sum(map(_rows, message.topic_partitions or ()))
-        case ConsumerGroupHeartbeatResponse():
+        case ShareFetchRequest() | ShareAcknowledgeRequest():
+            rows = [row for topic in message.topics for row in topic.partitions]
+            return sum(1 + len(row.acknowledgement_batches) for row in rows)
+        case ShareFetchResponse():
+            return sum(1 + len(row.acquired_records) for topic in message.responses for row in topic.partitions)
+        case ConsumerGroupHeartbeatResponse() | ShareGroupHeartbeatResponse():
             return 0 if message.assignment is None else sum(map(_rows, message.assignment.topic_partitions))
         case _:
             return 0
 
 
-def _rows(topic: TopicPartitions) -> int:
+def _rows(topic: TopicPartitions | SharePartitions) -> int:
     return 1 + len(topic.partitions)

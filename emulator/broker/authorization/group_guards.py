@@ -17,8 +17,8 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-from ...core.acls.acl import Operation, ResourceType
-from ...core.node import GROUP, TRANSACTION
+from ...core.acls.acl import CLUSTER_NAME, Operation, ResourceType
+from ...core.node import GROUP, SHARE, TRANSACTION
 from .guards import ERRORS, TEXTS, Admitted, Refused, early_rows, in_order, needs
 
 if TYPE_CHECKING:
@@ -62,12 +62,15 @@ def sync_group(client: Client, request: SyncGroupRequest) -> Refused | Admitted:
 
 
 def find_coordinator(client: Client, request: FindCoordinatorRequest) -> Refused | Admitted:
-    """Need Describe of each key."""
-    kind = KINDS.get(request.key_type)
-    if kind is None:
+    """Need Describe of each key; brokers alone look for share coordinators, with ClusterAction."""
+    kind, keys = KINDS.get(request.key_type), request.coordinator_keys
+    if request.key_type == SHARE and client.cluster.features.dialect.share_versions.max > 0:
+        kind = ResourceType.CLUSTER
+        refused = set() if client.may(Operation.CLUSTER_ACTION, kind, CLUSTER_NAME) else set(keys)
+    elif kind is None:
         return Admitted(request)
-    keys = request.coordinator_keys
-    refused = {key for key in dict.fromkeys(keys) if not client.may(Operation.DESCRIBE, kind, key)}
+    else:
+        refused = {key for key in dict.fromkeys(keys) if not client.may(Operation.DESCRIBE, kind, key)}
     if not refused:
         return Admitted(request)
     text = TEXTS[kind] if client.call.api_version < TEXTS_SINCE else ""

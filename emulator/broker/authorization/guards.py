@@ -111,7 +111,7 @@ class Client:
         """Return the name of a row's topic; None if its id is unknown."""
         if isinstance(row, str):
             return row
-        name: str | None = getattr(row, "name", None) or getattr(row, "topic", None)
+        name: str | None = getattr(row, "name", None) or getattr(row, "topic", None) or getattr(row, "topic_name", None)
         topic_id = getattr(row, "topic_id", None)
         if name or topic_id is None:
             return name or ""
@@ -200,11 +200,12 @@ def top_fields(response: Any) -> list[str]:  # noqa: ANN401 - a response, or its
     return [name for name in ("error_code", "error_message") if name in fields_of(cls)]
 
 
-def if_served(guard: Guard) -> Guard:
-    """Return a guard of consumer groups; a release without them refuses the API before it looks at rights."""
+def if_served(guard: Guard, *, shares: bool = False) -> Guard:
+    """Return a guard of consumer groups, or of share groups; where they are off, rights are not looked at."""
 
     def served(client: Client, request: Message) -> Refused | Admitted:
-        is_served = client.cluster.features.serves_consumer_groups
+        features = client.cluster.features
+        is_served = features.serves_share_groups if shares else features.serves_consumer_groups
         return guard(client, request) if is_served else Admitted(request)
 
     return served
@@ -283,7 +284,7 @@ def in_order(rows: Iterable[Any], requested: Iterable[Any]) -> list[Any]:
 def _identity(row: Any) -> object:  # noqa: ANN401 - a row of any message
     if isinstance(row, str):
         return row
-    names = ("key", "group_id", "transactional_id", "name", "topic", "resource_name", "topic_id")
+    names = ("key", "group_id", "transactional_id", "name", "topic", "topic_name", "resource_name", "topic_id")
     return next((found for each in names if (found := getattr(row, each, None))), None)
 
 

@@ -15,6 +15,7 @@ from koordinator.wire.messages.alter_client_quotas import AlterClientQuotasReque
 from koordinator.wire.messages.alter_configs import AlterConfigsRequest
 from koordinator.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from koordinator.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from koordinator.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -24,6 +25,8 @@ from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_acls import DeleteAclsRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_records import DeleteRecordsRequest
+from koordinator.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
+from koordinator.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
 from koordinator.wire.messages.describe_acls import DescribeAclsRequest
 from koordinator.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
@@ -33,6 +36,7 @@ from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from koordinator.wire.messages.describe_producers import DescribeProducersRequest
 from koordinator.wire.messages.describe_quorum import DescribeQuorumRequest
+from koordinator.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest
 from koordinator.wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
@@ -42,6 +46,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
+from koordinator.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
@@ -55,11 +60,18 @@ from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest
+from koordinator.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from koordinator.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from koordinator.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from koordinator.wire.messages.share_fetch import ShareFetchRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 from koordinator.wire.messages.update_features import UpdateFeaturesRequest
+from koordinator.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 from ...core.acls.acl import Operation, ResourceType
@@ -75,6 +87,7 @@ from .group_guards import (
     sync_group,
 )
 from .guards import TEXTS, all_of, answering, if_served, needs, needs_cluster, needs_rows
+from .share_guards import of_group, share_assignments, share_offsets, share_subscription
 from .topic_guards import (
     configs,
     create_topics,
@@ -122,6 +135,34 @@ GUARDS: Mapping[type, Guard] = {
             needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
             answering(group_operations),
         )
+    ),
+    ShareGroupHeartbeatRequest: if_served(all_of(needs(READ, GROUP, "group_id"), share_subscription), shares=True),
+    ShareGroupDescribeRequest: if_served(
+        all_of(
+            answering(share_assignments),
+            needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
+            answering(group_operations),
+        ),
+        shares=True,
+    ),
+    ShareFetchRequest: if_served(of_group, shares=True),
+    ShareAcknowledgeRequest: if_served(of_group, shares=True),
+    DescribeShareGroupOffsetsRequest: if_served(share_offsets, shares=True),
+    AlterShareGroupOffsetsRequest: if_served(
+        all_of(needs(READ, GROUP, "group_id"), needs_rows(READ, TOPIC, "topics", order="first")), shares=True
+    ),
+    DeleteShareGroupOffsetsRequest: if_served(
+        all_of(needs(DELETE, GROUP, "group_id"), needs_rows(READ, TOPIC, "topics")), shares=True
+    ),
+    **dict.fromkeys(
+        (
+            InitializeShareGroupStateRequest,
+            ReadShareGroupStateRequest,
+            WriteShareGroupStateRequest,
+            DeleteShareGroupStateRequest,
+            ReadShareGroupStateSummaryRequest,
+        ),
+        needs_cluster(CLUSTER_ACTION, says_need=False),
     ),
     ListGroupsRequest: answering(seen_groups),
     DeleteGroupsRequest: needs_rows(DELETE, GROUP, "groups_names"),

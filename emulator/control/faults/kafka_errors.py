@@ -34,6 +34,26 @@ _TRANSACTION = _COORDINATOR | {
 _TOPIC = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNKNOWN_TOPIC_ID})
 _LEADER = _TOPIC | {Error.NOT_LEADER_OR_FOLLOWER, Error.KAFKA_STORAGE_ERROR, Error.UNKNOWN_SERVER_ERROR}
 
+_SHARE_SESSION = frozenset(
+    {
+        Error.INVALID_REQUEST,
+        Error.GROUP_AUTHORIZATION_FAILED,
+        Error.SHARE_SESSION_NOT_FOUND,
+        Error.INVALID_SHARE_SESSION_EPOCH,
+        Error.UNSUPPORTED_VERSION,
+        Error.UNKNOWN_SERVER_ERROR,
+    }
+)
+_SHARE_PARTITION = frozenset({Error.FENCED_LEADER_EPOCH, Error.COORDINATOR_NOT_AVAILABLE, Error.GROUP_ID_NOT_FOUND})
+_SHARE_STATE = _COORDINATOR | {
+    Error.INVALID_REQUEST,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.FENCED_STATE_EPOCH,
+    Error.CLUSTER_AUTHORIZATION_FAILED,
+    Error.UNKNOWN_SERVER_ERROR,
+}
+_SHARE_OFFSETS = _GROUP | {Error.GROUP_ID_NOT_FOUND, Error.NON_EMPTY_GROUP, Error.UNSUPPORTED_VERSION}
+
 _CLUSTER = frozenset({Error.CLUSTER_AUTHORIZATION_FAILED, Error.INVALID_REQUEST, Error.UNKNOWN_SERVER_ERROR})
 _CONTROLLER = _CLUSTER | {Error.NOT_CONTROLLER, Error.REQUEST_TIMED_OUT, Error.UNSUPPORTED_VERSION}
 _TOPIC_CHANGE = _CONTROLLER | {
@@ -258,6 +278,33 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.UNSUPPORTED_VERSION,
     },
     ("ConsumerGroupDescribe", "top"): _GROUP | {Error.GROUP_ID_NOT_FOUND, Error.UNSUPPORTED_VERSION},
+    # share groups (KIP-932)
+    ("ShareGroupHeartbeat", "top"): _GROUP
+    | {
+        Error.UNKNOWN_MEMBER_ID,
+        Error.INVALID_REQUEST,
+        Error.FENCED_MEMBER_EPOCH,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.TOPIC_AUTHORIZATION_FAILED,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.UNSUPPORTED_VERSION,
+    },
+    ("ShareGroupDescribe", "top"): _GROUP
+    | {Error.GROUP_ID_NOT_FOUND, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION},
+    ("ShareFetch", "top"): _SHARE_SESSION | {Error.SHARE_SESSION_LIMIT_REACHED},
+    ("ShareFetch", "partition"): _LEADER | _SHARE_PARTITION,
+    ("ShareAcknowledge", "top"): _SHARE_SESSION,
+    ("ShareAcknowledge", "partition"): _LEADER | _SHARE_PARTITION | {Error.INVALID_REQUEST, Error.INVALID_RECORD_STATE},
+    ("InitializeShareGroupState", "partition"): _SHARE_STATE,
+    ("ReadShareGroupState", "partition"): _SHARE_STATE | {Error.FENCED_LEADER_EPOCH},
+    ("WriteShareGroupState", "partition"): _SHARE_STATE | {Error.FENCED_LEADER_EPOCH},
+    ("DeleteShareGroupState", "partition"): _SHARE_STATE - {Error.FENCED_STATE_EPOCH},
+    ("ReadShareGroupStateSummary", "partition"): _SHARE_STATE - {Error.FENCED_STATE_EPOCH},
+    ("DescribeShareGroupOffsets", "top"): _GROUP | {Error.UNSUPPORTED_VERSION, Error.UNKNOWN_SERVER_ERROR},
+    ("AlterShareGroupOffsets", "top"): _SHARE_OFFSETS,
+    ("AlterShareGroupOffsets", "partition"): _TOPIC | {Error.UNKNOWN_SERVER_ERROR},
+    ("DeleteShareGroupOffsets", "top"): _SHARE_OFFSETS,
+    ("DeleteShareGroupOffsets", "partition"): _TOPIC | {Error.UNKNOWN_SERVER_ERROR},
     ("DescribeTopicPartitions", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("AddRaftVoter", "top"): _VOTERS,
     ("RemoveRaftVoter", "top"): _VOTERS,

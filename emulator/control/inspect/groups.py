@@ -9,6 +9,8 @@ from ...core.data.topic import OFFSETS_TOPIC
 from ...core.groups.classic.group import CLASSIC, ClassicGroupState
 from ...core.groups.consumer.target import preferred_assignor
 from ...core.groups.group import CONSUMER
+from ...core.groups.share.assignor import NAME as SIMPLE
+from ...core.groups.share.group import SHARE
 from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from ...core.groups.consumer.group import ConsumerGroup
     from ...core.groups.consumer.member import ConsumerMember
     from ...core.groups.group import BaseGroup
+    from ...core.groups.share.group import ShareGroup
+    from ...core.groups.share.member import ShareMember
 
 
 class Groups:
@@ -154,9 +158,23 @@ def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: Classi
     )
 
 
+def _share_snapshot(cluster: ClusterState, _settings: Settings, group: ShareGroup) -> Snapshot:
+    return Snapshot(
+        type=group.kind,
+        state=group.state_name,
+        generation=group.generation,
+        epoch=group.epoch,
+        protocol_type=SHARE,
+        protocol=SIMPLE,
+        members=tuple(_share_member(cluster, group, member) for member in group.members.values()),
+        waiting_for=tuple(group.unsettled),
+    )
+
+
 SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
     CLASSIC: _classic_snapshot,
     CONSUMER: _consumer_snapshot,
+    SHARE: _share_snapshot,
 }
 """The snapshot of a group, by its kind."""
 
@@ -189,4 +207,18 @@ def _consumer_member(cluster: ClusterState, group: ConsumerGroup, member: Consum
         epoch=member.epoch,
         target=named(cluster, group.targets.get(member.id, {})),
         pending_revocation=named(cluster, member.pending),
+    )
+
+
+def _share_member(cluster: ClusterState, group: ShareGroup, member: ShareMember) -> Member:
+    return Member(
+        member_id=member.id,
+        instance_id=None,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=named(cluster, member.assigned),
+        session_timeout_ms=member.session_timeout_ms,
+        type=SHARE,
+        epoch=member.epoch,
+        target=named(cluster, group.targets.get(member.id, {})),
     )

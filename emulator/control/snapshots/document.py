@@ -16,7 +16,7 @@ from koordinator.wire.values import value
 
 from ...core.clock import GroupClock, mode_of
 from ...core.data.log import PartitionLog
-from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicState
+from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, TopicState
 from ...storage.log_recovery import read_log
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, An
                 _fill(log, source)
         else:
             _create(runtime.cluster, topic)
-    return [*outputs, *_reload(runtime, now, OFFSETS_TOPIC), *_reload(runtime, now, TRANSACTIONS_TOPIC)]
+    return [*outputs, *(output for name in INTERNAL_TOPICS for output in _reload(runtime, now, name))]
 
 
 def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
@@ -138,13 +138,12 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
             cluster.delete_topic(topic)
         for broker in runtime:
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
-            outputs += broker.perform(
-                now, broker.node.coordinator.topics_deleted(now, [topic.name for topic in deleted])
-            )
+            outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in deleted]))
         outputs += _empty(runtime, now, TRANSACTIONS_TOPIC)
     if groups:
         _replace_clocks(runtime, now, {})
         outputs += _empty(runtime, now, OFFSETS_TOPIC)
+        outputs += _empty(runtime, now, SHARE_STATE_TOPIC)
     return outputs
 
 
@@ -236,12 +235,17 @@ def _parse(
     for name, setting, count in (
         (OFFSETS_TOPIC, "offsets.topic.num.partitions", settings.offsets_topic_num_partitions),
         (TRANSACTIONS_TOPIC, "transaction.state.log.num.partitions", settings.transaction_state_log_num_partitions),
+        (
+            SHARE_STATE_TOPIC,
+            "share.coordinator.state.topic.num.partitions",
+            settings.share_coordinator_state_topic_num_partitions,
+        ),
     ):
         for topic in topics:
             if topic.name == name and len(topic.logs) != count:
                 raise ValueError(
                     f"the snapshot has {setting}={len(topic.logs)}, this cluster {count}:"
-                    " its groups or transactional ids would have other coordinators"
+                    " its groups, transactional ids or share partitions would have other coordinators"
                 )
     return topics, clocks
 

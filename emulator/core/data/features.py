@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
 
 METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
+SHARE_VERSION = "share.version"
 
 BOOTSTRAP_LEVEL, BOOTSTRAP_RELEASE = 4, "3.3-IV0"
 """The lowest `metadata.version` that a cluster may have (`MetadataVersion.MINIMUM_BOOTSTRAP_VERSION`)."""
@@ -54,6 +55,7 @@ class Features:
             METADATA_VERSION: self.dialect.metadata_versions,
             TRANSACTION_VERSION: self.dialect.transaction_versions,
             GROUP_VERSION: self.dialect.group_versions,
+            SHARE_VERSION: self.dialect.share_versions,
         }
         self.supported = {name: levels for name, levels in known.items() if levels.max >= 0}
         self.levels = {name: levels.max for name, levels in self.supported.items()}
@@ -73,6 +75,11 @@ class Features:
             return False
         named = self._protocols
         return "consumer" in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
+
+    @property
+    def serves_share_groups(self) -> bool:
+        """Whether the share protocol is on (KIP-932)."""
+        return self.level(SHARE_VERSION) > 0
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

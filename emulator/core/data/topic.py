@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..java.uuids import uuid_text
+
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Callable, Mapping
@@ -18,6 +20,7 @@ NO_LEADER = -1
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_STATE_TOPIC = "__share_group_state"
 TRACE_TOPIC = "__koordinator_trace"
 """The trace as a topic, which Kafka does not have. It is read-only and never listed.
 
@@ -31,6 +34,7 @@ INTERNAL_TOPICS = {
         "compression.type": "uncompressed",
         "unclean.leader.election.enable": "false",
     },
+    SHARE_STATE_TOPIC: {"cleanup.policy": "delete", "retention.ms": "-1", "compression.type": "producer"},
 }
 """Topics that clients may read but not write, with their configs (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
@@ -114,7 +118,15 @@ def internal_shape(settings: Settings, name: str) -> tuple[int, int]:
     """Return the number of partitions and the replication factor of an internal topic."""
     if name == OFFSETS_TOPIC:
         return settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor
+    if name == SHARE_STATE_TOPIC:
+        replicas = settings.share_coordinator_state_topic_replication_factor
+        return settings.share_coordinator_state_topic_num_partitions, replicas
     return settings.transaction_state_log_num_partitions, settings.transaction_state_log_replication_factor
+
+
+def share_state_key(group_id: str, topic_id: uuid.UUID, partition: int) -> str:
+    """Return the key by which a share partition has a share coordinator (`SharePartitionKey.asCoordinatorKey`)."""
+    return f"{group_id}:{uuid_text(topic_id)}:{partition}"
 
 
 def illegal_name(name: str) -> str | None:

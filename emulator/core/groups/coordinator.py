@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
@@ -21,6 +24,8 @@ from koordinator.wire.messages.list_groups import ListGroupsRequest
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest
 from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
@@ -35,13 +40,15 @@ from .consumer import describe as consumer_describe
 from .conversion import consumer_heartbeat
 from .group_store import GroupStore
 from .kinds import KINDS
+from .share import describe as share_describe
+from .share import heartbeat as share_heartbeat
+from .share import offsets as share_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
     from koordinator.wire.apis import Message
-    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
@@ -63,6 +70,11 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     DeleteGroupsRequest: group_admin.delete_groups,
     ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
     ConsumerGroupDescribeRequest: consumer_describe.describe_groups,
+    ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
+    ShareGroupDescribeRequest: share_describe.describe_groups,
+    DescribeShareGroupOffsetsRequest: share_offsets.describe,
+    AlterShareGroupOffsetsRequest: share_offsets.alter,
+    DeleteShareGroupOffsetsRequest: share_offsets.delete,
 }
 """The handler of each request class; called with the store, the node's time, the call and the request."""
 
@@ -123,12 +135,12 @@ class Coordinator:
         except Exception as bug:  # noqa: BLE001 - a bug ends the requests that wait for this write
             store.emit(Failed(bug, tuple(call for call, _ in write.answers)))
 
-    def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
+    def answered(self, now: int, token: int, response: Message | None) -> list[Effect]:
         """Take the response to a request of `SendRequest`; None if the broker could not be reached."""
         self._fire_due(now - 1)
-        waiting = self.store.requests.pop(token, None)
-        if waiting is not None:
-            transactional_offsets.verified(self.store, now, waiting, response)
+        go_on = self.store.requests.pop(token, None)
+        if go_on is not None:
+            go_on(self.store, now, response)
         return self.store.drain()
 
     def transaction_ended(self, now: int, partition: int, producer_id: int, *, is_commit: bool) -> list[Effect]:
@@ -170,9 +182,12 @@ class Coordinator:
         return store.drain()
 
     def topics_deleted(self, now: int, names: Iterable[str]) -> list[Effect]:
-        """Delete the committed offsets of deleted topics in every group."""
+        """Delete the committed offsets of deleted topics in every group, and what its kind keeps of them."""
         self._fire_due(now)
         offset_expiry.topics_deleted(self.store, now, names)
+        for group in list(self.store.groups.values()):
+            self.store.touch(now, group)
+            self.store.kind_of(group).topics_deleted(self.store, group)
         return self.store.drain()
 
     def set_offsets(self, now: int, group_id: str, positions: Mapping[tuple[str, int], int]) -> list[Effect]:

@@ -66,7 +66,8 @@ def delete_groups(store: GroupStore, now: int, call: Call, request: DeleteGroups
         return None if waiting else _deletion_response(results)
 
     for group in empty_groups:
-        store.delete_empty_group(group, [(call, partial(deleted, group_id=group.id))] if must_wait else ())
+        answers = [(call, partial(deleted, group_id=group.id))] if must_wait else ()
+        store.kind_of(group).delete(store, group, answers)
     if not (must_wait and empty_groups):
         store.reply(call, _deletion_response(results))
 

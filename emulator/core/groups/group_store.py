@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from ..effects import Answer, Call, Effect
     from .group import BaseGroup, BaseMember
     from .kind import GroupKind
-    from .transactional_offsets import OffsetsToVerify
+
+    Answered = Callable[["GroupStore", int, Any], None]
+    """Goes on with the response to a request; None if the broker could not be reached."""
 
     Handler = Callable[..., None]
     """Serves a request; called with the store, the node's time in ms, the call and the request."""
@@ -71,7 +73,7 @@ class GroupStore:
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
         self.writes: dict[int, GroupWrite] = {}
-        self.requests: dict[int, OffsetsToVerify] = {}
+        self.requests: dict[int, Answered] = {}
         self.waiting_fetches: dict[int, list[tuple[Call, OffsetFetchRequest]]] = defaultdict(list)
         self.started_at = 0
         self.new_uuid = new_uuid
@@ -311,10 +313,10 @@ class GroupStore:
         self.writes[self._token] = write
         self._out.append(Append(self._token, write.group.partition, tuple(write.records), write.producer))
 
-    def send(self, node_id: int, version: int, request: Message, waiting: OffsetsToVerify) -> None:
-        """Send a request to another broker, or this one; the input `answered` has the response."""
+    def send(self, node_id: int, version: int, request: Message, answered: Answered) -> None:
+        """Send a request to another broker, or this one; `answered` is called with the response."""
         token = next(self.cluster.request_tokens)
-        self.requests[token] = waiting
+        self.requests[token] = answered
         self._out.append(SendRequest(node_id, token, version, request))
 
     def freeze_if_requested(self, group: BaseGroup) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .group import BaseGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from koordinator.wire.errors import Error
     from koordinator.wire.messages.heartbeat import HeartbeatRequest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.sync_group import SyncGroupRequest
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
-    from ..effects import Call
+    from ..effects import Answer, Call
     from ..timers import TimerKey
     from .causes import Reason
     from .group_store import GroupStore
@@ -80,6 +80,12 @@ class GroupKind(Generic[G]):
 
     force_rebalance: Callable[[GroupStore, G, Reason], None]
     """Starts a rebalance that a test asks for. Raises ValueError in a state that has none."""
+
+    delete: Callable[[GroupStore, G, Iterable[Answer]], None]
+    """Deletes an Empty group with its offsets; the answers wait for it."""
+
+    topics_deleted: Callable[[GroupStore, G], None]
+    """Forgets topics that do not exist any more, besides committed offsets."""
 
     thaw: Callable[[GroupStore, G], None]
     """Catches up on what was due while the group was frozen, besides timers and requests."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as records
+from koordinator.wire.messages import share_group_records as share_records
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey
 
 from .classic import changes, join, membership, rebalance, sync
@@ -19,7 +20,15 @@ from .consumer import overrides as consumer_overrides
 from .consumer.group import ConsumerGroup
 from .conversion import classic_members, removal
 from .group import CONSUMER
+from .group_store import GroupStore
 from .kind import GroupKind
+from .share import heartbeat as share_heartbeat
+from .share import initialization as share_initialization
+from .share import loading as share_loading
+from .share import offsets as share_offsets
+from .share import other_requests as share_requests
+from .share import overrides as share_overrides
+from .share.group import SHARE, ShareGroup
 
 KINDS: dict[str, GroupKind[Any]] = {
     CLASSIC: GroupKind[ClassicGroup](
@@ -38,6 +47,8 @@ KINDS: dict[str, GroupKind[Any]] = {
         replaces=lambda _record: True,
         load=classic_loading.load,
         force_rebalance=classic_overrides.force_rebalance,
+        delete=GroupStore.delete_empty_group,
+        topics_deleted=lambda _store, _group: None,
         thaw=rebalance.complete_if_all_joined,
     ),
     CONSUMER: GroupKind[ConsumerGroup](
@@ -64,6 +75,35 @@ KINDS: dict[str, GroupKind[Any]] = {
         replaces=consumer_loading.replaces,
         load=consumer_loading.load,
         force_rebalance=consumer_overrides.force_rebalance,
+        delete=GroupStore.delete_empty_group,
+        topics_deleted=lambda _store, _group: None,
+        thaw=lambda _store, _group: None,
+    ),
+    SHARE: GroupKind[ShareGroup](
+        join=share_requests.join,
+        sync=share_requests.sync,
+        heartbeat=lambda _store, _group, _call, _request: Error.UNKNOWN_MEMBER_ID,
+        leave=share_requests.leave,
+        commit_error=lambda _store, _group, _call, _request: Error.GROUP_ID_NOT_FOUND,
+        transactional_commit_error=lambda _store, _group, _request: Error.GROUP_ID_NOT_FOUND,
+        fetch_error=lambda _group, _query: Error.NONE,
+        fire=share_heartbeat.fire,
+        end=share_loading.end,
+        restore=lambda _store, _group, _reason: None,
+        unload=lambda _store, _group: None,
+        keys=(
+            share_records.ShareGroupMetadataKey,
+            share_records.ShareGroupMemberMetadataKey,
+            share_records.ShareGroupTargetAssignmentMetadataKey,
+            share_records.ShareGroupTargetAssignmentMemberKey,
+            share_records.ShareGroupCurrentMemberAssignmentKey,
+            share_records.ShareGroupStatePartitionMetadataKey,
+        ),
+        replaces=share_loading.replaces,
+        load=share_loading.load,
+        force_rebalance=share_overrides.force_rebalance,
+        delete=share_offsets.delete_group,
+        topics_deleted=share_initialization.topics_deleted,
         thaw=lambda _store, _group: None,
     ),
 }

@@ -142,12 +142,12 @@ def _ask_transaction_coordinator(
         node_id,
         VERIFICATION_VERSION,
         AddPartitionsToTxnRequest(transactions=(transaction,)),
-        OffsetsToVerify(call, request, refused),
+        partial(verified, waiting=OffsetsToVerify(call, request, refused)),
     )
 
 
 def verified(
-    store: GroupStore, now: int, waiting: OffsetsToVerify, response: AddPartitionsToTxnResponse | None
+    store: GroupStore, now: int, response: AddPartitionsToTxnResponse | None, *, waiting: OffsetsToVerify
 ) -> None:
     """Continue with the transaction coordinator's response; None if it could not be reached."""
     call, request, refused = waiting.call, waiting.request, waiting.refused

@@ -15,6 +15,7 @@ from koordinator.emulator.core import overrides
 from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.commit import GroupWrite
 from koordinator.emulator.core.groups.group import BaseGroup
+from koordinator.emulator.core.groups.group_store import GroupStore
 from koordinator.emulator.core.groups.kind import GroupKind
 from koordinator.emulator.core.groups.kinds import KINDS
 from koordinator.emulator.core.groups.records import CoordinatorRecord
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.dialect import Dialect
     from koordinator.emulator.core.effects import Call
     from koordinator.emulator.core.groups.causes import Reason
-    from koordinator.emulator.core.groups.group_store import GroupStore
     from koordinator.emulator.core.timers import TimerKey
     from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 
@@ -132,6 +132,8 @@ TALLY = GroupKind[Tally](
     replaces=lambda each: each.value is None,
     load=load,
     force_rebalance=lambda _, group, why: group.log.append(why.text),
+    delete=GroupStore.delete_empty_group,
+    topics_deleted=lambda _, group: group.log.append("topics deleted"),
     thaw=lambda _, group: group.log.append("thawed"),
 )
 

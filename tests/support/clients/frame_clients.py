@@ -17,6 +17,7 @@ from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.data_plane import DataPlane
 from koordinator.emulator.core.groups.coordinator import Coordinator
 from koordinator.emulator.core.node import NodeCore
+from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.emulator.trace.trace import Trace
 from koordinator.wire import frames
@@ -76,7 +77,9 @@ class Wire:
         cluster.create_topic("t", 4)
         coordinator = Coordinator(self.now, cluster, self.settings, new_uuid)
         data = DataPlane(self.now, 1, cluster, self.settings, new_uuid, coordinator.topics_deleted)
-        self.node = NodeCore(1, cluster, coordinator, TransactionCoordinator(self.now, cluster, self.settings), data)
+        transactions = TransactionCoordinator(self.now, cluster, self.settings)
+        shares = ShareCoordinator(cluster, self.settings)
+        self.node = NodeCore(1, cluster, coordinator, transactions, shares, data)
         self.trace = Trace(lambda: self.wall_us, trace_capacity, topic_name=cluster.topic_name)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}

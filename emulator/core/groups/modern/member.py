@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.values import value
 
+from ...java.uuids import uuid_text
 from ...timers import SessionExpiry
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ NO_EPOCH = -1
 def member_id_of(uuid: UUID) -> str:
     """Return a UUID as 22 characters, as Kafka and its clients make member ids (KIP-1082)."""
     return uuid_text(uuid)
-
-
-def uuid_text(uuid: UUID) -> str:
-    """Return a UUID as Kafka writes it: 22 characters of base64url."""
-    return urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,119 @@
+"""The epoch of a share group, its target, and the step of a member to it.
+
+Kafka: `GroupMetadataManager.shareGroupHeartbeat`, `ShareGroupAssignmentBuilder`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...data.share.settings import ShareSettings
+from ...java.hash_tables import HashTable
+from ..modern.topics import metadata_hash, topic_ids
+from .assignor import assign
+from .records import current_record, group_record, member_record, target_epoch_record, target_record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from uuid import UUID
+
+    from ..group_store import GroupStore
+    from ..records import CoordinatorRecord
+    from .group import ShareGroup
+    from .member import Partitions, ShareMember
+
+
+class ShareProgress(NamedTuple):
+    """A member after its heartbeat, the group's epoch, and the records of everything that has changed."""
+
+    member: ShareMember
+    epoch: int
+    records: list[CoordinatorRecord]
+
+
+def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: ShareMember) -> ShareProgress:
+    """Return the progress of a member with its heartbeat; the group stays as it is."""
+    is_new = after.id not in group.members
+    records = [member_record(group.id, after)] if is_new or after != before else []
+    names = {name for each in group.members.values() if each.id != after.id for name in each.names} | {*after.names}
+    changed = after.names != before.names or _has_pending_partitions(store, group)
+    epoch, code = group.epoch, group.metadata_hash
+    if changed or not group.has_seen_topics(store.cluster.topics_version):
+        code = metadata_hash(store.cluster, names)
+        changed |= code != group.metadata_hash
+        epoch += changed
+        group.topics_seen = store.cluster.topics_version, epoch
+    if changed:
+        records.append(group_record(group.id, epoch, code))
+    target, target_epoch = group.targets.get(after.id, {}), group.target_epoch
+    if target_epoch < epoch and not _is_too_early(store, group):
+        target_epoch = epoch
+        targets = _targets(store, group, after)
+        target = targets[after.id]
+        records += [
+            target_record(group.id, member_id, each)
+            for member_id, each in targets.items()
+            if group.targets.get(member_id) != each
+        ]
+        computed_at = group.now if store.dialect.spaces_assignments else 0
+        records.append(target_epoch_record(group.id, epoch, computed_at))
+    member = _reconciled(store, after, target, target_epoch, changed=changed)
+    if member is not after:
+        records.append(current_record(group.id, member))
+    return ShareProgress(member, epoch, records)
+
+
+def _has_pending_partitions(store: GroupStore, group: ShareGroup) -> bool:
+    """Return whether the share coordinator has got state of partitions that nobody has yet.
+
+    They come with the next epoch, unless that has no target yet (`initializedAssignmentPending`).
+    """
+    if group.target_epoch < group.epoch or not group.members:
+        return False
+    names = {name for member in group.members.values() for name in member.names}
+    assigned: dict[UUID, set[int]] = {}
+    for target in group.targets.values():
+        for topic, partitions in target.items():
+            assigned.setdefault(topic, set()).update(partitions)
+    return any(
+        topic in store.cluster.topics_by_id and name in names and partitions != assigned.get(topic, set())
+        for topic, (name, partitions) in group.state_partitions.initialized.items()
+    )
+
+
+def _targets(store: GroupStore, group: ShareGroup, updated: ShareMember) -> dict[str, Partitions]:
+    """Return the target of each member, with the one of the heartbeat as it is after it."""
+    members = {member.id: member for member in group.ordered_members()} | {updated.id: updated}
+    subscriptions = {member_id: topic_ids(store.cluster, members[member_id].names) for member_id in HashTable(members)}
+    initialized = {topic: partitions for topic, (_, partitions) in group.state_partitions.initialized.items()}
+    return assign(subscriptions, initialized, group.targets)
+
+
+def _is_too_early(store: GroupStore, group: ShareGroup) -> bool:
+    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
+    if not store.dialect.spaces_assignments:
+        return False
+    interval_ms = ShareSettings(store.cluster, group.id).assignment_interval_ms
+    # after a restart the group's time may be earlier than that of its record: an advanced clock is not stored
+    return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms
+
+
+def _reconciled(
+    store: GroupStore, member: ShareMember, target: Partitions, target_epoch: int, *, changed: bool
+) -> ShareMember:
+    """Return the member with its target, of which it gets the topics that it subscribes to; nothing is revoked."""
+    if member.epoch == target_epoch and not changed:
+        return member
+    subscribed = topic_ids(store.cluster, member.names)
+    assigned = {topic: partitions for topic, partitions in target.items() if topic in subscribed}
+    if member.epoch != target_epoch:
+        return replace(member, epoch=target_epoch, previous_epoch=member.epoch, assigned=assigned)
+    return member if assigned == member.assigned else replace(member, assigned=assigned)
+
+
+def removal_records(store: GroupStore, group: ShareGroup, member_ids: Collection[str]) -> list[CoordinatorRecord]:
+    """Return the record of the epoch after the removal of members; the next heartbeat computes the target."""
+    names = {name for each in group.members.values() if each.id not in member_ids for name in each.names}
+    group.topics_seen = store.cluster.topics_version, group.epoch + 1
+    return [group_record(group.id, group.epoch + 1, metadata_hash(store.cluster, names))]

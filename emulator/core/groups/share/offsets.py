@@ -1,0 +1,418 @@
+"""DescribeShareGroupOffsets, AlterShareGroupOffsets and DeleteShareGroupOffsets: where a group stands, for admin tools.
+
+The share coordinators have the offsets; the group coordinator passes questions on, and notes which partitions have
+state. Kafka: `GroupCoordinatorService`, `GroupMetadataManager.shareGroup…`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import alter_share_group_offsets as alter_wire
+from koordinator.wire.messages import delete_share_group_offsets as delete_wire
+from koordinator.wire.messages import delete_share_group_state as delete_state_wire
+from koordinator.wire.messages import describe_share_group_offsets as describe_wire
+from koordinator.wire.messages import initialize_share_group_state as initialize_wire
+from koordinator.wire.messages import read_share_group_state_summary as summary_wire
+from koordinator.wire.primitives import ZERO_UUID
+
+from ...refusal import Refusal, RefusedError
+from ..causes import Cause, Reason
+from .changes import create, write
+from .group import ShareGroup
+from .initialization import begun, finished, initialization
+from .records import state_partitions_record
+from .state_requests import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from ...data.topic import TopicState
+    from ...effects import Answer, Call
+    from ..group_store import GroupStore
+    from .state_requests import Rows
+
+    Wanted = tuple[str, TopicState | None, int]
+    """The name, the topic and the number of a partition."""
+
+UNKNOWN = -1
+"""The start offset and the lag of a partition of which nothing was written."""
+
+SUMMARY_VERSION = 1
+"""The version of ReadShareGroupStateSummary, with the number of completed deliveries (KIP-1226)."""
+
+NO_PARTITION = "This server does not host this topic-partition."
+NO_OFFSETS = "There is no offset information to delete."
+
+A = TypeVar("A", bound="alter_wire.AlterShareGroupOffsetsRequest | delete_wire.DeleteShareGroupOffsetsRequest")
+
+
+# -- DescribeShareGroupOffsets -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Describing:
+    """A request that waits for the share coordinators of its groups."""
+
+    call: Call
+    rows: dict[int, describe_wire.DescribeShareGroupOffsetsResponseGroup]
+    waiting: int
+
+    def described(
+        self, store: GroupStore, index: int, row: describe_wire.DescribeShareGroupOffsetsResponseGroup
+    ) -> None:
+        """Take the row of a group; the last one answers the request."""
+        self.rows[index] = row
+        self.waiting -= 1
+        if not self.waiting:
+            groups = tuple(self.rows[each] for each in sorted(self.rows))
+            store.reply(self.call, describe_wire.DescribeShareGroupOffsetsResponse(groups=groups))
+
+
+def describe(store: GroupStore, now: int, call: Call, request: describe_wire.DescribeShareGroupOffsetsRequest) -> None:
+    """Answer with the start offset and the lag of partitions; a group need not exist, nor be a share group."""
+    describing = _Describing(call, {}, len(request.groups))
+    for index, asked in enumerate(request.groups):
+        error = store.status(asked.group_id)
+        if not store.cluster.features.serves_share_groups:
+            error = Error.UNSUPPORTED_VERSION
+        wanted = [] if error is not Error.NONE else _wanted(store, now, asked)
+        known = [(topic.topic_id, each) for _, topic, each in wanted if topic is not None and topic.log(each)]
+
+        def done(
+            store: GroupStore,
+            _now: int,
+            rows: Rows,
+            at: tuple[int, str, Error] = (index, asked.group_id, error),
+            wanted: Sequence[Wanted] = wanted,
+        ) -> None:
+            describing.described(store, at[0], _described(at[1], at[2], wanted, rows))
+
+        ask(store, now, asked.group_id, known, (SUMMARY_VERSION, partial(_summary_request, asked.group_id)), done)
+    if not request.groups:
+        store.reply(call, describe_wire.DescribeShareGroupOffsetsResponse())
+
+
+def _wanted(store: GroupStore, now: int, asked: describe_wire.DescribeShareGroupOffsetsRequestGroup) -> list[Wanted]:
+    """Return the name, the topic and the number of each partition: the named ones, or all with state."""
+    topics = store.cluster.topics
+    if asked.topics is not None:
+        rows = ((row.topic_name, partition) for row in asked.topics for partition in row.partitions)
+        return [(name, topics.get(name), partition) for name, partition in rows]
+    group = store.find(now, asked.group_id)
+    initialized = group.state_partitions.initialized if isinstance(group, ShareGroup) else {}
+    return [
+        (name, topics[name], partition)
+        for name, partitions in initialized.values()
+        if name in topics
+        for partition in sorted(partitions)
+    ]
+
+
+def _summary_request(group_id: str, topics: Mapping[UUID, list[int]]) -> summary_wire.ReadShareGroupStateSummaryRequest:
+    rows = tuple(
+        summary_wire.ReadStateSummaryData(
+            topic_id=topic, partitions=tuple(summary_wire.PartitionData(partition=each) for each in partitions)
+        )
+        for topic, partitions in topics.items()
+    )
+    return summary_wire.ReadShareGroupStateSummaryRequest(group_id=group_id, topics=rows)
+
+
+def _described(
+    group_id: str, error: Error, wanted: Iterable[Wanted], rows: Rows
+) -> describe_wire.DescribeShareGroupOffsetsResponseGroup:
+    topics: dict[str, tuple[UUID, list[describe_wire.DescribeShareGroupOffsetsResponsePartition]]] = {}
+    for name, topic, partition in wanted:
+        topic_id = ZERO_UUID if topic is None else topic.topic_id
+        end = None if topic is None or (log := topic.log(partition)) is None else log.end
+        row = _described_partition(partition, rows.get((topic_id, partition)), end)
+        topics.setdefault(name, (topic_id, []))[1].append(row)
+    return describe_wire.DescribeShareGroupOffsetsResponseGroup(
+        group_id=group_id,
+        topics=tuple(
+            describe_wire.DescribeShareGroupOffsetsResponseTopic(
+                topic_name=name, topic_id=topic_id, partitions=tuple(each)
+            )
+            for name, (topic_id, each) in topics.items()
+        ),
+        error_code=error,
+    )
+
+
+def _described_partition(
+    partition: int, row: summary_wire.PartitionResult | None, end: int | None
+) -> describe_wire.DescribeShareGroupOffsetsResponsePartition:
+    if row is None:
+        return describe_wire.DescribeShareGroupOffsetsResponsePartition(
+            partition_index=partition, start_offset=UNKNOWN, lag=UNKNOWN
+        )
+    if row.error_code:
+        return describe_wire.DescribeShareGroupOffsetsResponsePartition(
+            partition_index=partition, start_offset=UNKNOWN, error_code=row.error_code, error_message=row.error_message
+        )
+    is_known = UNKNOWN not in {row.start_offset, row.delivery_complete_count} and end is not None
+    return describe_wire.DescribeShareGroupOffsetsResponsePartition(
+        partition_index=partition,
+        start_offset=row.start_offset,
+        leader_epoch=row.leader_epoch,
+        lag=(end or 0) - row.start_offset - row.delivery_complete_count if is_known else UNKNOWN,
+    )
+
+
+# -- AlterShareGroupOffsets --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Altering:
+    """A request that waits for the share coordinators of its partitions."""
+
+    call: Call
+    group_id: str
+    topics: Mapping[UUID, tuple[str, frozenset[int]]]
+    response: alter_wire.AlterShareGroupOffsetsResponse
+
+    def done(self, store: GroupStore, now: int, rows: Rows) -> None:
+        """Write and answer what the share coordinators have done."""
+        failed = {at: row for at, row in rows.items() if row.error_code}
+        every = {(topic, each) for topic, (_, partitions) in self.topics.items() for each in partitions}
+        group = store.find(now, self.group_id)
+        if isinstance(group, ShareGroup):
+            finished(store, group, self.topics, succeeded=not failed and every <= rows.keys())
+        answers = tuple(
+            replace(
+                topic,
+                partitions=tuple(
+                    self._result(row, failed.get((topic.topic_id, row.partition_index))) for row in topic.partitions
+                ),
+            )
+            for topic in self.response.responses
+        )
+        store.reply(self.call, replace(self.response, responses=answers))
+
+    @staticmethod
+    def _result(
+        row: alter_wire.AlterShareGroupOffsetsResponsePartition, failed: initialize_wire.PartitionResult | None
+    ) -> alter_wire.AlterShareGroupOffsetsResponsePartition:
+        if failed is None:
+            return row
+        return replace(row, error_code=failed.error_code, error_message=failed.error_message)
+
+
+def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShareGroupOffsetsRequest) -> None:
+    """Move the start offsets of an Empty group; a group that does not exist is created."""
+    try:
+        group = _changeable(store, now, request)
+    except RefusedError as error:
+        response = alter_wire.AlterShareGroupOffsetsResponse(
+            error_code=error.error, error_message=error.refusal.message or None
+        )
+        return store.reply(call, response)
+    if group is None:
+        group = create(store, now, request.group_id)
+    starts: dict[tuple[UUID, int], int] = {}
+    rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
+    for asked in sorted(request.topics, key=lambda topic: topic.topic_name in store.cluster.topics):
+        topic = store.cluster.topics.get(asked.topic_name)
+        altered = []
+        for row in asked.partitions:
+            exists = topic is not None and topic.log(row.partition_index) is not None
+            if topic is not None and exists:
+                starts[topic.topic_id, row.partition_index] = row.start_offset
+            altered.append(_altered(row.partition_index, exists=exists))
+        rows.append((asked.topic_name, ZERO_UUID if topic is None else topic.topic_id, altered))
+    response = alter_wire.AlterShareGroupOffsetsResponse(
+        responses=tuple(
+            alter_wire.AlterShareGroupOffsetsResponseTopic(
+                topic_name=name, topic_id=topic_id, partitions=tuple(partitions)
+            )
+            for name, topic_id, partitions in rows
+        )
+    )
+    if not starts:
+        store.discard_if_unused(group)
+        return store.reply(call, response)
+    topics = _named(store, starts)
+    why = Reason(Cause.FORCED, f"The offsets of share group {group.id} are being altered.")
+    records = [state_partitions_record(group.id, begun(group.state_partitions, topics))]
+    epoch = group.epoch
+
+    def written(store: GroupStore, _group: object, error: Error) -> None:
+        if error is not Error.NONE:
+            return store.reply(call, alter_wire.AlterShareGroupOffsetsResponse(error_code=error))
+        altering = _Altering(call, request.group_id, topics, response)
+        return ask(store, now, request.group_id, starts, initialization(request.group_id, epoch, starts), altering.done)
+
+    return write(store, group, records, why, completed=written)
+
+
+def _changeable(store: GroupStore, now: int, request: A) -> ShareGroup | None:
+    """Return the group of a request that only an Empty share group serves, or None for one that does not exist.
+
+    Raises RefusedError with UNSUPPORTED_VERSION, INVALID_GROUP_ID, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP or an error of
+    the coordinator.
+    """
+    error = store.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
+    message = "" if request.group_id else "The group id is invalid."
+    if not store.cluster.features.serves_share_groups:
+        error, message = Error.UNSUPPORTED_VERSION, ""
+    group = store.find(now, request.group_id) if error is Error.NONE else None
+    if group is not None and not isinstance(group, ShareGroup):
+        error, message = Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a share group."
+    elif group is not None and group.members:
+        error, message = Error.NON_EMPTY_GROUP, "The group is not empty."
+    if error is not Error.NONE:
+        raise RefusedError(Refusal(error, message))
+    return group if isinstance(group, ShareGroup) else None
+
+
+def _altered(partition: int, *, exists: bool) -> alter_wire.AlterShareGroupOffsetsResponsePartition:
+    if exists:
+        return alter_wire.AlterShareGroupOffsetsResponsePartition(partition_index=partition)
+    return alter_wire.AlterShareGroupOffsetsResponsePartition(
+        partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, error_message=NO_PARTITION
+    )
+
+
+def _named(store: GroupStore, partitions: Iterable[tuple[UUID, int]]) -> dict[UUID, tuple[str, frozenset[int]]]:
+    """Return partitions by topic id, with the names of the topics."""
+    topics = store.cluster.topics_by_id
+    found: dict[UUID, set[int]] = {}
+    for topic, partition in partitions:
+        found.setdefault(topic, set()).add(partition)
+    return {topic: (topics[topic].name, frozenset(each)) for topic, each in found.items()}
+
+
+# -- DeleteShareGroupOffsets and DeleteGroups ---------------------------------------------------------------------
+
+
+def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteShareGroupOffsetsRequest) -> None:
+    """Delete the state of topics of an Empty group; the group stays."""
+    try:
+        group = _existing(store, now, request)
+    except RefusedError as error:
+        response = delete_wire.DeleteShareGroupOffsetsResponse(
+            error_code=error.error, error_message=error.refusal.message or None
+        )
+        return store.reply(call, response)
+    names, state = dict.fromkeys(row.topic_name for row in request.topics), group.state_partitions
+    known = {name: store.cluster.topics.get(name) for name in names}
+    having = {
+        topic.topic_id: name
+        for name, topic in known.items()
+        if topic is not None and (topic.topic_id in state.initialized or topic.topic_id in state.deleting)
+    }
+    rows = tuple(_deleted(name, topic, having) for name, topic in known.items())
+    response = delete_wire.DeleteShareGroupOffsetsResponse(responses=rows)
+    if not having:
+        return store.reply(call, response)
+
+    def done(store: GroupStore, error: Error, message: str | None) -> None:
+        results = tuple(
+            row
+            if row.error_code or error is Error.NONE
+            else replace(row, topic_id=ZERO_UUID, error_code=error, error_message=message)
+            for row in rows
+        )
+        store.reply(call, replace(response, responses=results))
+
+    return _delete_state(store, now, group, having, done)
+
+
+def _existing(store: GroupStore, now: int, request: delete_wire.DeleteShareGroupOffsetsRequest) -> ShareGroup:
+    """Return the Empty group of a request. Raises RefusedError as `_changeable`, or with GROUP_ID_NOT_FOUND."""
+    group = _changeable(store, now, request)
+    if group is None:
+        raise RefusedError(Refusal(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found."))
+    return group
+
+
+def _deleted(
+    name: str, topic: TopicState | None, having: Mapping[UUID, str]
+) -> delete_wire.DeleteShareGroupOffsetsResponseTopic:
+    if topic is not None and topic.topic_id in having:
+        return delete_wire.DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic.topic_id)
+    message = NO_PARTITION if topic is None else NO_OFFSETS
+    return delete_wire.DeleteShareGroupOffsetsResponseTopic(
+        topic_name=name, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, error_message=message
+    )
+
+
+def delete_group(store: GroupStore, group: ShareGroup, answers: Iterable[Answer]) -> None:
+    """Remove an Empty group: first its state at the share coordinators, then its records."""
+    state = group.state_partitions
+    topics = {
+        **{topic: name for topic, (name, _) in (*state.initializing.items(), *state.initialized.items())},
+        **state.deleting,
+    }
+    kept = [*answers]
+
+    def done(store: GroupStore, error: Error, _message: str | None) -> None:
+        current = store.groups.get(group.id)
+        if error is Error.NONE and current is group and not group.members:
+            return store.delete_empty_group(group, kept)
+        for call, answer in kept:
+            store.reply(call, answer(error if error is not Error.NONE else Error.NON_EMPTY_GROUP))
+        return None
+
+    if topics:
+        return _delete_state(store, store.node_time(group), group, topics, done)
+    return store.delete_empty_group(group, kept)
+
+
+def _delete_state(
+    store: GroupStore,
+    now: int,
+    group: ShareGroup,
+    topics: Mapping[UUID, str],
+    done: Callable[[GroupStore, Error, str | None], None],
+) -> None:
+    """Delete the state of topics at the share coordinators, and then their rows in the group's record."""
+    state = group.state_partitions
+    partitions = [
+        (topic, each)
+        for topic in topics
+        for each in range(len(store.cluster.topics_by_id[topic].logs) if topic in store.cluster.topics_by_id else 0)
+    ]
+    during = replace(
+        state,
+        initializing={topic: row for topic, row in state.initializing.items() if topic not in topics},
+        initialized={topic: row for topic, row in state.initialized.items() if topic not in topics},
+        deleting={**state.deleting, **topics},
+    )
+    why = Reason(Cause.REMOVED, f"The state of share group {group.id} is being deleted.")
+
+    def written(store: GroupStore, _group: object, error: Error) -> None:
+        if error is not Error.NONE:
+            return done(store, store.dialect.group_write_error(error), None)
+        return ask(store, now, group.id, partitions, (0, partial(_deletion_request, group.id)), deleted)
+
+    def deleted(store: GroupStore, now: int, rows: Rows) -> None:
+        failed = next((row for row in rows.values() if row.error_code), None)
+        if len(rows) < len(partitions):
+            return done(store, Error.COORDINATOR_NOT_AVAILABLE, None)
+        if failed is not None:
+            return done(store, Error(failed.error_code), failed.error_message)
+        store.touch(now, group)
+        current = group.state_partitions
+        left = {topic: name for topic, name in current.deleting.items() if topic not in topics}
+        write(store, group, [state_partitions_record(group.id, replace(current, deleting=left))], why)
+        return done(store, Error.NONE, None)
+
+    write(store, group, [state_partitions_record(group.id, during)], why, completed=written)
+
+
+def _deletion_request(
+    group_id: str, topics: Mapping[UUID, list[int]]
+) -> delete_state_wire.DeleteShareGroupStateRequest:
+    rows = tuple(
+        delete_state_wire.DeleteStateData(
+            topic_id=topic, partitions=tuple(delete_state_wire.PartitionData(partition=each) for each in partitions)
+        )
+        for topic, partitions in topics.items()
+    )
+    return delete_state_wire.DeleteShareGroupStateRequest(group_id=group_id, topics=rows)

@@ -1,0 +1,46 @@
+"""The answers of a share group to requests of the classic protocol.
+
+Kafka: `GroupMetadataManager.classicGroupJoin`, `classicGroupSync`, `classicGroupLeave`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.join_group import JoinGroupResponse
+from koordinator.wire.messages.leave_group import LeaveGroupResponse, MemberResponse
+from koordinator.wire.messages.sync_group import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.join_group import JoinGroupRequest
+    from koordinator.wire.messages.leave_group import LeaveGroupRequest
+    from koordinator.wire.messages.sync_group import SyncGroupRequest
+
+    from ...effects import Call
+    from ..group_store import GroupStore
+    from .group import ShareGroup
+
+
+def join(store: GroupStore, group: ShareGroup, call: Call, request: JoinGroupRequest) -> None:
+    """Refuse a JoinGroup."""
+    del group
+    store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id))
+
+
+def sync(store: GroupStore, group: ShareGroup, call: Call, request: SyncGroupRequest) -> None:
+    """Refuse a SyncGroup: nobody has joined."""
+    del group, request
+    store.reply(call, SyncGroupResponse(error_code=Error.UNKNOWN_MEMBER_ID))
+
+
+def leave(store: GroupStore, group: ShareGroup, call: Call, request: LeaveGroupRequest) -> None:
+    """Answer a LeaveGroup: none of its members is in the group."""
+    del group
+    rows = tuple(
+        MemberResponse(
+            member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=Error.UNKNOWN_MEMBER_ID
+        )
+        for each in request.members
+    )
+    store.reply(call, LeaveGroupResponse(members=rows))

@@ -1,0 +1,20 @@
+"""What tests force on a share group; see `core.overrides`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .changes import write
+from .records import group_record
+
+if TYPE_CHECKING:
+    from ..causes import Reason
+    from ..group_store import GroupStore
+    from .group import ShareGroup
+
+
+def force_rebalance(store: GroupStore, group: ShareGroup, why: Reason) -> None:
+    """Raise the epoch. Raises ValueError for a group without members."""
+    if not group.members:
+        raise ValueError(f"group {group.id!r} is Empty: only a group with members can be forced to rebalance")
+    write(store, group, [group_record(group.id, group.epoch + 1, group.metadata_hash)], why)

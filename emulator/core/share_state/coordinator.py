@@ -1,0 +1,305 @@
+"""The share coordinator of one node: requests of brokers about share partitions, and completed writes in, effects out.
+
+It owns partitions of `__share_group_state`. Several partitions in one request are separate operations: the first
+problem of each is its result. Kafka: `ShareCoordinatorService`, `ShareCoordinatorShard`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import delete_share_group_state as delete_wire
+from koordinator.wire.messages import initialize_share_group_state as initialize_wire
+from koordinator.wire.messages import read_share_group_state as read_wire
+from koordinator.wire.messages import read_share_group_state_summary as summary_wire
+from koordinator.wire.messages import write_share_group_state as write_wire
+from koordinator.wire.messages.share_state_records import ShareUpdateValue
+
+from ..effects import Failed
+from ..journal import Journal
+from ..write_errors import new_write_error
+from .batches import Batch, combined
+from .state import UNKNOWN, ShareState, StateKey, rows
+from .store import ShareStateStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from koordinator.wire.messages.share_state_records import Key, Value
+
+    from ...config.settings import Settings
+    from ..cluster import ClusterState
+    from ..effects import Call, Effect
+
+    Answered = Callable[[Any], None]
+    """Takes the row of a partition."""
+
+NO_EPOCH = -1
+"""An epoch that is not checked."""
+
+TEXTS: Mapping[Error, str] = {
+    Error.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    Error.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
+    Error.FENCED_STATE_EPOCH: (
+        "The share coordinator rejected the request because the share-group state epoch did not match."
+    ),
+    Error.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
+    Error.NOT_COORDINATOR: "This is not the correct coordinator.",
+    Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
+"""Kafka's texts of the errors in the rows (`Errors`)."""
+
+NEGATIVE = "The partition id cannot be a negative number."
+NOT_INITIALIZED = "{} operation on uninitialized share partition not allowed."
+
+
+class _RefusedRow(Exception):
+    """Why a partition gets an error."""
+
+    def __init__(self, error: Error, message: str | None = None) -> None:
+        super().__init__()
+        self.fields = {"error_code": error, "error_message": message or TEXTS.get(error)}
+
+
+class ShareCoordinator:
+    """The share partitions of one node."""
+
+    def __init__(self, cluster: ClusterState, settings: Settings) -> None:
+        self.store = ShareStateStore(cluster, settings)
+        operations: dict[type, tuple[Any, Any, Any, Callable[[int, StateKey, Any, Answered], None]]] = {
+            initialize_wire.InitializeShareGroupStateRequest: (
+                initialize_wire.InitializeShareGroupStateResponse,
+                initialize_wire.InitializeStateResult,
+                initialize_wire.PartitionResult,
+                self._initialize,
+            ),
+            read_wire.ReadShareGroupStateRequest: (
+                read_wire.ReadShareGroupStateResponse,
+                read_wire.ReadStateResult,
+                read_wire.PartitionResult,
+                self._read,
+            ),
+            write_wire.WriteShareGroupStateRequest: (
+                write_wire.WriteShareGroupStateResponse,
+                write_wire.WriteStateResult,
+                write_wire.PartitionResult,
+                self._update,
+            ),
+            delete_wire.DeleteShareGroupStateRequest: (
+                delete_wire.DeleteShareGroupStateResponse,
+                delete_wire.DeleteStateResult,
+                delete_wire.PartitionResult,
+                self._delete,
+            ),
+            summary_wire.ReadShareGroupStateSummaryRequest: (
+                summary_wire.ReadShareGroupStateSummaryResponse,
+                summary_wire.ReadStateSummaryResult,
+                summary_wire.PartitionResult,
+                self._summarize,
+            ),
+        }
+        self._operations = operations
+        self.serves = frozenset(operations)
+
+    def handle(self, now: int, call: Call, request: Any) -> list[Effect]:  # noqa: ANN401 - one of five messages
+        """Serve a request; it is answered when all of its partitions are."""
+        response, topic_result, partition_result, operation = self._operations[type(request)]
+        topics = request.topics if request.group_id else ()
+        results: list[list[Any]] = [[None] * len(topic.partitions) for topic in topics]
+        waiting = sum(map(len, results))
+
+        def answer() -> None:
+            made = tuple(
+                topic_result(topic_id=topic.topic_id, partitions=tuple(found))
+                for topic, found in zip(topics, results, strict=True)
+                if found
+            )
+            self.store.reply(call, response(results=made))
+
+        def answered(topic: int, at: int, row: Any) -> None:  # noqa: ANN401
+            nonlocal waiting
+            results[topic][at] = row
+            waiting -= 1
+            if not waiting:
+                answer()
+
+        if not waiting:
+            answer()
+        for index, topic in enumerate(topics):
+            for at, row in enumerate(topic.partitions):
+                key = StateKey(request.group_id, topic.topic_id, row.partition)
+
+                def done(found: Any, index: int = index, at: int = at) -> None:  # noqa: ANN401
+                    answered(index, at, found)
+
+                try:
+                    self._check(key)
+                    operation(now, key, row, done)
+                except _RefusedRow as refused:
+                    done(partition_result(partition=row.partition, **refused.fields))
+                except Exception as error:  # noqa: BLE001 - a bug ends one request
+                    self.store.emit(Failed(error, (call,)))
+                    return self.store.drain()
+        return self.store.drain()
+
+    def _check(self, key: StateKey) -> None:
+        """Raise _RefusedRow if this node does not serve a share partition."""
+        if key.partition < 0:
+            raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE)
+        status = self.store.status(key)
+        if status is not Error.NONE:
+            raise _RefusedRow(status)
+
+    def _check_exists(self, key: StateKey) -> None:
+        topic = self.store.cluster.topics_by_id.get(key.topic_id)
+        if topic is None or topic.log(key.partition) is None:
+            raise _RefusedRow(Error.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _initialized(self, key: StateKey, operation: str) -> ShareState:
+        state = self.store.states.get(key)
+        if state is None:
+            raise _RefusedRow(Error.INVALID_REQUEST, NOT_INITIALIZED.format(operation))
+        return state
+
+    def _initialize(self, now: int, key: StateKey, row: initialize_wire.PartitionData, answered: Answered) -> None:
+        """Begin a state, or begin anew with another start offset; all batches are forgotten."""
+        before = self.store.states.get(key)
+        if before is not None and row.state_epoch != NO_EPOCH and row.state_epoch < before.state_epoch:
+            raise _RefusedRow(Error.FENCED_STATE_EPOCH)
+        self._check_exists(key)
+        state = ShareState(
+            snapshot_epoch=0 if before is None else before.snapshot_epoch + 1,
+            state_epoch=row.state_epoch,
+            leader_epoch=0,
+            start_offset=row.start_offset,
+            delivery_complete_count=UNKNOWN if row.start_offset == UNKNOWN else 0,
+            created_ms=now,
+        )
+        result = initialize_wire.PartitionResult
+        self.store.write_snapshot(now, key, state, _answer_of(result, key, answered))
+
+    def _update(self, now: int, key: StateKey, row: write_wire.PartitionData, answered: Answered) -> None:
+        """Write what the leader of a partition has decided; a snapshot in the place of every n-th update."""
+        state = self._initialized(key, "Write")
+        if row.leader_epoch != NO_EPOCH and row.leader_epoch < state.leader_epoch:
+            raise _RefusedRow(Error.FENCED_LEADER_EPOCH)
+        if row.state_epoch != NO_EPOCH and row.state_epoch < state.state_epoch:
+            raise _RefusedRow(Error.FENCED_STATE_EPOCH)
+        self._check_exists(key)
+        update = ShareUpdateValue(
+            snapshot_epoch=state.snapshot_epoch,
+            leader_epoch=state.leader_epoch,
+            start_offset=row.start_offset,
+            delivery_complete_count=row.delivery_complete_count,
+            state_batches=rows(combined(map(Batch.of, row.state_batches), row.start_offset)),
+        )
+        self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
+
+    def _write(self, now: int, key: StateKey, update: ShareUpdateValue, answered: Callable[[Error], None]) -> None:
+        state = self.store.states[key]
+        if state.updates < self.store.settings.share_coordinator_snapshot_update_records_per_snapshot:
+            return self.store.write_update(key, update, answered)
+        merged = replace(state.updated(update), snapshot_epoch=state.snapshot_epoch + 1, created_ms=now, updates=0)
+        return self.store.write_snapshot(now, key, merged, answered)
+
+    def _read(self, now: int, key: StateKey, row: read_wire.PartitionData, answered: Answered) -> None:
+        """Return a state to the leader of its partition, whose epoch is noted."""
+        state = self._initialized(key, "Read")
+        if row.leader_epoch < state.leader_epoch and row.leader_epoch != NO_EPOCH:
+            raise _RefusedRow(Error.FENCED_LEADER_EPOCH)
+        self._check_exists(key)
+        found = read_wire.PartitionResult(
+            partition=key.partition,
+            state_epoch=state.state_epoch,
+            start_offset=state.start_offset,
+            state_batches=tuple(read_wire.StateBatch(**each.fields()) for each in state.batches),
+        )
+        if row.leader_epoch in (NO_EPOCH, state.leader_epoch):
+            return answered(found)
+        update = ShareUpdateValue(
+            snapshot_epoch=state.snapshot_epoch,
+            leader_epoch=row.leader_epoch,
+            start_offset=state.start_offset,
+            delivery_complete_count=state.delivery_complete_count,
+        )
+        failed = _answer_of(read_wire.PartitionResult, key, answered)
+        return self._write(now, key, update, lambda error: answered(found) if error is Error.NONE else failed(error))
+
+    def _summarize(self, _now: int, key: StateKey, _row: summary_wire.PartitionData, answered: Answered) -> None:
+        """Return the offsets of a state to a group coordinator; one that nobody has begun is no error."""
+        self._check_exists(key)
+        state = self.store.states.get(key) or ShareState(0, 0, 0, UNKNOWN)
+        answered(
+            summary_wire.PartitionResult(
+                partition=key.partition,
+                state_epoch=state.state_epoch,
+                leader_epoch=state.leader_epoch,
+                start_offset=state.start_offset,
+                delivery_complete_count=state.delivery_complete_count,
+            )
+        )
+
+    def _delete(self, _now: int, key: StateKey, _row: delete_wire.PartitionData, answered: Answered) -> None:
+        """Forget a state, with its epochs."""
+        self._check_exists(key)
+        done = _answer_of(delete_wire.PartitionResult, key, answered)
+        if key in self.store.states:
+            self.store.write_tombstone(key, done)
+        else:
+            done(Error.NONE)
+
+    def topics_deleted(self, _now: int) -> list[Effect]:
+        """Forget the states of partitions whose topic does not exist any more."""
+        topics = self.store.cluster.topics_by_id
+        for key in [key for key in self.store.states if key.topic_id not in topics]:
+            self.store.write_tombstone(key, lambda _error: None)
+        return self.store.drain()
+
+    def appended(self, _now: int, token: int, error: Error) -> list[Effect]:
+        """Complete the write with this token, successfully (NONE) or not, and answer the request that waited for it."""
+        self.store.appended(token, error)
+        return self.store.drain()
+
+    def begin_load(self, _now: int, partition: int) -> list[Effect]:
+        """Take over a partition of `__share_group_state`; its share partitions answer "loading" until `loaded`."""
+        self.store.owned.add(partition)
+        self.store.loading.add(partition)
+        return self.store.drain()
+
+    def loaded(self, _now: int, partition: int, records: Iterable[tuple[Key, Value | None]]) -> list[Effect]:
+        """Load the records of a partition, oldest first."""
+        journal = Journal()
+        self.store.loading.discard(partition)
+        for key, record in records:
+            self.store.replay(key, record, journal)
+        return self.store.drain()
+
+    def load_failed(self, _now: int, partition: int) -> list[Effect]:
+        """Give up loading a partition whose records cannot be read."""
+        self.store.loading.discard(partition)
+        self.store.owned.discard(partition)
+        return self.store.drain()
+
+    def unload(self, _now: int, partition: int) -> list[Effect]:
+        """Give up a partition to another coordinator; requests that wait for a write fail with NOT_COORDINATOR."""
+        store = self.store
+        store.owned.discard(partition)
+        store.loading.discard(partition)
+        for token in [token for token, write in store.writes.items() if store.partition_of(write.key) == partition]:
+            store.appended(token, Error.NOT_COORDINATOR)
+        for key in [key for key in store.states if store.partition_of(key) == partition]:
+            del store.states[key]
+        return store.drain()
+
+
+def _answer_of(result: Callable[..., Any], key: StateKey, answered: Answered) -> Callable[[Error], None]:
+    """Return what answers with the result of a write."""
+
+    def done(error: Error) -> None:
+        code = new_write_error(error)
+        text = None if code is Error.NONE else TEXTS.get(code)
+        answered(result(partition=key.partition, error_code=code, error_message=text))
+
+    return done

@@ -1,0 +1,173 @@
+"""DescribeShareGroupOffsets, AlterShareGroupOffsets, DeleteShareGroupOffsets and DeleteGroups of share groups.
+
+A test named after a scenario, such as h101, plays it as it was seen on a broker of release 4.3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scenes.share_play import ALL, SharePlay, initialized
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import alter_share_group_offsets as alter_wire
+from koordinator.wire.messages import delete_share_group_offsets as delete_wire
+from koordinator.wire.messages import describe_share_group_offsets as describe_wire
+from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
+from koordinator.wire.primitives import ZERO_UUID
+
+NO_PARTITION = "This server does not host this topic-partition."
+
+
+def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str = "g", version: int = 1) -> Any:
+    """Return (topic, partition): (start offset, lag, error) for each row."""
+    named = (
+        None
+        if topics is None
+        else tuple(
+            describe_wire.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=tuple(rows))
+            for name, rows in topics.items()
+        )
+    )
+    asked = describe_wire.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=named)
+    request = describe_wire.DescribeShareGroupOffsetsRequest(groups=(asked,))
+    (row,) = play.send(request, version).response.groups
+    assert row.error_code == 0
+    return {
+        (topic.topic_name, each.partition_index): (each.start_offset, each.lag, each.error_code)
+        for topic in row.topics
+        for each in topic.partitions
+    }
+
+
+def alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g") -> Any:
+    """Return {(topic, partition): error}, or (error, text) for the whole request."""
+    topics = tuple(
+        alter_wire.AlterShareGroupOffsetsRequestTopic(
+            topic_name=name,
+            partitions=(
+                alter_wire.AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=offset),
+            ),
+        )
+        for (name, partition), offset in offsets.items()
+    )
+    response = play.send(alter_wire.AlterShareGroupOffsetsRequest(group_id=group, topics=topics), 0).response
+    if response.error_code:
+        return Error(response.error_code), response.error_message
+    return {
+        (topic.topic_name, each.partition_index): Error(each.error_code)
+        for topic in response.responses
+        for each in topic.partitions
+    }
+
+
+def delete(play: SharePlay, *names: str, group: str = "g") -> Any:
+    """Return {topic: (error, text, whether it has an id)}, or (error, text) for the whole request."""
+    topics = tuple(delete_wire.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in names)
+    response = play.send(delete_wire.DeleteShareGroupOffsetsRequest(group_id=group, topics=topics), 0).response
+    if response.error_code:
+        return Error(response.error_code), response.error_message
+    return {
+        row.topic_name: (Error(row.error_code), row.error_message, row.topic_id != ZERO_UUID)
+        for row in response.responses
+    }
+
+
+def left(play: SharePlay) -> None:
+    """Let A join t, and leave."""
+    play.settle_in("A")
+    play.beat("A", -1)
+
+
+class TestDescribedShareOffsets:
+    def test_k1_before_a_write_there_is_no_offset(self, play: SharePlay) -> None:
+        play.settle_in("A")
+        assert described(play, None) == {("t", partition): (-1, -1, 0) for partition in range(4)}
+        assert described(play, {"t": [1], "nope": [0]}) == {("t", 1): (-1, -1, 0), ("nope", 0): (-1, -1, 0)}
+        assert described(play, {}) == {}
+
+    def test_h104_a_group_need_not_exist(self, play: SharePlay) -> None:
+        assert described(play, None, "nothing") == {}
+        assert described(play, {"t": [0]}, "nothing") == {("t", 0): (-1, -1, 0)}
+
+    def test_h102_a_start_offset_beyond_the_end_has_a_negative_lag(self, play: SharePlay) -> None:
+        left(play)
+        log = play.cluster.log("t", 0)
+        assert log is not None
+        assert alter(play, {("t", 0): 100}) == {("t", 0): Error.NONE}
+        assert described(play, {"t": [0]}) == {("t", 0): (100, log.end - 100, 0)}
+
+
+class TestAlteredShareOffsets:
+    def test_h098_an_empty_group_starts_elsewhere(self, play: SharePlay) -> None:
+        left(play)
+        play.asked.clear()
+        results = alter(play, {("t", 0): 3, ("t", 9): 1, ("nope", 0): 1})
+        unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert results == {("t", 0): Error.NONE, ("t", 9): unknown, ("nope", 0): unknown}
+        assert initialized(play.asked[0]) == {0: (4, 3)}
+        assert play.beat("A", 0, ["t"]) == (5, ALL)
+
+    def test_h101_who_may_be_altered(self, play: SharePlay) -> None:
+        assert alter(play, {("t", 0): 1}, "") == (Error.INVALID_GROUP_ID, "The group id is invalid.")
+        play.settle_in("A")
+        assert alter(play, {("t", 0): 1}) == (Error.NON_EMPTY_GROUP, "The group is not empty.")
+        play.stable_member(group="classic")
+        text = "Group classic is not a share group."
+        assert alter(play, {("t", 0): 1}, "classic") == (Error.GROUP_ID_NOT_FOUND, text)
+
+    def test_k2_a_group_that_does_not_exist_is_created(self, play: SharePlay) -> None:
+        assert alter(play, {("t", 0): 5}) == {("t", 0): Error.NONE}
+        assert play.shape() == ("Empty", 1, 1)
+        assert play.written() == [[15], [15]]
+        assert described(play, {"t": [0]})["t", 0][0] == 5
+
+    def test_nothing_to_alter_creates_no_group(self, play: SharePlay) -> None:
+        assert alter(play, {("nope", 0): 5}) == {("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
+        assert "g" not in play.coordinator.groups
+
+
+class TestDeletedShareOffsets:
+    def test_k3_the_state_of_a_topic_is_deleted_and_the_group_stays(self, play: SharePlay) -> None:
+        left(play)
+        alter(play, {("t", 0): 5})
+        results = delete(play, "t", "u", "nope")
+        assert results == {
+            "t": (Error.NONE, None, True),
+            "u": (Error.UNKNOWN_TOPIC_OR_PARTITION, "There is no offset information to delete.", False),
+            "nope": (Error.UNKNOWN_TOPIC_OR_PARTITION, NO_PARTITION, False),
+        }
+        assert described(play, {"t": [0]}) == {("t", 0): (-1, -1, 0)}
+        assert play.shape()[0] == "Empty"
+
+    def test_h101_who_may_be_deleted(self, play: SharePlay) -> None:
+        assert delete(play, "t", group="") == (Error.INVALID_GROUP_ID, "The group id is invalid.")
+        assert delete(play, "t", group="nothing") == (Error.GROUP_ID_NOT_FOUND, "Group nothing not found.")
+        play.settle_in("A")
+        assert delete(play, "t") == (Error.NON_EMPTY_GROUP, "The group is not empty.")
+
+    def test_h030_only_an_empty_group_is_deleted_with_its_state(self, play: SharePlay) -> None:
+        def result(group: str) -> Error:
+            response = play.send(DeleteGroupsRequest(groups_names=(group,)), 2).response
+            return Error(response.results[0].error_code)
+
+        play.settle_in("A")
+        assert result("g") == Error.NON_EMPTY_GROUP
+        assert result("nothing") == Error.GROUP_ID_NOT_FOUND
+        play.beat("A", -1)
+        play.written()
+        assert result("g") == Error.NONE
+        assert play.written() == [[15], [15], [-12, -15, -11]]
+        assert "g" not in play.coordinator.groups
+        assert play.shares.store.states == {}
+
+    @pytest.mark.parametrize("lost", [True, False])
+    def test_a_group_whose_state_cannot_be_deleted_stays(self, play: SharePlay, *, lost: bool) -> None:
+        left(play)
+        play.state = None if lost else Error.NOT_ENOUGH_REPLICAS
+        sent = play.send(DeleteGroupsRequest(groups_names=("g",)), 2)
+        if lost:
+            play.lose()
+        assert sent.response.results[0].error_code == Error.COORDINATOR_NOT_AVAILABLE
+        assert play.share_group().state_partitions.deleting
