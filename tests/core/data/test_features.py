@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.cluster import Nodes
 
-from koordinator.emulator.core.data.features import GROUP_VERSION, SAFE_DOWNGRADE, UPGRADE
+from koordinator.emulator.core.data.features import GROUP_VERSION, SAFE_DOWNGRADE, SHARE_VERSION, UPGRADE
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
