@@ -19,7 +19,13 @@ from koordinator.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from koordinator.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+)
 from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from koordinator.wire.primitives import Malformed
 
 from .admin import COORDINATOR_MOVES
@@ -41,6 +47,9 @@ STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead"
 CONSUMER = "consumer"
 """The protocol type with a known layout of assignments."""
 
+SHARE = "share"
+"""The protocol type of share groups (KIP-932)."""
+
 DEAD = "Dead"
 """The state in the description of a group that does not exist."""
 
@@ -49,8 +58,13 @@ _LIST_STATES = RequiredVersion(ApiKey.LIST_GROUPS, 4, "2.6")
 _TYPES_VERSION = 5
 _DESCRIBE = RequiredVersion(ApiKey.DESCRIBE_GROUPS, 0, "0.10")
 _DESCRIBE_CONSUMER = RequiredVersion(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, "3.7")
+_DESCRIBE_SHARE = RequiredVersion(ApiKey.SHARE_GROUP_DESCRIBE, 1, "4.1")
+_DESCRIBE_SHARE_OFFSETS = RequiredVersion(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, "4.1")
 _NOT_FOUND = int(Error.GROUP_ID_NOT_FOUND)
 _DELETE = RequiredVersion(ApiKey.DELETE_GROUPS, 0, "1.1")
+
+ShareOffsets: TypeAlias = "dict[TopicPartition, tuple[int, int]]"
+"""The start offset and the lag of each partition that a share group has read."""
 
 Assignment: TypeAlias = "dict[str, tuple[int, ...]]"
 """The partitions of each topic, in order."""
@@ -103,7 +117,9 @@ class MemberDescription:
 class PartitionOffsets:
     """A partition that is assigned or has a committed offset.
 
-    `committed` is None without a committed offset, `end` for an unknown log end. `owner` is a member id.
+    `committed` is None without a committed offset, `end` for an unknown log end. `owner` is a member id. Of a share
+    group, `committed` is the start offset, nobody is the `owner`, and the broker counts the records between
+    start and end that need no more delivery (`completed`).
     """
 
     topic: str
@@ -111,11 +127,12 @@ class PartitionOffsets:
     committed: int | None
     end: int | None
     owner: str | None
+    completed: int = 0
 
     @property
     def lag(self) -> int | None:
         """The end minus the committed offset; negative if the topic was deleted and created again."""
-        return None if self.committed is None or self.end is None else self.end - self.committed
+        return None if self.committed is None or self.end is None else self.end - self.committed - self.completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +187,18 @@ def list_groups(admin: Admin, states: Sequence[str] = ()) -> Result[GroupListing
 
 
 def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescription]:
-    """Return state, members, committed offsets and lag of classic groups and consumer groups."""
+    """Return state, members, committed offsets and lag of groups."""
     described = describe(admin, group_ids)
     failures = [GroupFailure(each, group_id=name) for name, each in described.items() if isinstance(each, Failure)]
     groups = [each for each in described.values() if isinstance(each, GroupDescription)]
     committed: dict[str, Committed] = {}
-    for name, offsets in committed_offsets(admin, [group.group_id for group in groups]).items():
+    shares = [group.group_id for group in groups if group.protocol_type == SHARE]
+    others = [group.group_id for group in groups if group.protocol_type != SHARE]
+    starts = _share_offsets(admin, shares)
+    lags = {name: each for name, each in starts.items() if not isinstance(each, Failure)}
+    starting = {name: {at: start for at, (start, _) in each.items()} for name, each in lags.items()}
+    failed = {name: each for name, each in starts.items() if isinstance(each, Failure)}
+    for name, offsets in {**committed_offsets(admin, others), **starting, **failed}.items():
         if isinstance(offsets, Failure):
             failures.append(GroupFailure(offsets, group_id=name))
         else:
@@ -188,7 +211,9 @@ def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescr
     failures += [GroupFailure(failure, topic=topic) for topic, failure in failed_topics]
     return Result(
         tuple(
-            replace(group, partitions=_partitions(owners[name], committed.get(name, {}), known_ends))
+            replace(
+                group, partitions=_partitions(owners[name], committed.get(name, {}), known_ends, lags.get(name, {}))
+            )
             for name, group in ((group.group_id, group) for group in groups)
         ),
         tuple(failures),
@@ -210,7 +235,9 @@ def describe(
         response = connection.send(request, connection.version(_DESCRIBE), DescribeGroupsResponse)
         groups = {row.group_id: _described(row, node) for row in response.groups}
         missing = [name for name, each in groups.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
-        return {**groups, **_consumer_groups(connection, node, missing)}
+        found = {**groups, **_consumer_groups(connection, node, missing)}
+        missing = [name for name, each in found.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
+        return {**found, **_share_groups(connection, node, missing)}
 
     return admin.at_coordinators(group_ids, call)
 
@@ -250,6 +277,64 @@ def _consumer_groups(
     }
 
 
+def _share_groups(
+    connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
+) -> dict[str, GroupDescription | Failure]:
+    """Return those of the groups that are share groups (KIP-932); `protocol` is the assignor."""
+    try:
+        version = connection.version(_DESCRIBE_SHARE)
+    except NoCommonVersion:
+        return {}
+    if not names:
+        return {}
+    request = ShareGroupDescribeRequest(group_ids=tuple(names))
+    response = connection.send(request, version, ShareGroupDescribeResponse)
+    return {
+        row.group_id: GroupDescription(
+            group_id=row.group_id,
+            state=row.group_state,
+            protocol_type=SHARE,
+            protocol=row.assignor_name,
+            coordinator=node,
+            members=tuple(
+                MemberDescription(
+                    *(member.member_id, None, member.client_id, member.client_host),
+                    assignment={
+                        each.topic_name: tuple(sorted(each.partitions))
+                        for each in sorted(member.assignment.topic_partitions, key=lambda each: each.topic_name)
+                    },
+                )
+                for member in sorted(row.members, key=lambda member: member.member_id)
+            ),
+        )
+        for row in response.groups
+        if row.error_code == Error.NONE
+    }
+
+
+def _share_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, ShareOffsets | Failure]:
+    """Return where share groups start in each partition that they have read, and their lags."""
+
+    def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, ShareOffsets | Failure]:
+        asked = tuple(DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None) for name in names)
+        request = DescribeShareGroupOffsetsRequest(groups=asked)
+        version = connection.version(_DESCRIBE_SHARE_OFFSETS)
+        response = connection.send(request, version, DescribeShareGroupOffsetsResponse)
+        return {
+            row.group_id: broker_failure(row.error_code, row.error_message, retriable=COORDINATOR_MOVES)
+            if row.error_code
+            else {
+                (topic.topic_name, each.partition_index): (each.start_offset, each.lag)
+                for topic in row.topics
+                for each in topic.partitions
+                if each.start_offset >= 0 and not each.error_code
+            }
+            for row in response.groups
+        }
+
+    return admin.at_coordinators(group_ids, call) if group_ids else {}
+
+
 def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Failure:
     if row.error_code != Error.NONE:
         return broker_failure(row.error_code, row.error_message, retriable=COORDINATOR_MOVES)
@@ -283,9 +368,10 @@ def _assignment(data: bytes) -> Assignment | None:
     return {each.topic: tuple(sorted(each.partitions)) for each in sorted(topics, key=lambda each: each.topic)}
 
 
-def _owners(group: GroupDescription) -> dict[TopicPartition, str]:
+def _owners(group: GroupDescription) -> dict[TopicPartition, str | None]:
+    """Return the assigned partitions with their members; None in a share group, where there may be several."""
     return {
-        (topic, partition): member.member_id
+        (topic, partition): None if group.protocol_type == SHARE else member.member_id
         for member in group.members
         for topic, partitions in (member.assignment or {}).items()
         for partition in partitions
@@ -293,11 +379,18 @@ def _owners(group: GroupDescription) -> dict[TopicPartition, str]:
 
 
 def _partitions(
-    owners: dict[TopicPartition, str], committed: Committed, ends: dict[TopicPartition, int | None]
+    owners: dict[TopicPartition, str | None],
+    committed: Committed,
+    ends: dict[TopicPartition, int | None],
+    lags: ShareOffsets,
 ) -> tuple[PartitionOffsets, ...]:
-    return tuple(
+    rows = (
         PartitionOffsets(*key, committed=committed.get(key), end=ends.get(key), owner=owners.get(key))
         for key in sorted({*owners, *committed})
+    )
+    return tuple(
+        replace(row, completed=(row.lag or 0) - lags[at][1]) if (at := (row.topic, row.partition)) in lags else row
+        for row in rows
     )
 
 

@@ -139,10 +139,12 @@ class Cluster(RuleBasedStateMachine):
         node = self.node(data, "up")
         if node is not None:
             self.nodes.request_at(node, DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),), timeout_ms=1), 6)
-        # with ZooKeeper only the controller does this, and the name is free when the brokers of its replicas are up
-        if "t" not in self.nodes.cluster.topics and "t" not in self.nodes.cluster.queued_deletions:
+        # with ZooKeeper only the controller does this
+        if "t" not in self.nodes.cluster.topics:
             self.acknowledged.clear()
-            self.nodes.cluster.create_topic("t", 4)
+            # there the name is free when the brokers of its replicas are up
+            if "t" not in self.nodes.cluster.queued_deletions:
+                self.nodes.cluster.create_topic("t", 4)
 
     # -- invariants -----------------------------------------------------------------------------------
 
