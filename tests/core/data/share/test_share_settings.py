@@ -10,7 +10,7 @@ from koordinator.emulator.config.kafka_configs import GROUP
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.config_admin import configure
-from koordinator.emulator.core.groups.share.settings import EARLIEST, LATEST, ShareSettings
+from koordinator.emulator.core.data.share.settings import EARLIEST, LATEST, ShareSettings
 
 HOUR_MS = 3_600_000
 NOW = 1_700_000_000_000
