@@ -12,8 +12,8 @@ import heapq
 from bisect import bisect_right, insort
 from dataclasses import dataclass, field
 from itertools import count
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Protocol
 
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
@@ -83,6 +83,16 @@ class Limits:
         return max(THROTTLED_MIN, (self.deliveries + 1) // 2)
 
 
+class LogBatches(Protocol):
+    """Successive batches of a log, each as its first and last offset."""
+
+    def __len__(self) -> int:
+        """Return their number."""
+
+    def __getitem__(self, index: int, /) -> tuple[int, int]:
+        """Return a batch."""
+
+
 @value
 class Read:
     """Records that were read from `offset` on: first and last offset of each batch of the log, and what is wanted.
@@ -92,7 +102,7 @@ class Read:
     """
 
     offset: int
-    batches: Sequence[tuple[int, int]]
+    batches: LogBatches
     records_max: int
     batch_size: int
     is_exact: bool = False
@@ -100,8 +110,12 @@ class Read:
 
     def end_of_batch(self, offset: int) -> int:
         """Return the last offset of the batch of the log that contains `offset`, else `offset`."""
-        at = bisect_right(self.batches, offset, key=lambda batch: batch[0]) - 1
+        at = self.after(offset) - 1
         return max(offset, self.batches[at][1]) if at >= 0 else offset
+
+    def after(self, offset: int) -> int:
+        """Return the index of the first batch of the log that begins after `offset`."""
+        return bisect_right(self.batches, offset, key=itemgetter(0))
 
 
 @value
@@ -658,9 +672,8 @@ def _cut(read: Read, first: int, last: int) -> Iterable[tuple[int, int]]:
     """
     size = max(1, read.batch_size)
     if not read.is_exact and last - first + 1 > size:
-        for base, _ in read.batches:
-            if base > last:
-                break
+        for index in range(read.after(first), read.after(last)):
+            base = read.batches[index][0]
             if base - first >= size:
                 yield first, base - 1
                 first = base
