@@ -29,6 +29,7 @@ from koordinator.wire.messages.consumer_group_records import (
     ClassicProtocol,
     ConsumerGroupMetadataKey,
     ConsumerGroupRegularExpressionValue,
+    Key,
 )
 
 from ..core.clock import GroupClock
@@ -81,6 +82,8 @@ def replayed(records: Iterable[CoordinatorRecord]) -> dict[str, ConsumerGroup]:
     """Return the consumer groups that records describe, by id."""
     groups: dict[str, ConsumerGroup] = {}
     for record in records:
+        if not isinstance(record.key, Key):
+            continue
         group_id = record.key.group
         if isinstance(record.key, ConsumerGroupMetadataKey) and record.value is None:
             groups.pop(group_id, None)

@@ -29,6 +29,7 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from koordinator.wire.messages.share_group_records import ShareGroupMetadataKey, ShareGroupMetadataValue
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.records import read_records
 
@@ -197,6 +198,12 @@ def test_the_id_of_a_topic_is_left_out_because_it_is_another_one_elsewhere() -> 
     assert there_and_back([CoordinatorRecord(key, value)]) == [
         CoordinatorRecord(key, replace(value, topic_id=ZERO_UUID))
     ]
+
+
+def test_share_groups_are_left_out_because_their_offsets_are_in_another_topic() -> None:
+    share = CoordinatorRecord(ShareGroupMetadataKey(group="share"), ShareGroupMetadataValue(epoch=1))
+    (line,) = to_lines([share, *parsed('{"group_id": "g"}')], no_names)
+    assert line["group_id"] == "g"
 
 
 # -- round trips ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from builders.kafka_schemas import RECORDS
 from hypothesis import settings
 from hypothesis import strategies as st
 from marks.cases import case
@@ -40,6 +41,7 @@ WITHOUT_KEY: Sequence[type[Message]] = (
     OffsetCommitValue,
     GroupMetadataKey,
     GroupMetadataValue,
+    *RECORDS.values(),
 )
 VERSIONS = [
     (cls, version)

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from koordinator.wire.messages import consumer_group_records as records
-from koordinator.wire.messages.offsets_topic import VALUES, read_key, read_value, write_key, write_value
+from koordinator.wire.messages.offsets_topic import read_key, read_value, write_key, write_value
 
 TOPIC_ID = UUID("9860ec3d-4eaf-4383-9ed5-1928dc803985")
 MEMBER_ID = "qMdBB-ZssOSys_TVjYLKYw"
@@ -93,9 +93,3 @@ def test_records_of_consumer_groups_are_kafkas(key: Any, key_hex: str, value: An
     assert write_value(value) == bytes.fromhex(value_hex)
     assert read_key(bytes.fromhex(key_hex)) == key
     assert read_value(key, bytes.fromhex(value_hex)) == value
-
-
-def test_the_value_of_every_key_has_its_name() -> None:
-    assert [key.__name__.removesuffix("Key") for key in VALUES] == [
-        value.__name__.removesuffix("Value") for value in VALUES.values()
-    ]

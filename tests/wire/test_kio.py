@@ -21,6 +21,7 @@ YEAR_9999 = 253_402_300_799_000
 
 NARROWER = {
     # kio's errors are a closed enumeration
+    "acknowledge_error_code": st.sampled_from(ERROR_CODES),
     "error_code": st.sampled_from(ERROR_CODES),
     "partition_error_code": st.sampled_from(ERROR_CODES),
     "topic_config_error_code": st.sampled_from(ERROR_CODES),

@@ -70,7 +70,9 @@ class _Replay:
             if record.producer_id is not None:
                 self._producers[record.producer_id][key.group] = None
             return
-        name = self._kind_of[type(key)]
+        name = self._kind_of.get(type(key))
+        if name is None:  # a group of a kind that is not emulated
+            return
         groups = self.groups[name]
         if self._kinds[name].replaces(record):
             groups.pop(key.group, None)

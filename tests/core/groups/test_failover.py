@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from koordinator.wire.messages.offsets_topic import (
     read_value,
     write_value,
 )
+from koordinator.wire.messages.share_group_records import ShareGroupMetadataKey, ShareGroupMetadataValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +69,16 @@ class TestLoading:
         assert play.sync(2, a).response.assignment == b"a2"
         assert play.sync(2, b).response.assignment == b"b2"
         assert play.describe() == before
+
+    def test_records_of_a_kind_of_group_that_is_not_emulated_are_skipped(self, play: Play) -> None:
+        play.stable_pair()
+        before = play.describe()
+        share = CoordinatorRecord(ShareGroupMetadataKey(group="share"), ShareGroupMetadataValue(epoch=1))
+        records = [share, *log(play), replace(share, value=None)]
+        resign(play)
+        load(play, records)
+        assert play.describe() == before
+        assert list(play.coordinator.store.groups) == ["g"]
 
     def test_a_generation_that_was_not_written_is_lost_with_its_new_members(self, play: Play) -> None:
         a, b = play.stable_pair()

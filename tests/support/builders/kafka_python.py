@@ -9,6 +9,10 @@ UNKNOWN = {
         *(f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")),
         "AddRaftVoter",
         "RemoveRaftVoter",
+        *("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"),
+        *(f"{verb}ShareGroupState" for verb in ("Initialize", "Read", "Write", "Delete")),
+        "ReadShareGroupStateSummary",
+        *(f"{verb}ShareGroupOffsets" for verb in ("Describe", "Alter", "Delete")),
     )
     for kind in ("Request", "Response")
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
 from koordinator.wire.apis import APIS
-from koordinator.wire.messages import consumer_protocol
+from koordinator.wire.messages import consumer_protocol, share_group_records, share_state_records
 from koordinator.wire.schema import Kind, fields_of
 from koordinator.wire.versions import Versions
 
@@ -23,6 +23,14 @@ CONSUMER_PROTOCOL = {
 CLASSES: dict[str, Any] = {
     cls.__name__: cls for api in APIS.values() for cls in (api.request, api.response)
 } | CONSUMER_PROTOCOL
+
+RECORDS: dict[str, Any] = {
+    cls.__name__: cls
+    for records in (share_group_records, share_state_records)
+    for union in (records.Key, records.Value)
+    for cls in get_args(union)
+}
+"""The keys and values of the records of share groups."""
 
 RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {
     "EntryResult": "EntryData",
@@ -103,14 +111,15 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
         if version not in Versions(each["versions"]):
             continue
         name = snake(each["name"])
+        nullable = version in Versions(each.get("nullableVersions", "none"))
         is_tagged = version in Versions(each.get("taggedVersions", "none"))
         rows.append(
             Row(
                 path + name,
                 each["type"],
-                version in Versions(each.get("nullableVersions", "none")),
+                nullable,
                 each["tag"] if is_tagged else None,
-                default_of(each),
+                default_of(each, nullable=nullable),
                 bool(each.get("ignorable", False)),
             )
         )
@@ -119,8 +128,11 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
     return rows
 
 
-def default_of(field: dict[str, Any]) -> object:
-    """Return the explicit or implicit default of a field in Kafka's JSON (MessageGenerator, FieldType)."""
+def default_of(field: dict[str, Any], *, nullable: bool) -> object:
+    """Return the explicit or implicit default of a field in Kafka's JSON (MessageGenerator, FieldType).
+
+    Kafka's default of records is null, even in versions that cannot write null; there ours is empty.
+    """
     kind, given = field["type"], field.get("default")
     if given == "null":
         return None
@@ -134,7 +146,7 @@ def default_of(field: dict[str, Any]) -> object:
         case "bytes":
             return b""
         case "records":
-            return None
+            return None if nullable else b""
         case "uuid":
             return UUID(int=0)
         case "float64":
