@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.values import value
 
+from .durations import duration_ns
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 FILE = "kafka_configs.json"
 """The recorded configs: by kind a list of rows, each with the releases in which it is like this."""
@@ -35,18 +37,28 @@ _FRACTION = re.compile(r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[dD
 _DIGITS_MAX = 20  # of a LONG, with a sign; Python does not parse thousands of digits
 
 
-_THROTTLED = (
-    re.compile(r",*\*,*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*", re.ASCII),
+BY_DURATION = "by_duration:"
+"""The beginning of a `share.auto.offset.reset` that goes back by a duration (KIP-932)."""
+
+
+def _is_offset_reset(text: str) -> bool:
+    """Return whether a share group may begin there (`ShareGroupAutoOffsetResetStrategy.fromString`)."""
+    ns = duration_ns(text.removeprefix(BY_DURATION)) if text.startswith(BY_DURATION) else None
+    return text in {"earliest", "latest"} or (ns is not None and ns >= 0)
+
+
+_THROTTLED: tuple[Callable[[str], object], str] = (
+    re.compile(r",*\*,*|([0-9]+:[0-9]+)?(,([0-9]+:[0-9]+)?)*", re.ASCII).fullmatch,
     (
         "{0} must be the literal '*' or a list of replicas in the following format: "
         "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     ),
 )
-_FORMATS = {
+_FORMATS: dict[str, tuple[Callable[[str], object], str]] = {
     "follower.replication.throttled.replicas": _THROTTLED,
     "leader.replication.throttled.replicas": _THROTTLED,
     "share.auto.offset.reset": (
-        re.compile(r"earliest|latest|by_duration:P.+"),
+        _is_offset_reset,
         (
             "Invalid value `{1}` for configuration {0}. The value must be either 'earliest', 'latest' or of the format "
             "'by_duration:<PnDTnHnMn.nS>'."
@@ -113,7 +125,7 @@ class ConfigKey:
             case _ if self.name in _FORMATS:
                 reason, value = self._format_problem(text), text
             case _:
-                reason = self._choice_problem(value)
+                reason, value = self._choice_problem(text), text
         return f"Invalid value {value} for configuration {self.name}: {reason}" if reason else None
 
     def shown(self, value: str) -> str:
@@ -140,8 +152,8 @@ class ConfigKey:
         return None
 
     def _format_problem(self, text: str) -> str | None:
-        pattern, problem = _FORMATS[self.name]
-        return None if pattern.fullmatch(text) else problem.format(self.name, text)
+        is_legal, problem = _FORMATS[self.name]
+        return None if is_legal(text) else problem.format(self.name, text)
 
     def _choice_problem(self, text: str) -> str | None:
         is_legal = not self.choices or text in self.choices

@@ -48,6 +48,13 @@ TOPIC_DEFAULTS = {
 }
 """Further settings of brokers that have an effect: topics inherit configs from them."""
 
+_OF_MEMBERS = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+BOUNDED = {
+    "consumer": _OF_MEMBERS,
+    "share": (*_OF_MEMBERS, "record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks"),
+}
+"""The settings of groups that have bounds (`min.`, `max.`), by kind (`GroupCoordinatorConfig`, `ShareGroupConfig`)."""
+
 PARTITIONS_MAX = 10_000
 """The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
 (`QuorumController`)."""
@@ -198,6 +205,90 @@ class Settings:
         "",
         "The protocols of groups; without consumer, KIP-848 is off. Empty: classic and consumer, in 3.9 classic.",
         choices=("", "classic", "classic,consumer", "classic,consumer,share", "classic,consumer,streams"),
+    )
+    group_share_session_timeout_ms: int = setting(
+        45_000, "The session timeout of members of a share group (KIP-932).", lowest=1
+    )
+    group_share_min_session_timeout_ms: int = setting(
+        45_000, "The shortest session timeout of a share group (KIP-932).", lowest=1
+    )
+    group_share_max_session_timeout_ms: int = setting(
+        60_000, "The longest session timeout of a share group (KIP-932).", lowest=1
+    )
+    group_share_heartbeat_interval_ms: int = setting(
+        5_000, "The heartbeat interval that members of a share group are told (KIP-932).", lowest=1
+    )
+    group_share_min_heartbeat_interval_ms: int = setting(
+        5_000, "The shortest heartbeat interval of a share group (KIP-932).", lowest=1
+    )
+    group_share_max_heartbeat_interval_ms: int = setting(
+        15_000, "The longest heartbeat interval of a share group (KIP-932).", lowest=1
+    )
+    group_share_max_size: int = setting(
+        200, "The most members of a share group; the next one is refused with 81 (KIP-932).", lowest=1, highest=1_000
+    )
+    group_share_assignors: str = setting(
+        "simple", "The assignor of share groups; there is one (KIP-932).", choices=("simple",)
+    )
+    group_share_assignment_interval_ms: int = setting(
+        1_000, "The shortest time between two targets of a share group, since 4.3 (KIP-1263)."
+    )
+    group_share_min_assignment_interval_ms: int = setting(
+        0, "The shortest assignment interval of a share group (KIP-1263)."
+    )
+    group_share_max_assignment_interval_ms: int = setting(
+        15_000, "The longest assignment interval of a share group (KIP-1263)."
+    )
+    group_share_record_lock_duration_ms: int = setting(
+        30_000,
+        "How long a record is locked for the member of a share group that acquired it (KIP-932).",
+        lowest=1_000,
+        highest=3_600_000,
+    )
+    group_share_min_record_lock_duration_ms: int = setting(
+        15_000, "The shortest lock of a record in a share group (KIP-932).", lowest=1_000, highest=30_000
+    )
+    group_share_max_record_lock_duration_ms: int = setting(
+        60_000, "The longest lock of a record in a share group (KIP-932).", lowest=30_000, highest=3_600_000
+    )
+    group_share_delivery_count_limit: int = setting(
+        5, "How often a record is delivered to a share group until it is archived (KIP-932).", lowest=2, highest=10
+    )
+    group_share_min_delivery_count_limit: int = setting(
+        2, "The lowest limit of deliveries that a share group may have.", lowest=2, highest=5
+    )
+    group_share_max_delivery_count_limit: int = setting(
+        10, "The highest limit of deliveries that a share group may have.", lowest=5, highest=25
+    )
+    group_share_partition_max_record_locks: int = setting(
+        2_000,
+        "The most records in flight of a partition and a share group: from its start offset to its end (KIP-932).",
+        lowest=100,
+        highest=10_000,
+    )
+    group_share_min_partition_max_record_locks: int = setting(
+        100, "The lowest limit of records in flight that a share group may have.", lowest=100, highest=2_000
+    )
+    group_share_max_partition_max_record_locks: int = setting(
+        4_000, "The highest limit of records in flight that a share group may have.", lowest=2_000, highest=10_000
+    )
+    group_share_max_share_sessions: int = setting(
+        2_000, "The most share sessions of a broker; the next one is refused with 133 (KIP-932).", lowest=1
+    )
+    share_coordinator_state_topic_num_partitions: int = setting(
+        50,
+        "The number of partitions of __share_group_state, over which the share partitions of groups are spread.",
+        lowest=1,
+        highest=PARTITIONS_MAX,
+    )
+    share_coordinator_state_topic_replication_factor: int = setting(
+        3,
+        "The replication factor of __share_group_state, at most the number of brokers at its creation.",
+        lowest=1,
+        highest=2**15 - 1,
+    )
+    share_coordinator_snapshot_update_records_per_snapshot: int = setting(
+        500, "How many updates of a share partition are written until its next snapshot (KIP-932).", highest=500
     )
     offset_metadata_max_bytes: int = setting(4_096, "The longest metadata of a committed offset, in UTF-16 code units.")
     offsets_topic_num_partitions: int = setting(
@@ -436,25 +527,37 @@ class Settings:
                 f"group.max.session.timeout.ms={self.group_max_session_timeout_ms}: must be at least"
                 f" group.min.session.timeout.ms={self.group_min_session_timeout_ms}, or no member could join"
             )
-        for name in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms"):
-            lowest, value, highest = (
-                getattr(self, attribute(f"group.consumer.{each}{name}")) for each in ("min.", "", "max.")
-            )
-            if not lowest <= value <= highest:
-                raise InvalidSetting(
-                    f"group.consumer.{name}={value}: must be from group.consumer.min.{name}={lowest}"
-                    f" to group.consumer.max.{name}={highest}"
-                )
-        if self.group_consumer_session_timeout_ms <= self.group_consumer_heartbeat_interval_ms:
+        for kind, names in BOUNDED.items():
+            self._check_bounds(f"group.{kind}", names)
+        if self.group_share_max_share_sessions < self.group_share_max_size:
             raise InvalidSetting(
-                f"group.consumer.session.timeout.ms={self.group_consumer_session_timeout_ms}: must be greater than"
-                f" group.consumer.heartbeat.interval.ms={self.group_consumer_heartbeat_interval_ms}"
+                f"group.share.max.share.sessions={self.group_share_max_share_sessions}: must be at least"
+                f" group.share.max.size={self.group_share_max_size}"
+            )
+
+    def _check_bounds(self, prefix: str, names: tuple[str, ...]) -> None:
+        """Raise `InvalidSetting` if a setting of groups is beyond its bounds, or a session ends before a heartbeat."""
+        for name in names:
+            low, value, high = (getattr(self, attribute(f"{prefix}.{each}{name}")) for each in ("min.", "", "max."))
+            if not low <= value <= high:
+                raise InvalidSetting(
+                    f"{prefix}.{name}={value}: must be from {prefix}.min.{name}={low} to {prefix}.max.{name}={high}"
+                )
+        session_ms, heartbeat_ms = (
+            getattr(self, attribute(f"{prefix}.{each}")) for each in ("session.timeout.ms", "heartbeat.interval.ms")
+        )
+        if session_ms <= heartbeat_ms:
+            raise InvalidSetting(
+                f"{prefix}.session.timeout.ms={session_ms}: must be greater than"
+                f" {prefix}.heartbeat.interval.ms={heartbeat_ms}"
             )
 
 
 _OLD_PROTOCOLS = {
     "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 }
+
+_OLD_SHARE_GROUPS = {"group_share_partition_max_record_locks": 200}
 
 OLD_DEFAULTS: dict[str, dict[str, object]] = {
     "2.4": {
@@ -463,6 +566,8 @@ OLD_DEFAULTS: dict[str, dict[str, object]] = {
         "transaction_abort_timed_out_transaction_cleanup_interval_ms": 60_000,
     },
     "2.8": {**_OLD_PROTOCOLS},
+    "3.9": {**_OLD_SHARE_GROUPS},
+    "4.0": {**_OLD_SHARE_GROUPS},
 }
 """The defaults of releases in which they are not those of `Settings`."""
 
@@ -475,6 +580,11 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_consumer_min_heartbeat_interval_ms": 1,
         "group_consumer_heartbeat_interval_ms": 500,
         "group_consumer_assignment_interval_ms": 0,
+        "group_share_min_session_timeout_ms": 1,
+        "group_share_min_heartbeat_interval_ms": 1,
+        "group_share_heartbeat_interval_ms": 500,
+        "group_share_assignment_interval_ms": 0,
+        "group_share_min_record_lock_duration_ms": 1_000,
         "coordinator_found_at_once": True,
         "log_retention_by_default": False,
         "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
@@ -483,8 +593,9 @@ PROFILES: dict[str, dict[str, object]] = {
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
-timeouts from 1 ms, heartbeats of consumer groups every 500 ms and a target with every change, a coordinator at the
-first lookup, all mechanisms of SASL, errors of authentication at once, and records with any timestamp stay."""
+timeouts from 1 ms, heartbeats of consumer and share groups every 500 ms and a target with every change, locks of
+records from 1 s, a coordinator at the first lookup, all mechanisms of SASL, errors of authentication at once, and
+records with any timestamp stay."""
 
 
 def attribute(name: str) -> str:

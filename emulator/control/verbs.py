@@ -21,8 +21,9 @@ from ..core.data.metadata_changes import RecordsDeleted
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState, ClassicMember
-from ..core.groups.consumer.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
+from ..core.groups.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember
 from ..core.groups.group import CONSUMER
+from ..core.groups.modern.member import LEAVING_EPOCH
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
 from ..trace.vocabulary import ALL_GROUP_STATES

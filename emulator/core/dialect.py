@@ -340,6 +340,10 @@ class Dialect:
     """Whether the refusal of a group's config beyond the limits of its broker names them as a range. Since 4.4
     (`GroupConfig.validateIntRange`)."""
 
+    limits_group_values: bool = since("4.3")
+    """Whether a group's config that is beyond the limits of its broker counts as the limit. In 4.3
+    (`GroupConfig.evaluate`); in 4.0 it counts as it is."""
+
     consumer_groups_are_a_preview: bool = before("4.0")
     """Whether the consumer protocol is off by default (`group.coordinator.rebalance.protocols`), and so is migration;
     groups have no configs. Before 4.0 (KIP-848)."""

@@ -36,7 +36,8 @@ from ..core.clock import GroupClock
 from ..core.dialect import Dialect
 from ..core.groups.consumer import records as write
 from ..core.groups.consumer.group import ConsumerGroup
-from ..core.groups.consumer.member import ConsumerMember, MemberState, sorted_names
+from ..core.groups.consumer.member import ConsumerMember, MemberState
+from ..core.groups.modern.member import sorted_names
 from ..core.journal import Journal
 from .group_values import (
     SESSION_TIMEOUT_MS,

@@ -62,6 +62,12 @@ def test_each_item_of_a_list_is_checked(name: str, value: str, problem: str | No
         assert found is None if problem is None else (found or "").startswith(problem)
 
 
+def test_white_space_around_a_word_is_not_its_part() -> None:
+    key = configs_of(TOPIC, "4.4")["compression.type"]
+    assert (key.problem(" gzip "), key.shown(" gzip ")) == (None, "gzip")
+    assert (key.problem(" zip ") or "").startswith("Invalid value zip for configuration compression.type: String must")
+
+
 @pytest.mark.parametrize(
     ("release", "problem"),
     [

@@ -49,6 +49,30 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.consumer.regex.refresh.interval.ms": 600000,
         "group.consumer.migration.policy": "",
         "group.coordinator.rebalance.protocols": "",
+        "group.share.session.timeout.ms": 45000,
+        "group.share.min.session.timeout.ms": 45000,
+        "group.share.max.session.timeout.ms": 60000,
+        "group.share.heartbeat.interval.ms": 5000,
+        "group.share.min.heartbeat.interval.ms": 5000,
+        "group.share.max.heartbeat.interval.ms": 15000,
+        "group.share.max.size": 200,
+        "group.share.assignors": "simple",
+        "group.share.assignment.interval.ms": 1000,
+        "group.share.min.assignment.interval.ms": 0,
+        "group.share.max.assignment.interval.ms": 15000,
+        "group.share.record.lock.duration.ms": 30000,
+        "group.share.min.record.lock.duration.ms": 15000,
+        "group.share.max.record.lock.duration.ms": 60000,
+        "group.share.delivery.count.limit": 5,
+        "group.share.min.delivery.count.limit": 2,
+        "group.share.max.delivery.count.limit": 10,
+        "group.share.partition.max.record.locks": 2000,
+        "group.share.min.partition.max.record.locks": 100,
+        "group.share.max.partition.max.record.locks": 4000,
+        "group.share.max.share.sessions": 2000,
+        "share.coordinator.state.topic.num.partitions": 50,
+        "share.coordinator.state.topic.replication.factor": 3,
+        "share.coordinator.snapshot.update.records.per.snapshot": 500,
         "offset.metadata.max.bytes": 4096,
         "offsets.topic.num.partitions": 50,
         "offsets.topic.replication.factor": 3,
@@ -101,6 +125,11 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_what_time_does() ->
         group_consumer_min_heartbeat_interval_ms=1,
         group_consumer_heartbeat_interval_ms=500,
         group_consumer_assignment_interval_ms=0,
+        group_share_min_session_timeout_ms=1,
+        group_share_min_heartbeat_interval_ms=1,
+        group_share_heartbeat_interval_ms=500,
+        group_share_assignment_interval_ms=0,
+        group_share_min_record_lock_duration_ms=1_000,
         coordinator_found_at_once=True,
         log_retention_by_default=False,
         sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
@@ -221,7 +250,7 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["log.dirs", "zookeeper.connect", "group.share.max.size", "listener.name.internal.ssl.key.password"],
+    ["log.dirs", "zookeeper.connect", "group.streams.max.size", "listener.name.internal.ssl.key.password"],
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})
@@ -277,6 +306,7 @@ def test_a_server_properties_file_can_be_reused() -> None:
         "num.partitions",
         "default.replication.factor",
         "offsets.topic.replication.factor",
+        "share.coordinator.state.topic.replication.factor",
         "transaction.state.log.replication.factor",
     }
     assert sorted(warnings) == [f"{name}: accepted, no effect here" for name in sorted(shipped.keys() - with_effect)]
@@ -350,13 +380,32 @@ def test_only_invalid_setting_is_raised_whatever_the_value(name: str, value: obj
         ("group.consumer.session.timeout.ms", 70_000, "to group.consumer.max.session.timeout.ms=60000"),
         ("group.consumer.heartbeat.interval.ms", 4_000, "group.consumer.min.heartbeat.interval.ms=5000"),
         ("group.consumer.assignment.interval.ms", 16_000, "to group.consumer.max.assignment.interval.ms=15000"),
+        ("group.share.session.timeout.ms", 70_000, "to group.share.max.session.timeout.ms=60000"),
+        ("group.share.heartbeat.interval.ms", 4_000, "group.share.min.heartbeat.interval.ms=5000"),
+        ("group.share.assignment.interval.ms", 16_000, "to group.share.max.assignment.interval.ms=15000"),
+        ("group.share.record.lock.duration.ms", 14_999, "group.share.min.record.lock.duration.ms=15000"),
+        ("group.share.partition.max.record.locks", 4_001, "to group.share.max.partition.max.record.locks=4000"),
     ],
 )
-def test_settings_of_consumer_groups_keep_their_bounds(name: str, value: int, problem: str) -> None:
+def test_settings_of_groups_keep_their_bounds(name: str, value: int, problem: str) -> None:
     with pytest.raises(InvalidSetting, match=rf"^{name}={value}: must be from .*{problem}"):
         Settings.of("kafka-defaults", {name: value})
 
 
-def test_a_session_of_a_consumer_group_outlasts_its_heartbeat() -> None:
-    with pytest.raises(InvalidSetting, match=r"must be greater than group\.consumer\.heartbeat\.interval\.ms=500"):
-        Settings.of("fast", {"group.consumer.session.timeout.ms": 500})
+@pytest.mark.parametrize("kind", ["consumer", "share"])
+def test_a_session_of_a_group_outlasts_its_heartbeat(kind: str) -> None:
+    with pytest.raises(InvalidSetting, match=rf"must be greater than group\.{kind}\.heartbeat\.interval\.ms=500"):
+        Settings.of("fast", {f"group.{kind}.session.timeout.ms": 500})
+
+
+def test_a_share_group_may_have_no_more_deliveries_than_its_bound() -> None:
+    values = {"group.share.delivery.count.limit": 6, "group.share.max.delivery.count.limit": 5}
+    with pytest.raises(InvalidSetting, match=r"from group\.share\.min\.delivery\.count\.limit=2 to .*=5$"):
+        Settings.of("kafka-defaults", values)
+
+
+def test_each_member_of_a_full_share_group_may_have_a_session() -> None:
+    with pytest.raises(
+        InvalidSetting, match=r"^group\.share\.max\.share\.sessions=199: .*group\.share\.max\.size=200$"
+    ):
+        Settings.of("kafka-defaults", {"group.share.max.share.sessions": 199})

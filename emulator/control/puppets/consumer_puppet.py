@@ -17,8 +17,9 @@ from koordinator.wire.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 
-from ...core.groups.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ...core.groups.consumer.member import STATIC_LEAVING_EPOCH
 from ...core.groups.group import CONSUMER
+from ...core.groups.modern.member import JOINING_EPOCH, LEAVING_EPOCH
 from .behaviours import NEVER_REVOKES, SILENT, STRAGGLER
 from .consumer_role import subscribed_topics
 from .puppet import PuppetClient

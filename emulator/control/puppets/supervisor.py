@@ -12,7 +12,7 @@ from koordinator.wire.apis import REQUEST_KEYS, ApiKey
 
 from ...broker.connections import Answer
 from ...broker.releases import ACCEPTED
-from ...core.groups.consumer.member import member_id_of
+from ...core.groups.modern.member import member_id_of
 from ...core.timers import Timers
 from ...trace.events import PuppetChanged
 from .connection import PuppetConnection

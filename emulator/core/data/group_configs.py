@@ -1,7 +1,6 @@
 """The configs of groups: resource type 32, since 4.0 (KIP-848). Kafka: `GroupConfig`.
 
-A group need not exist to have configs, and its deletion keeps them. Those of share groups and streams groups have no
-effect here.
+A group need not exist to have configs, and its deletion keeps them. Those of streams groups have no effect here.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ...config.kafka_configs import BROKER, GROUP, configs_of
-from ...config.settings import attribute
+from ...config.settings import INT_MAX, attribute
 from ..dialect import dialect_of
 from ..refusal import Refusal
 
@@ -38,10 +37,24 @@ _LIMITS = {"streams.num.standby.replicas": "standby.replicas"}
 
 
 def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
-    """Return a config of a group in ms: its own, or that of the broker."""
-    own = cluster.resource_configs[GROUP].get(group_id, {}).get(name)
-    broker: int = getattr(cluster.settings, attribute(f"group.{name}"))
-    return broker if own is None else int(own)
+    """Return a number that a group is configured with: its own within the limits of the brokers, or theirs.
+
+    A group keeps its configs when the brokers restart with other limits (`GroupConfig.evaluate`).
+    """
+    settings, own = cluster.settings, cluster.resource_configs[GROUP].get(group_id, {}).get(name)
+    if own is None:
+        broker: int = getattr(settings, attribute(f"group.{name}"))
+        return broker
+    if not dialect_of(settings).limits_group_values:
+        return int(own)
+    lowest, highest = (_broker_value(settings, limit) for limit in _limit_names(name))
+    return min(max(int(own), lowest or 0), INT_MAX if highest is None else highest)
+
+
+def group_text(cluster: ClusterState, group_id: str, name: str) -> str:
+    """Return a config of a group that brokers have no setting for, as DescribeConfigs shows it."""
+    key = configs_of(GROUP, cluster.settings.kafka_version)[name]
+    return key.shown(cluster.resource_configs[GROUP].get(group_id, {}).get(name, key.default or ""))
 
 
 def refuse_group_configs(settings: Settings, configs: Mapping[str, str]) -> Refusal | None:
@@ -68,8 +81,7 @@ def refuse_group_configs(settings: Settings, configs: Mapping[str, str]) -> Refu
 
 def _beyond_limits(settings: Settings, name: str, value: int) -> str | None:
     """Return why a value is beyond the limits of the brokers, or None."""
-    kind, _, rest = name.partition(".")
-    names = {bound: f"group.{kind}.{bound}.{_LIMITS.get(name, rest)}" for bound in ("min", "max")}
+    names = dict(zip(("min", "max"), _limit_names(name), strict=True))
     limits = {bound: _broker_value(settings, limit_name) for bound, limit_name in names.items()}
     lowest, highest = limits["min"], limits["max"]
     bound = "min" if lowest is not None and value < lowest else "max"
@@ -83,9 +95,16 @@ def _beyond_limits(settings: Settings, name: str, value: int) -> str | None:
     return f"{name} must be {relation} than or equal to {limit if has_range else names[bound]}"
 
 
+def _limit_names(name: str) -> tuple[str, str]:
+    """Return the settings of brokers that limit a config of groups, from below and from above."""
+    kind, _, rest = name.partition(".")
+    end = _LIMITS.get(name, rest)
+    return f"group.{kind}.min.{end}", f"group.{kind}.max.{end}"
+
+
 def _broker_value(settings: Settings, name: str) -> int | None:
     """Return a number that a broker is configured with, its default, or None if the release has no such setting."""
-    configured: int | str | None = getattr(settings, attribute(name), None) or dict(settings.further).get(name)
+    configured: int | str | None = getattr(settings, attribute(name), dict(settings.further).get(name))
     if configured is None and (key := configs_of(BROKER, settings.kafka_version).get(name)):
         configured = key.default
     return None if configured is None else int(configured)

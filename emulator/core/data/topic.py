@@ -84,7 +84,7 @@ class TopicState:
     @property
     def has_append_time(self) -> bool:
         """Whether the log sets the timestamps of records (KIP-32)."""
-        return self.config("message.timestamp.type") == "LogAppendTime"
+        return self.config("message.timestamp.type").strip() == "LogAppendTime"
 
     def config(self, name: str, default: str = "") -> str:
         """Return a config: the topic's own, that of all brokers, or `default`."""

@@ -57,6 +57,11 @@ def test_a_batch_is_stored_as_sent_except_offset_and_leader_epoch(desk: Desk) ->
     assert kept == struct.pack(">q", 1) + batch[8:12] + struct.pack(">i", 0) + batch[16:]
 
 
+def test_white_space_around_the_type_of_timestamps_changes_nothing(desk: Desk) -> None:
+    desk.topic("t", configs={"message.timestamp.type": " LogAppendTime "})
+    assert desk.produce(desk.batch(b"a")).log_append_time_ms == desk.now
+
+
 def test_unknown_topics_and_partitions_are_3_and_unknown_ids_100(desk: Desk) -> None:
     topic_id = desk.topic("t")
     assert desk.produce(desk.batch(b"a"), "u").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION

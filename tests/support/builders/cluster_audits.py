@@ -8,7 +8,7 @@ from clients.frame_clients import START
 
 from koordinator.emulator.core.data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
-from koordinator.emulator.core.groups.consumer.topics import metadata_hash, topic_metadata
+from koordinator.emulator.core.groups.modern.topics import metadata_hash, topic_metadata
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.offset_commit import (

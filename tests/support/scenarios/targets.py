@@ -288,6 +288,11 @@ KAFKAS = {
     "group.consumer.heartbeat.interval.ms": 5_000,
     "group.consumer.min.session.timeout.ms": 45_000,
     "group.consumer.min.heartbeat.interval.ms": 5_000,
+    "group.share.heartbeat.interval.ms": 5_000,
+    "group.share.min.session.timeout.ms": 45_000,
+    "group.share.min.heartbeat.interval.ms": 5_000,
+    "group.share.assignment.interval.ms": 1_000,
+    "group.share.min.record.lock.duration.ms": 15_000,
 }
 """Kafka's values where those of the profile `fast` show in scenarios."""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..modern.topics import metadata_hash, topic_metadata
 from .records import group_record, topics_record
-from .topics import metadata_hash, topic_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Collection

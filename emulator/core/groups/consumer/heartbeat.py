@@ -15,9 +15,10 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, member_id_of, sorted_names
 from . import membership
 from .changes import restart_session, write
-from .member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember, member_id_of, sorted_names
+from .member import STATIC_LEAVING_EPOCH, ConsumerMember
 from .patterns import schedule_resolution
 from .progress import Update, advance, set_revocation_timeout
 

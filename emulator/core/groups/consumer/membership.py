@@ -13,9 +13,10 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 
 from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
+from ..modern.member import JOINING_EPOCH
 from .changes import member_timers, write
 from .epochs import raise_epoch
-from .member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, ConsumerMember
+from .member import STATIC_LEAVING_EPOCH, ConsumerMember
 from .patterns import orphaned
 from .records import current_record, member_tombstones, target_epoch_record
 

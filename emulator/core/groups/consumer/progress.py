@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...data.group_configs import ASSIGNMENT_INTERVAL, group_value
 from ...timers import RevocationTimeout
 from ..causes import Cause, Reason
+from ..modern.topics import topic_ids
 from ..records import CoordinatorRecord
 from .assignment import in_table_order
 from .epochs import raise_epoch
@@ -19,7 +20,6 @@ from .patterns import change_pattern
 from .reconciliation import MemberSituation, is_settled, reconcile
 from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
 from .target import compute_target, members_in_order, next_assignor, preferred_assignor
-from .topics import topic_ids
 
 if TYPE_CHECKING:
     from uuid import UUID

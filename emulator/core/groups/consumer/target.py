@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...java.hash_tables import HashTable, TimelineTable
+from ..modern.topics import topic_ids
 from . import uniform_3_9
 from .assignment import GroupSpec, MemberSpec
 from .range_assignor import assign_ranges
-from .topics import topic_ids
 from .uniform import assign_equal_subscriptions
 from .uniform_mixed import assign_mixed_subscriptions
 

@@ -25,10 +25,11 @@ from ..classic.join import join_new_group
 from ..classic.rebalance import join_error, sync_error
 from ..consumer import membership
 from ..consumer.changes import restart_session, write
-from ..consumer.member import ConsumerMember, MemberState, member_id_of, sorted_names
+from ..consumer.member import ConsumerMember, MemberState
 from ..consumer.patterns import schedule_resolution
 from ..consumer.progress import Update, advance, set_revocation_timeout
 from ..group import CONSUMER
+from ..modern.member import member_id_of, sorted_names
 from .downgrade import assignment_of, downgrade, make_way, may_downgrade
 from .policy import DISABLED, migration_policy
 from .removal import remove

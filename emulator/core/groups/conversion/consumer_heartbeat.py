@@ -15,7 +15,8 @@ from ..consumer import membership
 from ..consumer.changes import create
 from ..consumer.group import ConsumerGroup
 from ..consumer.heartbeat import beat, check
-from ..consumer.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..consumer.member import STATIC_LEAVING_EPOCH
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH
 from .removal import remove
 from .upgrade import upgrade
 

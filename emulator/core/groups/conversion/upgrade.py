@@ -24,10 +24,11 @@ from ..causes import Cause
 from ..classic import rebalance
 from ..classic.records import group_tombstone
 from ..consumer.changes import create
-from ..consumer.member import ConsumerMember, sorted_names
+from ..consumer.member import ConsumerMember
 from ..consumer.records import current_record, group_record, member_record, target_epoch_record, target_record
-from ..consumer.topics import metadata_hash
 from ..group import CONSUMER
+from ..modern.member import sorted_names
+from ..modern.topics import metadata_hash
 from .policy import BIDIRECTIONAL, UPGRADE, migration_policy
 
 if TYPE_CHECKING:

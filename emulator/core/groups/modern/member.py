@@ -1,0 +1,108 @@
+"""A member of a group of the newer protocols. Kafka: `ModernGroupMember`."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from koordinator.wire.values import value
+
+from ...timers import SessionExpiry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from ...effects import Call
+
+JOINING_EPOCH, LEAVING_EPOCH = 0, -1
+"""The epochs of a heartbeat that are no epochs of a member."""
+
+NO_EPOCH = -1
+
+
+def member_id_of(uuid: UUID) -> str:
+    """Return a UUID as 22 characters, as Kafka and its clients make member ids (KIP-1082)."""
+    return uuid_text(uuid)
+
+
+def uuid_text(uuid: UUID) -> str:
+    """Return a UUID as Kafka writes it: 22 characters of base64url."""
+    return urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return topic names as a member keeps them: each once, in Java's order of strings."""
+    return tuple(sorted(set(names), key=lambda name: name.encode("utf-16-be")))
+
+
+@dataclass(slots=True)
+class Heard:
+    """What is in no record: the latest request, and the node time and length in ms of the session that it began.
+
+    No rule depends on it: clock advances use it to find live members.
+    """
+
+    call: Call | None = None
+    began_ms: int = 0
+    timeout_ms: int = 0
+
+
+@value
+class ModernMember:
+    """A member as its records describe it: an immutable value.
+
+    `names` are the topics that it subscribes to, sorted. `heard` is the same object in all values of the member.
+    """
+
+    id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    names: tuple[str, ...] = ()
+    epoch: int = 0
+    previous_epoch: int = NO_EPOCH
+    heard: Heard = field(default_factory=Heard, compare=False)
+
+    @property
+    def last_call(self) -> Call | None:
+        """The latest request."""
+        return self.heard.call
+
+    @property
+    def session_began_ms(self) -> int:
+        """The node time at which the session last started."""
+        return self.heard.began_ms
+
+    @property
+    def session_timeout_ms(self) -> int:
+        """The length of that session."""
+        return self.heard.timeout_ms
+
+    @property
+    def session(self) -> SessionExpiry:
+        """The key of the member's session timer."""
+        return SessionExpiry(self.id)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the member has a `group.instance.id`."""
+        return self.instance_id is not None
+
+    @property
+    def is_parked(self) -> bool:
+        """False: no request waits for other members."""
+        return False
+
+    @property
+    def session_held_by(self) -> str | None:
+        """None: no parked request keeps the session from ending."""
+        return None
+
+    @property
+    def running_session_ms(self) -> int:
+        """The length in ms of the session that runs."""
+        return self.heard.timeout_ms
