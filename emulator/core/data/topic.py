@@ -18,6 +18,7 @@ NO_LEADER = -1
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
+SHARE_STATE_TOPIC = "__share_group_state"
 TRACE_TOPIC = "__koordinator_trace"
 """The trace as a topic, which Kafka does not have. It is read-only and never listed.
 
