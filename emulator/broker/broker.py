@@ -206,7 +206,7 @@ class Broker:
             if peer.in_flight is not None and next(peer.frames.complete(), None) is not None:
                 self._closed[connection] = peer
             else:
-                self.node.data.disconnected(connection)
+                self.node.data.disconnected(now, connection)
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
 

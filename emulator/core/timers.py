@@ -14,6 +14,7 @@ from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from uuid import UUID
 
 
 @ready
@@ -123,6 +124,32 @@ class ProduceRetry:
 class CleanLogs:
     """The next retention check (`log.retention.check.interval.ms`) or run of the cleaner (`log.cleaner.backoff.ms`)."""
 
+
+@value
+class ShareFetchTimeout:
+    """A ShareFetch has waited for its `max_wait_ms` (KIP-932)."""
+
+    connection: int
+    correlation_id: int
+
+
+@value
+class RecordLockExpiry:
+    """The first lock of a record in a share partition ends (KIP-932)."""
+
+    group_id: str
+    topic_id: UUID
+    partition: int
+
+
+@value
+class ShareStateRetry:
+    """A request to the share coordinator is sent again (KIP-932)."""
+
+    token: int
+
+
+DataTimerKey = FetchTimeout | ProduceRetry | CleanLogs | ShareFetchTimeout | RecordLockExpiry | ShareStateRetry
 
 TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers
 

@@ -21,6 +21,8 @@ from koordinator.wire.messages.list_offsets import ListOffsetsRequest
 from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from koordinator.wire.messages.share_fetch import ShareFetchRequest
 from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
@@ -28,7 +30,7 @@ from koordinator.wire.records import read_header
 from ..acls import acl_admin
 from ..dialect import dialect_of
 from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
-from ..timers import CleanLogs, ProduceRetry
+from ..timers import CleanLogs, FetchTimeout, ProduceRetry
 from . import absent_features, administration, client_quotas, features, replica_admin, scram_credentials
 from .describe_producers import describe_producers
 from .fetch import Fetches
@@ -37,6 +39,7 @@ from .log_cleaner import LogCleaner
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import failure_without_acks, produce, refuse_produce
 from .record_checks import RejectedError, check_first_batches, has_first_batches
+from .share.share_fetches import ShareFetches
 from .topic import INTERNAL_TOPICS, TRANSACTIONS_TOPIC
 from .topic_admin import not_controller
 from .transactional_produce import (
@@ -56,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from uuid import UUID
 
-    from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
     from koordinator.wire.schema import Message
 
     from ...config.settings import Settings
@@ -98,7 +100,12 @@ class DataPlane:
     `on_topics_deleted(now, names)` deletes the committed offsets of deleted topics and returns the effects of that.
     """
 
-    serves = frozenset({FetchRequest, ProduceRequest, WriteTxnMarkersRequest, *RESPONDERS})
+    serves = frozenset(
+        {
+            *(FetchRequest, ProduceRequest, WriteTxnMarkersRequest, ShareFetchRequest, ShareAcknowledgeRequest),
+            *RESPONDERS,
+        }
+    )
     """The request classes that `handle` accepts."""
 
     def __init__(
@@ -112,6 +119,7 @@ class DataPlane:
     ) -> None:
         self.cluster = cluster
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
+        self.shares = ShareFetches(node_id, cluster, self.fetches.timers)
         self._node_id = node_id
         self._dialect = dialect_of(settings)
         self._on_topics_deleted = on_topics_deleted
@@ -130,6 +138,10 @@ class DataPlane:
                 self._effects += self.fetches.fetch(now, call, request)
             case ProduceRequest():
                 self._produce(now, call, request)
+            case ShareFetchRequest():
+                self._effects += self.shares.fetch(now, call, request)
+            case ShareAcknowledgeRequest():
+                self._effects += self.shares.acknowledge(now, call, request)
             case WriteTxnMarkersRequest():
                 self._written(now, call, -1, *write_markers(self.cluster, self._node_id, now, request))
             case UpdateFeaturesRequest() if not self._is_admin():
@@ -162,6 +174,7 @@ class DataPlane:
             deleted = [row.name for row in response.responses if row.name is not None and not row.error_code]
             if deleted:
                 self._effects += self.fetches.leaders_changed(now)
+                self.shares.leaders_changed()
                 self._effects += self._on_topics_deleted(now, deleted)
 
     def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
@@ -173,7 +186,7 @@ class DataPlane:
         self.cluster.storage.append(topic, partition, read_header(batch), batch)
         if topic.logs[partition].compact_if_grown():
             self.cluster.storage.compacted(topic, partition)
-        self._effects += self.fetches.grown(now, [(topic.name, partition)])
+        self._grown(now, [(topic.name, partition)])
         return self._drain()
 
     def leaders_changed(self, now: int) -> list[Effect]:
@@ -181,6 +194,7 @@ class DataPlane:
         self._fire_due(now)
         self._cleaner.schedule(now)
         self._effects += self.fetches.leaders_changed(now)
+        self.shares.leaders_changed()
         return self._drain()
 
     def tick(self, now: int) -> list[Effect]:
@@ -195,17 +209,28 @@ class DataPlane:
             return due if self._effects_due is None else self._effects_due
         return min(due, self._effects_due)
 
-    def disconnected(self, connection: int) -> None:
-        """Discard the parked fetches of a closed connection."""
+    def disconnected(self, now: int, connection: int) -> None:
+        """Discard the parked fetches of a closed connection, and release the records of its share session."""
+        self._fire_due(now)
         self.fetches.disconnected(connection)
+        self._effects += self.shares.disconnected(now, connection)
+        self._perform_at(now)
 
     def grown(self, now: int, places: Iterable[tuple[str, int]]) -> None:
         """Answer the fetches parked on topic partitions that were appended to from Python."""
+        places = list(places)
         self._cleaner.written(now, {name for name, _ in places})
-        replies = self.fetches.grown(now, places)
-        if replies:
-            self._effects += replies
-            self._effects_due = now if self._effects_due is None else self._effects_due
+        self._grown(now, places)
+        self._perform_at(now)
+
+    def _perform_at(self, now: int) -> None:
+        """Have a `tick` return the effects of an input that returns none."""
+        if self._effects and self._effects_due is None:
+            self._effects_due = now
+
+    def _grown(self, now: int, places: list[tuple[str, int]]) -> None:
+        self._effects += self.fetches.grown(now, places)
+        self._effects += self.shares.grown(now, places)
 
     def _fire_due(self, now: int) -> None:
         while (fired := self.fetches.timers.pop_due(now)) is not None:
@@ -216,6 +241,8 @@ class DataPlane:
                 self._verify(waiting)
             elif isinstance(key, CleanLogs):
                 self._clean_logs(due)
+            elif not isinstance(key, FetchTimeout):
+                self._effects += self.shares.expired(due, key)
             elif (reply := self.fetches.expired(due, key)) is not None:
                 self._effects.append(reply)
 
@@ -231,9 +258,12 @@ class DataPlane:
     def _is_admin(self) -> bool:
         return self._dialect.any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
 
-    def answered(self, now: int, token: int, response: AddPartitionsToTxnResponse | None) -> list[Effect]:
-        """Take the transaction coordinator's response; None if it could not be reached."""
+    def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
+        """Take the response of a transaction coordinator or share coordinator; None if it could not be reached."""
         self._fire_due(now)
+        if self.shares.owns(token):
+            self._effects += self.shares.answered(now, token, response)
+            return self._drain()
         waiting = self._to_verify.pop(token, None)
         if waiting is not None:
             refusals = verified(waiting, response)
@@ -297,7 +327,7 @@ class DataPlane:
             consequences = [*ended]
         self._cleaner.written(now, {name for name, _ in grown})
         self._reply_to_produce(call, acks, response)
-        self._effects += self.fetches.grown(now, grown)
+        self._grown(now, grown)
         self._effects += consequences
 
     def _reply_to_produce(self, call: Call, acks: int, response: ProduceResponse | WriteTxnMarkersResponse) -> None:

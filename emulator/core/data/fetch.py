@@ -31,7 +31,7 @@ from koordinator.wire.messages.fetch import (
 from ..acls.acl import Operation, ResourceType
 from ..dialect import dialect_of
 from ..effects import Reply
-from ..timers import CleanLogs, FetchTimeout, ProduceRetry, Timers
+from ..timers import FetchTimeout, Timers
 from .down_conversion import down_converted
 from .fetch_sessions import NO_SESSION, FetchPlan, FetchSessions, PartitionKey, each_once, exceeds
 from .leader_hints import LeaderHints
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call
+    from ..timers import DataTimerKey
     from .log import PartitionLog
     from .topic import TopicState
 
@@ -112,7 +113,7 @@ class Fetches:
 
     def __init__(self, node_id: int, cluster: ClusterState, settings: Settings, new_uuid: Callable[[], UUID]) -> None:
         self.sessions = FetchSessions(settings.max_incremental_fetch_session_cache_slots, new_uuid)
-        self.timers: Timers[FetchTimeout | ProduceRetry | CleanLogs] = Timers()
+        self.timers: Timers[DataTimerKey] = Timers()
         self.parked: dict[FetchTimeout, ParkedFetch] = {}
         self._node_id = node_id
         self._cluster = cluster

@@ -16,7 +16,7 @@ from koordinator.wire.values import ready, value
 from .producers import Producers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from koordinator.wire.records import BatchHeader, Record
 
@@ -66,6 +66,31 @@ def _with_records(batch: _Batch, records: list[Record]) -> _Batch:
         return batch
     data = with_records(batch.data, records)
     return _Batch(data, batch.last_offset, read_header(data).max_timestamp)
+
+
+class LogSlice:
+    """Successive batches of a log, each as its first and last offset; valid until the log changes."""
+
+    def __init__(self, offsets: Sequence[int], batches: Sequence[_Batch], first: int, beyond: int) -> None:
+        self._offsets, self._batches = offsets, batches
+        self._range = range(first, beyond)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        at = self._range[index]
+        return self._offsets[at], self._batches[at].last_offset
+
+    def headers(self) -> Iterator[BatchHeader]:
+        """Yield the headers of the batches."""
+        return (read_header(self._batches[at].data) for at in self._range)
+
+    def overlapping(self, first: int, last: int) -> bytes:
+        """Return the bytes of the batches that contain offsets from `first` to `last`."""
+        start = max(self._range.start, bisect_right(self._offsets, first) - 1)
+        beyond = min(self._range.stop, bisect_right(self._offsets, last))
+        return b"".join(batch.data for batch in self._batches[start:beyond])
 
 
 class PartitionLog:
@@ -202,6 +227,15 @@ class PartitionLog:
         if beyond == first + 1:
             return data
         return b"".join(batch.data for batch in self._batches[first:beyond])[:size]
+
+    def slice(self, offset: int, bytes_max: int, before: int) -> LogSlice:
+        """Return the whole batches of such a read: with room for a byte at least one, if there is any."""
+        first = self._first_read(offset, before)
+        if first is None or bytes_max <= 0:
+            return LogSlice((), (), 0, 0)
+        end = self._positions[first] + min(bytes_max, self._written_before(before) - self._positions[first])
+        beyond = bisect_right(self._positions, end, lo=first) - (end < self._written)
+        return LogSlice(self._offsets, self._batches, first, max(beyond, first + 1))
 
     def beginning(self, offset: int, bytes_max: int, before: int) -> bytes:
         """Return the first bytes of the batch that contains `offset`, if it starts before offset `before`."""

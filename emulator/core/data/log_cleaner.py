@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..cluster import ClusterState
-    from ..timers import FetchTimeout, ProduceRetry, Timers
+    from ..timers import DataTimerKey, Timers
     from .log import LogSegment, PartitionLog
     from .topic import TopicState
 
@@ -40,7 +40,7 @@ class LogCleaner:
         started_at: int,
         node_id: int,
         cluster: ClusterState,
-        timers: Timers[FetchTimeout | ProduceRetry | CleanLogs],
+        timers: Timers[DataTimerKey],
     ) -> None:
         self._started_at = started_at
         self._node_id = node_id

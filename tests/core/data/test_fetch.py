@@ -222,8 +222,8 @@ def test_read_committed_gets_an_empty_list_of_aborted_transactions_and_others_nu
 def test_a_closed_connection_has_no_parked_fetch(desk: Desk) -> None:
     desk.topic("t")
     gone, there = desk.fetch({T0: 0}, connection=101), desk.fetch({T0: 0}, connection=102)
-    desk.data.disconnected(101)
-    desk.data.disconnected(103)
+    desk.data.disconnected(desk.now, 101)
+    desk.data.disconnected(desk.now, 103)
     desk.produce(desk.batch(b"a"))
     assert (gone.parked, there.parked) == (True, False)
     assert [key for _, key in desk.data.fetches.timers.pending()] == [CleanLogs()]

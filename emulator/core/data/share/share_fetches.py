@@ -1,0 +1,482 @@
+"""ShareFetch and ShareAcknowledge, at the leaders of partitions (KIP-932).
+
+Nothing here knows the members of a group: any member id may fetch. A share partition is loaded from the share
+coordinator when it is first fetched. It stays in memory until this node does not lead it any more, its state is fenced,
+or the last connection of its group has closed (`SharePartitionManager`).
+
+A fetch waits for records until `max_wait_ms` have passed (`DelayedShareFetch`). It is looked at again when the log
+grows, a lock expires, the start offset moves, the share partition is loaded, or another fetch of the partition or an
+acknowledgement comes. As in Kafka a release by acknowledgement is no such time: the look comes before its write.
+
+The fetch of a closed connection goes on: what it acquires stays locked until the lock expires.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
+from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+from ...acls.acl import Operation, ResourceType
+from ...effects import Reply
+from ...refusal import Refusal, RefusedError
+from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
+from .acknowledgements import acknowledgements
+from .exchanges import Exchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
+from .group_settings import limits_of, reset_offset
+from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition
+from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
+from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
+from .state_requests import LedPartition, LoadedState, StateRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from koordinator.wire.messages.read_share_group_state import ReadShareGroupStateResponse
+    from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+    from koordinator.wire.messages.write_share_group_state import WriteShareGroupStateResponse
+
+    from ...cluster import ClusterState
+    from ...effects import Call, Effect
+    from ...timers import DataTimerKey, Timers
+    from .partition import Acknowledgement, StateWrite
+    from .reading import Acquirable
+    from .sessions import PartitionKey
+
+NOT_LOADED = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+"""The refusal of acknowledgements for a share partition that nobody has fetched."""
+
+DROPS = frozenset({Error.NOT_LEADER_OR_FOLLOWER, Error.GROUP_ID_NOT_FOUND, Error.UNKNOWN_TOPIC_OR_PARTITION})
+"""The errors of a write after which a share partition is loaded anew."""
+
+LeaderKey = tuple[str, "UUID", int]
+"""Group id, topic id and partition index."""
+
+
+class ShareFetches:
+    """The share sessions, share partitions and waiting share fetches of a node. Its timers are in `timers`."""
+
+    def __init__(self, node_id: int, cluster: ClusterState, timers: Timers[DataTimerKey]) -> None:
+        self.sessions = ShareSessions()
+        self.waiting: dict[ShareFetchTimeout, WaitingFetch] = {}
+        self.led: dict[LeaderKey, LedPartition] = {}
+        """The share partitions in memory."""
+        self.requests = StateRequests(cluster, timers)
+        self._timers = timers
+        self._node_id = node_id
+        self._cluster = cluster
+        self._reader = RecordReader(cluster)
+        # by token, the fetch whose partition is loaded, and the request and partition whose acknowledgement is written
+        self._loading: dict[int, WaitingFetch] = {}
+        self._writing: dict[int, tuple[Exchange, int, PartitionKey]] = {}
+        # waiting fetches by partition, in order of arrival
+        self._watchers: defaultdict[PartitionKey, dict[ShareFetchTimeout, WaitingFetch]] = defaultdict(dict)
+        self._looks: list[tuple[PartitionKey, str | None]] = []
+        self._effects: list[Effect] = []
+
+    # -- inputs --------------------------------------------------------------------------------------------------
+
+    def fetch(self, now: int, call: Call, request: ShareFetchRequest) -> list[Effect]:
+        """Serve a ShareFetch: acknowledgements, and then records, for which it may wait."""
+        if request.group_id is None or not is_member_id(request.member_id):
+            return [Reply(call, ShareFetchResponse(error_code=Error.INVALID_REQUEST))]
+        if request.is_renew_ack and any(
+            (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
+        ):
+            return [Reply(call, ShareFetchResponse(error_code=Error.INVALID_REQUEST))]
+        exchange = Exchange(call, request, (request.group_id, request.member_id or ""))
+        session = self._session(exchange, request)
+        if session is Error.SHARE_SESSION_LIMIT_REACHED and request.max_wait_ms > 0:
+            self._wait(now, WaitingFetch(exchange, request))
+        elif isinstance(session, Error):
+            return [Reply(call, ShareFetchResponse(error_code=session))]
+        else:
+            exchange.session, exchange.epoch = session, next_epoch(request.share_session_epoch)
+            if _acknowledges(request):
+                self._acknowledge_all(now, exchange, request)
+            if request.share_session_epoch == CLOSES or request.is_renew_ack:
+                exchange.rows = {}
+                self._answer(now, exchange)
+            else:
+                self._fetch(now, WaitingFetch(exchange, request), list(session.partitions))
+        return self._drain()
+
+    def acknowledge(self, now: int, call: Call, request: ShareAcknowledgeRequest) -> list[Effect]:
+        """Serve a ShareAcknowledge; it is answered when its changes are written."""
+        if request.group_id is None or not is_member_id(request.member_id):
+            return [Reply(call, ShareAcknowledgeResponse(error_code=Error.INVALID_REQUEST))]
+        key = (request.group_id, request.member_id or "")
+        epoch = request.share_session_epoch
+        session = Error.INVALID_SHARE_SESSION_EPOCH if epoch == OPENS else self.sessions.resume(key, epoch)
+        if isinstance(session, Error):
+            return [Reply(call, ShareAcknowledgeResponse(error_code=session))]
+        exchange = Exchange(call, request, key, session)
+        self._acknowledge_all(now, exchange, request)
+        self._answer(now, exchange)
+        return self._drain()
+
+    def owns(self, token: int) -> bool:
+        """Return whether this is the token of a request to a share coordinator."""
+        return token in self.requests.sent
+
+    def answered(
+        self, now: int, token: int, response: ReadShareGroupStateResponse | WriteShareGroupStateResponse | None
+    ) -> list[Effect]:
+        """Take the response of a share coordinator; None if it could not be reached."""
+        answered = self.requests.answered(now, token, response)
+        if answered is not None:
+            request, result = answered
+            if request.write is None:
+                self._loaded(now, request.target, result, self._loading.pop(token))
+            else:
+                refusal = result if isinstance(result, Refusal) else None
+                self._written(now, request.target, request.write, refusal, self._writing.pop(token, None))
+        return self._drain()
+
+    def expired(self, now: int, key: ShareFetchTimeout | RecordLockExpiry | ShareStateRetry) -> list[Effect]:
+        """Fire a timer: the end of a wait, the end of a lock, or another try of a request."""
+        if isinstance(key, ShareStateRetry):
+            self._effects.append(self.requests.send(key.token))
+        elif isinstance(key, RecordLockExpiry):
+            self._expire_locks(now, self.led[key.group_id, key.topic_id, key.partition])
+        else:
+            waiting = self._remove(key)
+            if waiting.partitions:
+                self._finish(now, waiting, self._acquirable(waiting))
+            else:
+                self._effects.append(Reply(waiting.exchange.call, _failed(Error.SHARE_SESSION_LIMIT_REACHED)))
+        return self._drain()
+
+    def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Effect]:
+        """Answer the waiting fetches for which there are records now, after an append to these partitions."""
+        for name, partition in partitions if self._watchers else ():
+            topic = self._cluster.topic(name)
+            if topic is not None:
+                self._look_again(now, (topic.topic_id, partition))
+        return self._drain()
+
+    def leaders_changed(self) -> None:
+        """Forget the share partitions that this node does not lead any more, as those of deleted topics."""
+        for led in list(self.led.values()):
+            topic = self._cluster.topic_by_id(led.topic_id)
+            if topic is None or topic.leader(led.partition) != self._node_id:
+                self._drop(led)
+
+    def disconnected(self, now: int, connection: int) -> list[Effect]:
+        """Close the session that a connection has opened, and release the member's records."""
+        session, emptied = self.sessions.disconnected(connection)
+        if session is not None:
+            self._release(now, session)
+        if emptied is not None:
+            for led in [led for led in self.led.values() if led.group_id == emptied]:
+                self._drop(led)
+        return self._drain()
+
+    def _drain(self) -> list[Effect]:
+        out, self._effects = self._effects, []
+        return out
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    def _session(self, exchange: Exchange, request: ShareFetchRequest) -> ShareSession | Error:
+        """Return the session of a fetch, with the partitions that it adds and without those that it forgets."""
+        added = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
+        if request.share_session_epoch == OPENS:
+            if _acknowledges(request):
+                return Error.INVALID_REQUEST
+            sessions_max = self._cluster.settings.group_share_max_share_sessions
+            return self.sessions.open(exchange.key, exchange.call.connection, added, sessions_max)
+        session = self.sessions.resume(exchange.key, request.share_session_epoch)
+        if isinstance(session, ShareSession) and request.share_session_epoch != CLOSES:
+            forgotten = ((topic.topic_id, at) for topic in request.forgotten_topics_data for at in topic.partitions)
+            self.sessions.change(session, added, forgotten)
+        return session
+
+    def _release(self, now: int, session: ShareSession) -> None:
+        """Release the records of a closed session, in the partitions that it had at the end."""
+        group_id, member_id = session.key
+        for key in session.partitions:
+            led = self.led.get((group_id, *key))
+            if led is not None and led.state is not None:
+                write = led.state.release(member_id, limits_of(self._cluster, group_id))
+                if write is not None:
+                    self._write(led, led.state, write)
+                self._look_again(now, key, group_id)
+
+    # -- share partitions ----------------------------------------------------------------------------------------
+
+    def _load(self, waiting: WaitingFetch, key: PartitionKey) -> LedPartition | Error:
+        """Return a share partition; begin to load it if it is not in memory."""
+        topic = self._cluster.topic_by_id(key[0])
+        assert topic is not None, f"{key[0]} is unknown"
+        group_id = waiting.exchange.group_id
+        led = self.led.get((group_id, *key))
+        if led is None:
+            if topic.leaders[key[1]] != self._node_id:
+                return Error.NOT_LEADER_OR_FOLLOWER
+            led = self.led[group_id, *key] = LedPartition(group_id, *key, topic.epochs[key[1]])
+            token, sent = self.requests.read(led)
+            self._loading[token] = waiting
+            self._effects.append(sent)
+        return led
+
+    def _loaded(self, now: int, led: LedPartition, result: LoadedState | Refusal | None, waiting: WaitingFetch) -> None:
+        log = self._reader.log((led.topic_id, led.partition))
+        if led.is_dropped or log is None:
+            return None
+        error = Error.UNKNOWN_SERVER_ERROR
+        if isinstance(result, LoadedState):
+            start = result.start
+            if start == -1:
+                start = reset_offset(self._cluster, led.group_id, log, now)
+            try:
+                led.state = SharePartition(start, result.state_epoch, result.batches)
+            except InvalidStateError:
+                pass
+            else:
+                return self._look_again(now, (led.topic_id, led.partition), led.group_id)
+        elif result is not None:
+            error = result.error
+        self._drop(led)
+        waiting.failed[led.topic_id, led.partition] = empty_row(led.partition, error)
+        return None
+
+    def _drop(self, led: LedPartition) -> None:
+        """Forget a share partition; the fetches that wait for it do so in vain."""
+        led.is_dropped = True
+        self._timers.cancel(_expiry(led))
+        if self.led.get((led.group_id, led.topic_id, led.partition)) is led:
+            del self.led[led.group_id, led.topic_id, led.partition]
+
+    def _write(self, led: LedPartition, state: SharePartition, write: StateWrite) -> int:
+        token, sent = self.requests.write(led, state, write)
+        self._effects.append(sent)
+        return token
+
+    def _written(
+        self,
+        now: int,
+        led: LedPartition,
+        write: StateWrite,
+        refusal: Refusal | None,
+        waiting: tuple[Exchange, int, PartitionKey] | None,
+    ) -> None:
+        """Complete a change, or take it back; answer the acknowledgement that waited for it."""
+        assert led.state is not None, f"{led} was written before it was loaded"
+        moved = led.state.complete(write, is_written=refusal is None)
+        if refusal is not None and refusal.error in DROPS and write.changes:
+            self._drop(led)
+        if waiting is not None:
+            exchange, token, key = waiting
+            exchange.writing.remove(token)
+            exchange.results[key] = refusal
+            self._answer(now, exchange)
+        if not led.is_dropped:
+            self._set_timer(led, led.state)
+            # after expired locks, which are no changes to complete, the look came before
+            if moved and write.changes:
+                self._look_again(now, (led.topic_id, led.partition), led.group_id)
+
+    def _expire_locks(self, now: int, led: LedPartition) -> None:
+        assert led.state is not None, f"{led} has a lock before it was loaded"
+        write = led.state.expire(now, limits_of(self._cluster, led.group_id))
+        self._set_timer(led, led.state)
+        if write is not None:
+            self._write(led, led.state, write)
+            self._look_again(now, (led.topic_id, led.partition), led.group_id)
+
+    def _set_timer(self, led: LedPartition, state: SharePartition) -> None:
+        due, key = state.lock_deadline, _expiry(led)
+        if due is None:
+            self._timers.cancel(key)
+        elif due != self._timers.get(key):
+            self._timers.set(key, due)
+
+    # -- acknowledgements ----------------------------------------------------------------------------------------
+
+    def _acknowledge_all(
+        self, now: int, exchange: Exchange, request: ShareFetchRequest | ShareAcknowledgeRequest
+    ) -> None:
+        """Carry out the acknowledgements of a request; what is not refused may wait for a write."""
+        carried_out: dict[PartitionKey, list[Acknowledgement]] = {}
+        empty: list[PartitionKey] = []
+        for topic_row in request.topics:
+            topic = self._cluster.topic_by_id(topic_row.topic_id)
+            is_denied = topic is not None and not self._may_read(exchange.call, topic.name)
+            for row in topic_row.partitions:
+                key = (topic_row.topic_id, row.partition_index)
+                batches = acknowledgements(
+                    row.acknowledgement_batches, exchange.call.api_version, renews=request.is_renew_ack
+                )
+                if topic is None:
+                    exchange.results[key] = Refusal(Error.UNKNOWN_TOPIC_ID, "")
+                elif batches is None:
+                    exchange.results[key] = Refusal(Error.INVALID_REQUEST, "")
+                elif is_denied:
+                    exchange.results[key] = Refusal(Error.TOPIC_AUTHORIZATION_FAILED, "")
+                elif topic.log(row.partition_index) is None:
+                    exchange.results[key] = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "")
+                elif batches:
+                    carried_out[key] = batches
+                else:
+                    empty.append(key)
+        if carried_out:
+            exchange.results |= dict.fromkeys(empty)
+        for key, batches in carried_out.items():
+            self._acknowledge(now, exchange, key, batches)
+
+    def _acknowledge(self, now: int, exchange: Exchange, key: PartitionKey, batches: list[Acknowledgement]) -> None:
+        group_id, member_id = exchange.key
+        led = self.led.get((group_id, *key))
+        if led is None or led.state is None:
+            exchange.results[key] = NOT_LOADED if led is None else NOT_IN_FLIGHT
+            return
+        try:
+            write = led.state.acknowledge(now, member_id, batches, limits_of(self._cluster, group_id))
+        except RefusedError as refused:
+            exchange.results[key] = refused.refusal
+        else:
+            exchange.results[key] = None
+            if write is not None:
+                token = self._write(led, led.state, write)
+                exchange.writing.add(token)
+                self._writing[token] = exchange, token, key
+        self._set_timer(led, led.state)
+        self._look_again(now, key, group_id)
+
+    # -- fetches -------------------------------------------------------------------------------------------------
+
+    def _fetch(self, now: int, waiting: WaitingFetch, keys: list[PartitionKey]) -> None:
+        """Fetch from the partitions of a session, or wait."""
+        exchange, request = waiting.exchange, waiting.request
+        readable = [key for key in keys if self._is_readable(waiting, key)]
+        if readable and request.share_acquire_mode not in {BATCH_OPTIMIZED, RECORD_LIMIT}:
+            self._effects.append(Reply(exchange.call, _failed(Error.UNKNOWN_SERVER_ERROR)))
+            return
+        waiting.bytes_max = min(request.max_bytes, self._cluster.settings.fetch_max_bytes)
+        if request.max_records and waiting.bytes_max:
+            first = max(0, request.share_session_epoch) % len(readable) if readable else 0
+            for key in readable[first:] + readable[:first]:
+                led = self._load(waiting, key)
+                if isinstance(led, Error):
+                    waiting.failed[key] = empty_row(key[1], led)
+                else:
+                    waiting.partitions[key] = led
+        if not waiting.partitions:
+            self._finish(now, waiting, {})
+        elif not self._try(now, waiting):
+            if request.max_wait_ms <= 0:
+                self._finish(now, waiting, self._acquirable(waiting))
+            else:
+                self._wait(now, waiting)
+
+    def _is_readable(self, waiting: WaitingFetch, key: PartitionKey) -> bool:
+        """Return whether a partition exists and may be read; if not, it gets a row."""
+        topic = self._cluster.topic_by_id(key[0])
+        if topic is None:
+            error = Error.UNKNOWN_TOPIC_ID
+        elif not self._may_read(waiting.exchange.call, topic.name):
+            error = Error.TOPIC_AUTHORIZATION_FAILED
+        elif topic.log(key[1]) is None:
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            return True
+        waiting.failed[key] = empty_row(key[1], error)
+        return False
+
+    def _may_read(self, call: Call, name: str) -> bool:
+        authorizer = self._cluster.authorizer
+        return authorizer is None or authorizer.allows(call, Operation.READ, ResourceType.TOPIC, name)
+
+    def _wait(self, now: int, waiting: WaitingFetch) -> None:
+        key = waiting.timeout
+        self.waiting[key] = waiting
+        for partition in waiting.partitions:
+            self._watchers[partition][key] = waiting
+        self._timers.set(key, now + waiting.request.max_wait_ms)
+
+    def _remove(self, key: ShareFetchTimeout) -> WaitingFetch:
+        waiting = self.waiting.pop(key)
+        self._timers.cancel(key)
+        for partition in waiting.partitions:
+            watchers = self._watchers[partition]
+            del watchers[key]
+            if not watchers:
+                del self._watchers[partition]
+        return waiting
+
+    def _look_again(self, now: int, key: PartitionKey, group_id: str | None = None) -> None:
+        """Look at the fetches that wait for a partition, of one group or of all.
+
+        A fetch that is finished makes others worth a look: these are done one after the other, not in each other.
+        """
+        self._looks.append((key, group_id))
+        if len(self._looks) > 1:
+            return
+        try:
+            for watched, group in self._looks:
+                for timeout, waiting in list(self._watchers.get(watched, {}).items()):
+                    if timeout in self.waiting and group in {None, waiting.exchange.group_id}:
+                        self._try(now, waiting)
+        finally:
+            self._looks.clear()
+
+    def _try(self, now: int, waiting: WaitingFetch) -> bool:
+        """Finish a fetch if there is enough to read; return whether there is (`tryComplete`)."""
+        acquirable = self._acquirable(waiting)
+        if not acquirable or not self._reader.is_satisfied(waiting, acquirable):
+            return False
+        if waiting.timeout in self.waiting:
+            self._remove(waiting.timeout)
+        self._finish(now, waiting, acquirable)
+        return True
+
+    def _acquirable(self, waiting: WaitingFetch) -> Acquirable:
+        """Return the share partitions from which records can be acquired."""
+        limits = limits_of(self._cluster, waiting.exchange.group_id)
+        return {
+            key: led.state
+            for key, led in waiting.partitions.items()
+            if led.state is not None and not led.is_dropped and led.state.can_acquire(limits)
+        }
+
+    def _finish(self, now: int, waiting: WaitingFetch, acquirable: Acquirable) -> None:
+        """Acquire records and answer. Others that wait for the partitions are looked at again."""
+        waiting.exchange.rows = self._reader.acquire(now, waiting, acquirable) | waiting.failed
+        for key, state in acquirable.items():
+            self._set_timer(waiting.partitions[key], state)
+        self._answer(now, waiting.exchange)
+        for key in acquirable:
+            self._look_again(now, key)
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def _answer(self, now: int, exchange: Exchange) -> None:
+        """Answer a request if all is done; a request that closes its session does so with its answer."""
+        if not exchange.is_done:
+            return
+        if isinstance(exchange.request, ShareFetchRequest):
+            self._effects.append(Reply(exchange.call, fetch_response(self._cluster, exchange)))
+        else:
+            self._effects.append(Reply(exchange.call, acknowledge_response(self._cluster, exchange)))
+        if exchange.request.share_session_epoch == CLOSES:
+            session = self.sessions.close(exchange.key)
+            if session is not None:
+                self._release(now, session)
+
+
+def _acknowledges(request: ShareFetchRequest) -> bool:
+    """Return whether a fetch has acknowledgements."""
+    return any(each.acknowledgement_batches for topic in request.topics for each in topic.partitions)
+
+
+def _failed(error: Error) -> ShareFetchResponse:
+    return ShareFetchResponse(error_code=error)
+
+
+def _expiry(led: LedPartition) -> RecordLockExpiry:
+    return RecordLockExpiry(led.group_id, led.topic_id, led.partition)
