@@ -80,6 +80,8 @@ _ACCEPTED: dict[ApiKey, tuple[str, ...]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: ("none", "none", "0", "0-1", "0-1", "0-1"),
     ApiKey.SHARE_GROUP_HEARTBEAT: ("none", "none", "none", "none", "1", "1"),
     ApiKey.SHARE_GROUP_DESCRIBE: ("none", "none", "none", "none", "1", "1"),
+    ApiKey.SHARE_FETCH: ("none", "none", "none", "none", "1-2", "1-2"),
+    ApiKey.SHARE_ACKNOWLEDGE: ("none", "none", "none", "none", "1-2", "1-2"),
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: ("none", "none", "none", "none", "0", "0"),
     ApiKey.READ_SHARE_GROUP_STATE: ("none", "none", "none", "none", "0", "0"),
     ApiKey.WRITE_SHARE_GROUP_STATE: ("none", "none", "none", "none", "0-1", "0-1"),
