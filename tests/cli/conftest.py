@@ -124,5 +124,5 @@ def at(cluster: Cluster) -> tuple[str, str]:
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
     # of a release without consumer groups (KIP-848)
-    with Scripted(versions={ApiKey.CONSUMER_GROUP_DESCRIBE: None}) as scripted:
+    with Scripted(versions={ApiKey.CONSUMER_GROUP_DESCRIBE: None, ApiKey.SHARE_GROUP_DESCRIBE: None}) as scripted:
         yield scripted

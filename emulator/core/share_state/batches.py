@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages import share_state_records, write_share_group_state
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """Offsets with one number of deliveries and one state. Batches sort as Kafka's do."""
 
     first: int
@@ -20,7 +20,7 @@ class Batch(NamedTuple):
     state: int
 
     @classmethod
-    def of(cls, row: share_state_records.StateBatch | write_share_group_state.StateBatch) -> Batch:
+    def of(cls, row: share_state_records.StateBatch | write_share_group_state.StateBatch) -> StoredBatch:
         """Return the batch of a record or a request."""
         return cls(row.first_offset, row.last_offset, row.delivery_count, row.delivery_state)
 
@@ -39,14 +39,14 @@ class Batch(NamedTuple):
         return self.deliveries, self.state
 
 
-def combined(batches: Iterable[Batch], start_offset: int) -> tuple[Batch, ...]:
+def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredBatch, ...]:
     """Return batches without overlaps, in order, and none before the start offset (-1: unknown).
 
     Where two overlap, the one with more deliveries counts, or the higher state. Neighbours that are alike become one,
     in one pass from the left: a batch that becomes like its left neighbour stays apart until the next write.
     """
     pending = sorted(set(_from(batches, start_offset)))
-    found: list[Batch] = []
+    found: list[StoredBatch] = []
     at = 0
     while at < len(pending):
         batch, rest = pending[at], pending[at + 1 : at + 2]
@@ -60,17 +60,17 @@ def combined(batches: Iterable[Batch], start_offset: int) -> tuple[Batch, ...]:
     return tuple(found)
 
 
-def _from(batches: Iterable[Batch], start_offset: int) -> Iterable[Batch]:
+def _from(batches: Iterable[StoredBatch], start_offset: int) -> Iterable[StoredBatch]:
     if start_offset < 0:
         return batches
     return (each._replace(first=max(each.first, start_offset)) for each in batches if each.last >= start_offset)
 
 
-def _meets(left: Batch, right: Batch) -> bool:
+def _meets(left: StoredBatch, right: StoredBatch) -> bool:
     return right.first <= left.last or (right.first == left.last + 1 and left.rank == right.rank)
 
 
-def _merged(left: Batch, right: Batch) -> list[Batch]:
+def _merged(left: StoredBatch, right: StoredBatch) -> list[StoredBatch]:
     if left.rank == right.rank:
         return [left._replace(last=max(left.last, right.last))]
     winner, loser = (left, right) if left.rank > right.rank else (right, left)

@@ -20,7 +20,7 @@ from koordinator.wire.messages.share_state_records import ShareUpdateValue
 from ..effects import Failed
 from ..journal import Journal
 from ..write_errors import new_write_error
-from .batches import Batch, combined
+from .batches import StoredBatch, combined
 from .state import UNKNOWN, ShareState, StateKey, rows
 from .store import ShareStateStore
 
@@ -193,7 +193,7 @@ class ShareCoordinator:
             leader_epoch=state.leader_epoch,
             start_offset=row.start_offset,
             delivery_complete_count=row.delivery_complete_count,
-            state_batches=rows(combined(map(Batch.of, row.state_batches), row.start_offset)),
+            state_batches=rows(combined(map(StoredBatch.of, row.state_batches), row.start_offset)),
         )
         self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from koordinator.wire.messages.share_state_records import ShareSnapshotValue, ShareUpdateValue, StateBatch
 from koordinator.wire.values import value
 
-from .batches import Batch, combined
+from .batches import StoredBatch, combined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +36,7 @@ class ShareState:
     start_offset: int
     delivery_complete_count: int = UNKNOWN
     created_ms: int = 0
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[StoredBatch, ...] = ()
     updates: int = 0
 
     def snapshot(self, now: int) -> ShareSnapshotValue:
@@ -60,7 +60,7 @@ class ShareState:
             leader_epoch=update.leader_epoch,
             start_offset=start,
             delivery_complete_count=update.delivery_complete_count,
-            batches=combined([*self.batches, *map(Batch.of, update.state_batches)], start),
+            batches=combined([*self.batches, *map(StoredBatch.of, update.state_batches)], start),
             updates=self.updates + 1,
         )
 
@@ -74,10 +74,10 @@ def of_snapshot(record: ShareSnapshotValue) -> ShareState:
         start_offset=record.start_offset,
         delivery_complete_count=record.delivery_complete_count,
         created_ms=record.create_timestamp,
-        batches=tuple(map(Batch.of, record.state_batches)),
+        batches=tuple(map(StoredBatch.of, record.state_batches)),
     )
 
 
-def rows(batches: Iterable[Batch]) -> tuple[StateBatch, ...]:
+def rows(batches: Iterable[StoredBatch]) -> tuple[StateBatch, ...]:
     """Return batches as a record has them."""
     return tuple(StateBatch(**each.fields()) for each in batches)

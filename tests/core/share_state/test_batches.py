@@ -7,14 +7,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.share_state.batches import Batch, combined
+from koordinator.emulator.core.share_state.batches import StoredBatch, combined
 
 AVAILABLE, DONE = 0, 2
 
 
-def batch(first: int, last: int, state: int, deliveries: int) -> Batch:
+def batch(first: int, last: int, state: int, deliveries: int) -> StoredBatch:
     """Return a batch in the order in which the documents write them."""
-    return Batch(first, last, deliveries, state)
+    return StoredBatch(first, last, deliveries, state)
 
 
 def test_m3_the_batch_with_more_deliveries_or_the_higher_state_counts() -> None:
@@ -39,14 +39,14 @@ def test_batches_before_the_start_offset_are_dropped_or_cut() -> None:
 @given(
     st.lists(
         st.builds(
-            lambda first, size, state, deliveries: Batch(first, first + size, deliveries, state),
+            lambda first, size, state, deliveries: StoredBatch(first, first + size, deliveries, state),
             *(st.integers(0, 40), st.integers(0, 15), st.sampled_from([0, 2, 4]), st.integers(1, 4)),
         ),
         max_size=12,
     )
 )
-def test_every_offset_has_the_state_of_the_batch_that_counts_most(batches: list[Batch]) -> None:
-    def by_offset(rows: list[Batch]) -> dict[int, tuple[int, int]]:
+def test_every_offset_has_the_state_of_the_batch_that_counts_most(batches: list[StoredBatch]) -> None:
+    def by_offset(rows: list[StoredBatch]) -> dict[int, tuple[int, int]]:
         found: dict[int, tuple[int, int]] = {}
         for row in rows:
             for offset in range(row.first, row.last + 1):
