@@ -14,16 +14,34 @@ from clients.frame_clients import Wire
 from koordinator.emulator.broker.releases import ACCEPTED
 from koordinator.emulator.core import cluster as cluster_module
 from koordinator.wire.apis import APIS
+from koordinator.wire.messages import delete_share_group_state as delete_wire
+from koordinator.wire.messages import initialize_share_group_state as initialize_wire
+from koordinator.wire.messages import read_share_group_state as read_wire
+from koordinator.wire.messages import read_share_group_state_summary as summary_wire
+from koordinator.wire.messages import share_acknowledge as share_acknowledge_wire
+from koordinator.wire.messages import share_fetch as share_fetch_wire
+from koordinator.wire.messages import write_share_group_state as write_wire
+from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from koordinator.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from koordinator.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from koordinator.wire.messages.share_fetch import ShareFetchRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.records import Record, write_batch
 from koordinator.wire.schema import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
     from koordinator.wire.apis import Message
     from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -77,6 +95,27 @@ def delete(topic_id: UUID, version: int) -> DeleteTopicsRequest:
     return DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=topic_id),))
 
 
+def share_fetch(topic_id: UUID, version: int) -> ShareFetchRequest:
+    topics = (share_fetch_wire.FetchTopic(topic_id=topic_id, partitions=(share_fetch_wire.FetchPartition(),)),)
+    return ShareFetchRequest(group_id="s", member_id=f"m{version}", max_records=1, topics=topics)
+
+
+def share_acknowledge(topic_id: UUID, version: int) -> ShareAcknowledgeRequest:
+    batch = share_acknowledge_wire.AcknowledgementBatch(acknowledge_types=(1,))
+    partition = share_acknowledge_wire.AcknowledgePartition(acknowledgement_batches=(batch,))
+    topics = (share_acknowledge_wire.AcknowledgeTopic(topic_id=topic_id, partitions=(partition,)),)
+    return ShareAcknowledgeRequest(group_id="s", member_id=f"m{version}", share_session_epoch=1, topics=topics)
+
+
+def state_request(module: ModuleType, request: type[Message], data: str) -> Callable[[UUID, int], Message]:
+    """Return a request to a share coordinator about the first partition of a topic."""
+    topic: Any = getattr(module, data)
+    made: Any = request
+    return lambda topic_id, _: made(
+        group_id="s", topics=(topic(topic_id=topic_id, partitions=(module.PartitionData(),)),)
+    )
+
+
 REQUESTS: dict[str, Callable[[UUID, int], Message]] = {
     "OffsetCommit": commit,
     "TxnOffsetCommit": transactional_commit,
@@ -85,6 +124,26 @@ REQUESTS: dict[str, Callable[[UUID, int], Message]] = {
     "Produce": produce,
     "ConsumerGroupHeartbeat": heartbeat,
     "ConsumerGroupDescribe": lambda *_: ConsumerGroupDescribeRequest(group_ids=("c",)),
+    "ShareGroupHeartbeat": lambda *_: ShareGroupHeartbeatRequest(
+        group_id="s", member_id="m", subscribed_topic_names=("t",)
+    ),
+    "ShareGroupDescribe": lambda *_: ShareGroupDescribeRequest(group_ids=("s",)),
+    "ShareFetch": share_fetch,
+    "ShareAcknowledge": share_acknowledge,
+    "InitializeShareGroupState": state_request(
+        initialize_wire, initialize_wire.InitializeShareGroupStateRequest, "InitializeStateData"
+    ),
+    "ReadShareGroupState": state_request(read_wire, read_wire.ReadShareGroupStateRequest, "ReadStateData"),
+    "WriteShareGroupState": state_request(write_wire, write_wire.WriteShareGroupStateRequest, "WriteStateData"),
+    "DeleteShareGroupState": state_request(delete_wire, delete_wire.DeleteShareGroupStateRequest, "DeleteStateData"),
+    "ReadShareGroupStateSummary": state_request(
+        summary_wire, summary_wire.ReadShareGroupStateSummaryRequest, "ReadStateSummaryData"
+    ),
+    "DescribeShareGroupOffsets": lambda *_: DescribeShareGroupOffsetsRequest(
+        groups=(DescribeShareGroupOffsetsRequestGroup(group_id="s", topics=None),)
+    ),
+    "AlterShareGroupOffsets": lambda *_: AlterShareGroupOffsetsRequest(group_id="s"),
+    "DeleteShareGroupOffsets": lambda *_: DeleteShareGroupOffsetsRequest(group_id="s"),
     "Metadata": lambda _, version: MetadataRequest(topics=None if version else ()),
     "CreateTopics": lambda *_: CreateTopicsRequest(
         topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
