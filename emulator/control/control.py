@@ -21,6 +21,7 @@ from .nodes import Nodes
 from .operations import ASYNC, OPERATIONS, STEPWISE
 from .puppets.operations import Puppets
 from .puppets.supervisor import PuppetSupervisor
+from .shares import Shares
 from .snapshots.operations import Snapshots
 from .time.clocks import Clocks
 from .transactions.operations import Transactions
@@ -77,6 +78,7 @@ class Control:
             Nodes(runtime, host, deliver),
             PuppetProducers(runtime, deliver, producers),
             Puppets(runtime, deliver, supervisor),
+            Shares(runtime, deliver),
             Snapshots(runtime, deliver, resets),
             Topics(runtime),
             Transactions(runtime, deliver),

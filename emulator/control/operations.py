@@ -22,6 +22,7 @@ from .inspect.topics import Topics
 from .inspect.verification import Verify
 from .nodes import Nodes
 from .puppets.operations import Puppets
+from .shares import Shares
 from .snapshots.operations import Snapshots
 from .time.clocks import Clocks
 from .transactions.operations import Transactions
@@ -41,6 +42,7 @@ PARTS: Mapping[str, type] = {
     "nodes": Nodes,
     "producers": PuppetProducers,
     "puppets": Puppets,
+    "shares": Shares,
     "snapshots": Snapshots,
     "topics": Topics,
     "transactions": Transactions,

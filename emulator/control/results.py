@@ -153,6 +153,32 @@ class PartitionOffset:
 
 
 @value
+class RecordsInFlight:
+    """Records of a share group with one state: available, acquired, acknowledged or archived (KIP-932).
+
+    The member that holds acquired ones keeps them for so many ms of the group's clock.
+    """
+
+    first_offset: int
+    last_offset: int
+    state: str
+    delivery_count: int
+    member_id: str | None = None
+    lock_remaining_ms: int | None = None
+
+
+@value
+class SharePosition:
+    """Where a share group is in a partition: all before the start is finished, nothing after the end was delivered."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    records: tuple[RecordsInFlight, ...] = ()
+
+
+@value
 class PendingOffset:
     """An offset of a group that an open transaction will commit."""
 

@@ -13,6 +13,7 @@ from koordinator.wire.apis import REQUEST_KEYS
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 from ..config.settings import INT_MAX
 from ..config.suggest import did_you_mean
@@ -24,6 +25,8 @@ from ..core.groups.classic.group import ClassicGroupState, ClassicMember
 from ..core.groups.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember
 from ..core.groups.group import CONSUMER
 from ..core.groups.modern.member import LEAVING_EPOCH
+from ..core.groups.share.group import SHARE
+from ..core.groups.share.member import ShareMember
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
 from ..trace.vocabulary import ALL_GROUP_STATES
@@ -65,6 +68,9 @@ LEAVE_VERSION, JOIN_VERSION = 3, 5
 HEARTBEAT_VERSION = 1
 """The version of ConsumerGroupHeartbeat with patterns (KIP-848)."""
 
+SHARE_VERSION = 1
+"""The version of ShareGroupHeartbeat (KIP-932)."""
+
 
 class Verbs:
     """Overrides of groups and topics."""
@@ -98,6 +104,9 @@ class Verbs:
             return self._override(now, group, verb, lambda store, each: overrides.expire_session(store, each, victim))
         if isinstance(victim, ConsumerMember) and victim.classic is None:
             return self._send_as(now, verb, victim, HEARTBEAT_VERSION, _leave(group, victim))
+        if isinstance(victim, ShareMember):
+            leaving = ShareGroupHeartbeatRequest(group_id=group, member_id=victim.id, member_epoch=LEAVING_EPOCH)
+            return self._send_as(now, verb, victim, SHARE_VERSION, leaving)
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: its client does not leave the group at a poll timeout, its session"
@@ -189,6 +198,12 @@ class Verbs:
                 raise ValueError(f"{topic}-{partition}: the offset must be an integer from 0, not {offset!r}")
             positions[topic, partition] = offset
         coordinator = live_coordinator_of(self._runtime, group)
+        existing = coordinator.group(group)
+        if existing is not None and existing.kind == SHARE:
+            raise ValueError(
+                f"group {group!r} is a share group and commits no offsets: alter its start offsets while it is Empty"
+                " (AlterShareGroupOffsets, kafka-share-groups.sh --reset-offsets)"
+            )
         if positions:
             rows = [[topic, partition, offset] for (topic, partition), offset in positions.items()]
             self._note(self._verb(now, "set_offsets", group, offsets=rows))
@@ -262,7 +277,7 @@ class Verbs:
         verb: VerbUsed | None,
         member: BaseMember,
         version: int,
-        request: JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest,
+        request: JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest,
     ) -> None:
         """Process a request as if the member's client had sent it on another connection."""
         key = REQUEST_KEYS[type(request)]

@@ -103,6 +103,8 @@ ROUTES = (
         "expire_join_barrier expire_offsets expire_pending expire_revocation expire_session expire_sync",
     ),
     *_actions("/groups/{group}/actions", "verbs", "evict fence freeze rebalance set_offsets thaw"),
+    Route("GET", "/groups/{group}/share_positions", "shares.positions"),
+    *_actions("/groups/{group}/actions", "shares", "expire_locks"),
     Route("POST", "/topics/{topic}/partitions", "verbs.add_partitions"),
     *_actions("/topics/{topic}/actions", "verbs", "compact expire_records"),
     Route("PUT", "/max_size", "verbs.set_max_size"),

@@ -23,9 +23,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import REMOVAL_CAUSES
-from ..verify.group_trace import HEARTBEAT, JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..verify.group_trace import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..verify.rebalances import PREPARING
-from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
+from .lane import EPOCH_HEARTBEATS, MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (
     GENERATION,
@@ -218,9 +218,9 @@ class GroupLanes:
             lane.member_id, lane.is_member = None, False
         lane.connection = connection_of(line)
         api, epoch = line.get("api"), line.get("generation")
-        if api == "LeaveGroup" or (api == HEARTBEAT and epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}):
+        if api == "LeaveGroup" or (api in EPOCH_HEARTBEATS and epoch in {LEAVING_EPOCH, STATIC_LEAVING_EPOCH}):
             lane.actions.append((at, "leave"))
-        if api == "JoinGroup" or (api == HEARTBEAT and epoch == JOINING_EPOCH):
+        if api == "JoinGroup" or (api in EPOCH_HEARTBEATS and epoch == JOINING_EPOCH):
             self._joins(lane, at, line)
         return lane
 
@@ -258,7 +258,7 @@ class GroupLanes:
                 self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
             case "SyncGroup" if error == "REBALANCE_IN_PROGRESS" and lane.state == "syncing":
                 self._become(lane, at, "unjoined")
-            case "ConsumerGroupHeartbeat" | "Heartbeat" as api:
+            case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat" | "Heartbeat" as api:
                 self._heard(lane, at, api, is_refused=error is not None)
             case "OffsetCommit" if error is None:
                 self._mark(at, lane, "commit", "offsets committed")
@@ -270,9 +270,9 @@ class GroupLanes:
         """Take the response to a heartbeat; steps of consumer groups have lines of their own."""
         if not is_refused:
             self._rows.append(["heartbeat", at, lane.index])
-        if api == HEARTBEAT and lane.state == "joining":
+        if api in EPOCH_HEARTBEATS and lane.state == "joining":
             self._become(lane, at, "stable" if lane.is_member else None)
-        elif api != HEARTBEAT and lane.state in {None, "away"} and not is_refused:
+        elif api not in EPOCH_HEARTBEATS and lane.state in {None, "away"} and not is_refused:
             lane.is_member = True
             self._become(lane, at, "unjoined" if self.state == PREPARING else "stable")
 

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 COOPERATIVE = re.compile("cooperative|compatible|sessioned")
 """Names of protocols that keep partitions during a rebalance (KIP-429, KIP-415)."""
 
-MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", HEARTBEAT, "OffsetCommit", "LeaveGroup"})
+EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat"})
+"""The heartbeats with which members join and leave (KIP-848, KIP-932)."""
+
+MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup", *EPOCH_HEARTBEATS})
 """The APIs whose requests name their sender as a member."""
 
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH"})

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
-from ..verify.group_trace import HEARTBEAT
+from .lane import EPOCH_HEARTBEATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -219,7 +219,7 @@ def number_name(line: Line, before: str = GENERATION) -> str:
     Both kinds of groups can be Stable or Empty.
     """
     states = {line.get("state_from"), line.get("state_to")}
-    if line["kind"] in EPOCH_KINDS or line.get("api") == HEARTBEAT or states & EPOCH_STATES:
+    if line["kind"] in EPOCH_KINDS or line.get("api") in EPOCH_HEARTBEATS or states & EPOCH_STATES:
         return EPOCH
     return GENERATION if states & GENERATION_STATES else before
 

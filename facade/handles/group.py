@@ -10,12 +10,13 @@ from .checks import Checks
 from .clocks import ClockControls
 from .faults import FaultControls
 from .puppets import PuppetControls
+from .shares import ShareControls
 from .verbs import VerbControls
 
 __all__ = ["Group", "Member", "Snapshot"]
 
 
-class Group(Checks, ClockControls, FaultControls, PuppetControls, VerbControls):
+class Group(Checks, ClockControls, FaultControls, PuppetControls, ShareControls, VerbControls):
     """A consumer group of a cluster. Each property asks the coordinator; `snapshot` reads all at one moment.
 
     Every method may be called from any thread, and raises ClusterStopped after the cluster has stopped.
@@ -29,13 +30,13 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, VerbControls):
     def state(self) -> str:
         """Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist.
 
-        Of a consumer group: Empty, Assigning, Reconciling or Stable (KIP-848).
+        Of a consumer group: Empty, Assigning, Reconciling or Stable (KIP-848); of a share group Empty or Stable.
         """
         return self.snapshot().state
 
     @property
     def type(self) -> str:
-        """The protocol of the group: "classic" or "consumer" (KIP-848)."""
+        """The protocol of the group: "classic", "consumer" (KIP-848) or "share" (KIP-932)."""
         return self.snapshot().type
 
     @property

@@ -1,0 +1,104 @@
+"""Operations on the records of share groups (KIP-932): who holds which record, and locks that end before their time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.data.share.batches import RecordState
+from ..trace.events import VerbUsed
+from .resolve import topic_named
+from .results import RecordsInFlight, SharePosition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..broker.broker import Broker
+    from ..broker.cluster_runtime import ClusterRuntime
+    from ..broker.connections import Output
+    from ..core.data.share.batches import Delivery
+    from ..core.data.share.state_requests import LedPartition
+
+OFFSET_MAX = 2**63 - 1
+
+
+class Shares:
+    """Operations on share partitions, which are in the memory of their leaders once a member has fetched them."""
+
+    def __init__(self, runtime: ClusterRuntime, deliver: Callable[[Iterable[Output]], None]) -> None:
+        self._runtime = runtime
+        self._deliver = deliver
+
+    def positions(self, now: int, *, group: str, topic: str | None = None) -> list[SharePosition]:
+        """Return where a share group is in each partition that it has read, and the records in flight."""
+        names = {each.topic_id: each.name for each in self._runtime.cluster.topics.values()}
+        group_now = self._runtime.cluster.clock_of(group, now).read(now)
+        found = [
+            SharePosition(
+                names[led.topic_id],
+                led.partition,
+                led.state.start,
+                led.state.end,
+                tuple(
+                    _in_flight(each, group_now)
+                    for batch in led.state.batches
+                    for each in batch.deliveries
+                    if each.last >= led.state.start
+                ),
+            )
+            for _, led in self._led(group)
+            if led.state is not None and names.get(led.topic_id) is not None and topic in (None, names[led.topic_id])
+        ]
+        return sorted(found, key=lambda each: (each.topic, each.partition))
+
+    def expire_locks(
+        self,
+        now: int,
+        *,
+        group: str,
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        member: str | None = None,
+    ) -> int:
+        """End the locks of records now, as if their time was over, and return the number of the records.
+
+        They are available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a
+        partition, an offset or a member id. Raises ValueError for an offset without a topic and a partition.
+        """
+        if offset is not None and (topic is None or partition is None):
+            raise ValueError(f"offset={offset}: an offset belongs to a topic and a partition; name both")
+        topic_id = None if topic is None else topic_named(self._runtime, topic).topic_id
+        arguments = {"topic": topic, "partition": partition, "offset": offset, "member": member}
+        given: dict[str, object] = {name: value for name, value in arguments.items() if value is not None}
+        first, last = (0, OFFSET_MAX) if offset is None else (offset, offset)
+        ended = 0
+        for broker, led in list(self._led(group)):
+            if topic_id in (None, led.topic_id) and partition in (None, led.partition):
+                self._note(now, group, given, broker.node.node_id)
+                count, effects = broker.node.data.shares.end_locks(now, led, first, last, member)
+                ended += count
+                self._deliver(broker.perform(now, effects))
+        return ended
+
+    def _led(self, group: str) -> Iterator[tuple[Broker, LedPartition]]:
+        for broker in self._runtime:
+            for led in list(broker.node.data.shares.led.values()):
+                if led.group_id == group and led.state is not None:
+                    yield broker, led
+
+    def _note(self, now: int, group: str, given: dict[str, object], node_id: int) -> None:
+        group_now = self._runtime.cluster.clock_of(group, now).read(now)
+        trace = self._runtime.trace
+        trace.add(trace.now_us(), VerbUsed("expire_locks", group, group_now, given), node_id)
+
+
+def _in_flight(delivery: Delivery, group_now: int) -> RecordsInFlight:
+    is_held = delivery.state is RecordState.ACQUIRED
+    return RecordsInFlight(
+        delivery.first,
+        delivery.last,
+        delivery.state.name.lower(),
+        delivery.count,
+        delivery.member_id if is_held else None,
+        delivery.lock.deadline - group_now if is_held and delivery.lock is not None else None,
+    )
