@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.data.share.batches import RecordState
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..broker.cluster_runtime import ClusterRuntime
     from ..broker.connections import Output
     from ..core.data.share.batches import Delivery
+    from ..core.data.share.partition import SharePartition
     from ..core.data.share.state_requests import LedPartition
 
 OFFSET_MAX = 2**63 - 1
@@ -38,12 +40,7 @@ class Shares:
                 led.partition,
                 led.state.start,
                 led.state.end,
-                tuple(
-                    _in_flight(each, group_now)
-                    for batch in led.state.batches
-                    for each in batch.deliveries
-                    if each.last >= led.state.start
-                ),
+                tuple(_in_flight(led.state, group_now)),
             )
             for _, led in self._led(group)
             if led.state is not None and names.get(led.topic_id) is not None and topic in (None, names[led.topic_id])
@@ -92,7 +89,21 @@ class Shares:
         trace.add(trace.now_us(), VerbUsed("expire_locks", group, group_now, given), node_id)
 
 
-def _in_flight(delivery: Delivery, group_now: int) -> RecordsInFlight:
+def _in_flight(state: SharePartition, group_now: int) -> list[RecordsInFlight]:
+    """Return the records in flight; neighbours that are alike are one row."""
+    rows: list[RecordsInFlight] = []
+    for each in (each for batch in state.batches for each in batch.deliveries if each.last >= state.start):
+        row = _row(each, group_now)
+        if rows and rows[-1].last_offset + 1 == row.first_offset:
+            joined = replace(row, first_offset=rows[-1].first_offset)
+            if joined == replace(rows[-1], last_offset=row.last_offset):
+                rows[-1] = joined
+                continue
+        rows.append(row)
+    return rows
+
+
+def _row(delivery: Delivery, group_now: int) -> RecordsInFlight:
     is_held = delivery.state is RecordState.ACQUIRED
     return RecordsInFlight(
         delivery.first,

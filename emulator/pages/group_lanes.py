@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 from ..trace.vocabulary import REMOVAL_CAUSES
 from ..verify.group_trace import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..verify.rebalances import PREPARING
-from .lane import EPOCH_HEARTBEATS, MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
+from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (
+    EPOCH_HEARTBEATS,
     GENERATION,
     action_text,
     is_error,

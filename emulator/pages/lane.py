@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..verify.group_trace import HEARTBEAT
-from .texts import listed
+from .texts import EPOCH_HEARTBEATS, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
 
 COOPERATIVE = re.compile("cooperative|compatible|sessioned")
 """Names of protocols that keep partitions during a rebalance (KIP-429, KIP-415)."""
-
-EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat"})
-"""The heartbeats with which members join and leave (KIP-848, KIP-932)."""
 
 MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "LeaveGroup", *EPOCH_HEARTBEATS})
 """The APIs whose requests name their sender as a member."""

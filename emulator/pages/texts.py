@@ -6,12 +6,15 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
-from .lane import EPOCH_HEARTBEATS
+from ..verify.group_trace import HEARTBEAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     Line = Mapping[str, Any]
+
+EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat"})
+"""The heartbeats with which members join and leave (KIP-848, KIP-932)."""
 
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),

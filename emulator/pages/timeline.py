@@ -46,8 +46,8 @@ def is_error(event: Event) -> bool:
 def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     """Return the last `shown` events, one line each, preceded by the first error; times start at the first event.
 
-    Successful heartbeats are only counted, and so are successful commits that their client repeats before anything else
-    happens. A request with an immediate response is shown in that response.
+    Successful heartbeats are only counted, and so are share fetches without records and successful commits that their
+    client repeats before anything else happens. A request with an immediate response is shown in that response.
     """
     if not events:
         return []
@@ -64,6 +64,8 @@ def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     heartbeats = sum(_is_heartbeat(event) and event["kind"] == "response" for event in events)
     counts = [f"{heartbeats} successful heartbeats"] if heartbeats else []
     counts += [f"{repeated} repeated commits"] if repeated else []
+    empty = sum(_is_empty_fetch(event) and event["kind"] == "response" for event in events)
+    counts += [f"{empty} share fetches without records"] if empty else []
     return [*lines, f"and {' and '.join(counts)}"] if counts else lines
 
 
@@ -116,6 +118,8 @@ def _without_repeated_commits(events: Sequence[Event]) -> tuple[list[Event], int
 
 
 def _is_redundant(event: Event, after: Event | None) -> bool:
+    if _is_empty_fetch(event):
+        return True
     if after is not None and event["kind"] == "request" and after["kind"] == "response":
         return _is_heartbeat(event) or call_of(event) == call_of(after)
     # the rebalance that a member causes has the same reason
@@ -127,6 +131,13 @@ def _is_redundant(event: Event, after: Event | None) -> bool:
 
 def _is_heartbeat(event: Event) -> bool:
     return event["kind"] in {"request", "response"} and event.get("api") in HEARTBEATS and not event.get("error")
+
+
+def _is_empty_fetch(event: Event) -> bool:
+    """Return whether a ShareFetch acknowledges nothing, or gets nothing: members fetch all the time (KIP-932)."""
+    if event.get("api") != "ShareFetch" or event["kind"] not in {"request", "response"} or event.get("error"):
+        return False
+    return not cast("Event", event.get("body") or {}).keys() & {"acknowledged", "acquired", "refused"}
 
 
 def _line(texts: EventTexts, event: Event, start_us: int) -> str:

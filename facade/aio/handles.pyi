@@ -14,6 +14,7 @@ from koordinator.emulator.control.results import (
     PuppetInfo,
     Request,
     Right,
+    SharePosition,
     Snapshot,
     Timer,
     TransactionInfo,
@@ -204,6 +205,15 @@ class Group:
     ) -> None: ...
     async def thaw(self) -> None: ...
     async def set_offsets(self, offsets: Mapping[tuple[TopicKey, int], int]) -> None: ...
+    async def share_positions(self, topic: TopicLike | None = None) -> list[SharePosition]: ...
+    async def expire_locks(
+        self,
+        topic: TopicLike | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+        *,
+        member: MemberLike | None = None,
+    ) -> int: ...
     async def puppet(
         self,
         name: str,

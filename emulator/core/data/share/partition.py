@@ -573,15 +573,33 @@ class SharePartition:
         if not batch.is_split and batch.deliveries[0].lock is lock and batch.contains(self.start):
             batch.split()
         for each in batch.between(lock.first, lock.last) if batch.is_split else batch.deliveries:
-            if each.lock is not lock or each.change is not None:
-                continue
-            each.release(self._released(each), limits.deliveries)
-            each.unlock()
-            write.batches.append(each.stored)
-            if each.state.is_final:
-                self.complete_count += self._counted(each)
-            else:
-                self._is_available_from(each.first)
+            if each.lock is lock and each.change is None:
+                self._end_lock(each, limits, write)
+
+    def _end_lock(self, delivery: Delivery, limits: Limits, write: StateWrite) -> None:
+        delivery.release(self._released(delivery), limits.deliveries)
+        delivery.unlock()
+        write.batches.append(delivery.stored)
+        if delivery.state.is_final:
+            self.complete_count += self._counted(delivery)
+        else:
+            self._is_available_from(delivery.first)
+
+    def end_locks(self, first: int, last: int, member_id: str | None, limits: Limits) -> StateWrite | None:
+        """Release records between two offsets, of one member or of all, as if their locks had expired.
+
+        A test asks for this. Returns the write, None if there is none.
+        """
+        write = StateWrite(0, 0, [])
+        for batch in self._between(self._first_touched(first), last):
+            is_cut = not batch.lies_within(first, last) or batch.contains(self.start)
+            if not batch.is_split and batch.deliveries[0].state is RecordState.ACQUIRED and is_cut:
+                batch.split()
+            for each in batch.between(first, last) if batch.is_split else batch.deliveries:
+                is_held = each.state is RecordState.ACQUIRED and member_id in {None, each.member_id}
+                if is_held and each.change is None:
+                    self._end_lock(each, limits, write)
+        return self._ready(write)
 
     # -- writes --------------------------------------------------------------------------------------------------
 

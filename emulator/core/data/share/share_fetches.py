@@ -180,6 +180,16 @@ class ShareFetches:
         out, self._effects = self._effects, []
         return out
 
+    def end_locks(
+        self, now: int, led: LedPartition, first: int, last: int, member_id: str | None
+    ) -> tuple[int, list[Effect]]:
+        """End locks of records between two offsets for a test; return the number of records, and the effects."""
+        assert led.state is not None, f"{led} is not loaded"
+        write = led.state.end_locks(first, last, member_id, limits_of(self._cluster, led.group_id))
+        self._released(now, led, led.state, write)
+        ended = 0 if write is None else sum(each.last - each.first + 1 for each in write.batches)
+        return ended, self._drain()
+
     # -- sessions ------------------------------------------------------------------------------------------------
 
     def _session(self, exchange: Exchange, request: ShareFetchRequest) -> ShareSession | Error:
@@ -284,9 +294,13 @@ class ShareFetches:
     def _expire_locks(self, now: int, led: LedPartition) -> None:
         assert led.state is not None, f"{led} has a lock before it was loaded"
         write = led.state.expire(now, limits_of(self._cluster, led.group_id))
-        self._set_timer(led, led.state)
+        self._released(now, led, led.state, write)
+
+    def _released(self, now: int, led: LedPartition, state: SharePartition, write: StateWrite | None) -> None:
+        """Store the end of locks, and look at the fetches that wait for the records."""
+        self._set_timer(led, state)
         if write is not None:
-            self._write(led, led.state, write)
+            self._write(led, state, write)
             self._look_again(now, (led.topic_id, led.partition), led.group_id)
 
     def _set_timer(self, led: LedPartition, state: SharePartition) -> None:
