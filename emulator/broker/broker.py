@@ -302,7 +302,7 @@ class Broker:
                 else:
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
-                if self._closed.pop(peer.number, None) is None:
+                if not self._forget_closed(now, peer.number):
                     protocol = self._authentication.security.protocol(peer.listener)
                     repeated = other_protocol(peer.frames.start, protocol)
                     if repeated is None and isinstance(error, NotServed):
@@ -361,7 +361,14 @@ class Broker:
             call = peer.call(number, key, version)
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
-            self._closed.pop(peer.number, None)
+            self._forget_closed(now, peer.number)
+
+    def _forget_closed(self, now: int, connection: int) -> bool:
+        """Forget a closed connection after its last queued request; return whether it is closed."""
+        is_closed = self._closed.pop(connection, None) is not None
+        if is_closed:
+            self.node.data.disconnected(now, connection)
+        return is_closed
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_flight is None and peer.number in self._connections:
@@ -504,7 +511,7 @@ class Broker:
                     return self._respond(now, peer, received, response, None)
             except Exception as second:  # noqa: BLE001 - the connection closes instead
                 self._failures.add(f"the error response to {place}", second)
-        if self._closed.pop(peer.number, None) is None and peer.number in self._connections:
+        if not self._forget_closed(now, peer.number) and peer.number in self._connections:
             self._close(now, peer, "a bug in koordinator ended a request")
         return None
 
@@ -576,7 +583,7 @@ class Broker:
 
     def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
         """Close a connection whose authentication failed; the queue of a disconnected client is dropped."""
-        self._closed.pop(peer.number, None)
+        self._forget_closed(now, peer.number)
         if peer.number in self._connections:
             self._close(now, peer, reason, reason)
 

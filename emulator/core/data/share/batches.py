@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NOBODY = ""
-"""The member that holds records which no member holds."""
+"""The member id of records without a holder."""
 
 
 class RecordState(IntEnum):
@@ -143,7 +143,7 @@ class Delivery:
         self.release(state, limit)
 
     def complete(self, *, is_written: bool) -> None:
-        """End the change. Unless it was written, the member holds the records again, or nobody if the lock expired."""
+        """End the change. Unless it was written, the member has the records again, or none if the lock has expired."""
         change, self.change = self.change, None
         assert change is not None, f"offset {self.first} has no change to complete"
         if is_written or self.was_archived:

@@ -1,7 +1,7 @@
-"""A share partition: the part of a log that a share group reads, and who holds which record of it (KIP-932).
+"""A share partition: the part of a log that a share group reads, and the holder of each record of it (KIP-932).
 
-It reads no clock and sends nothing. What has to be stored at the share coordinator is returned as a `StateWrite`; the
-change is complete, or taken back, by `complete`. Rules: `SharePartition`.
+It reads no clock and sends nothing. A change that the share coordinator has to store is returned as a `StateWrite`;
+`complete` brings it into effect, or takes it back. Rules: `SharePartition`.
 
 Offsets before `start` are finished. Those from `start` to `end` are in flight, whatever their state.
 """
@@ -34,6 +34,10 @@ STATES = {
     REJECT: RecordState.ARCHIVED,
 }
 """The state that an acknowledgement gives to a record."""
+
+STORED_MAX = 1_000_000
+"""The most offsets in flight that are loaded. Kafka has no limit; but any range can be stored, and each of its offsets
+may need a state."""
 
 THROTTLED_MIN = 2
 """The lowest delivery count from which deliveries are throttled."""
@@ -95,7 +99,7 @@ class LogBatches(Protocol):
 
 @value
 class Read:
-    """Records that were read from `offset` on: first and last offset of each batch of the log, and what is wanted.
+    """Records that were read from `offset` on: first and last offset of each batch of the log, and the limits.
 
     At most `records_max` records are acquired, in batches of `batch_size`: with `is_exact` no more than that, else
     whole batches of the log (KIP-1206). The `aborted` batches of the log are archived.
@@ -147,7 +151,8 @@ class StateWrite:
 class SharePartition:
     """A share partition with the state that was loaded: start offset, epoch of the state, and what was in flight.
 
-    Raises InvalidStateError if the batches are not ascending from the start offset, or a state is unknown.
+    Raises InvalidStateError if the batches are not ascending from the start offset, if they end STORED_MAX after it or
+    later, or if a state is unknown.
     """
 
     def __init__(self, start: int, state_epoch: int = 0, stored: Iterable[StateBatch] = ()) -> None:
@@ -169,8 +174,8 @@ class SharePartition:
     def _load(self, stored: Iterable[StateBatch]) -> None:
         gap, expected = -1, self.start
         for each in stored:
-            if each.first < expected or each.last < each.first:
-                raise InvalidStateError(f"{each} does not follow offset {expected - 1}")
+            if each.first < expected or each.last < each.first or each.last - self.start >= STORED_MAX:
+                raise InvalidStateError(f"{each} does not follow offset {expected - 1}, or not closely")
             try:
                 state = RecordState(each.state)
             except ValueError as error:
@@ -398,7 +403,7 @@ class SharePartition:
 
     @staticmethod
     def _is_throttled(batch: Batch, first: int, last: int, limits: Limits) -> bool:
-        """Return whether an available record of the batch was delivered so often that deliveries are throttled."""
+        """Return whether an available record of the batch has a delivery count that throttles deliveries."""
         if batch.most < limits.throttled_from:
             return False
         deliveries = batch.between(first, last) if batch.is_split else batch.deliveries
@@ -556,7 +561,7 @@ class SharePartition:
         return delivery.state is RecordState.ACQUIRED and delivery.member_id in {member_id, NOBODY}
 
     def _released(self, delivery: Delivery) -> RecordState:
-        """Return the state of records that nobody holds any more."""
+        """Return the state of records that lose their holder."""
         return RecordState.ARCHIVED if delivery.last < self.start else RecordState.AVAILABLE
 
     def expire(self, now: int, limits: Limits) -> StateWrite | None:

@@ -8,7 +8,7 @@ A fetch waits for records until `max_wait_ms` have passed (`DelayedShareFetch`).
 grows, a lock expires, the start offset moves, the share partition is loaded, or another fetch of the partition or an
 acknowledgement comes. As in Kafka a release by acknowledgement is no such time: the look comes before its write.
 
-The fetch of a closed connection goes on: what it acquires stays locked until the lock expires.
+The fetch of a closed connection goes on: the records that it acquires stay locked until the lock expires.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from .sessions import PartitionKey
 
 NOT_LOADED = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
-"""The refusal of acknowledgements for a share partition that nobody has fetched."""
+"""The refusal of acknowledgements for a share partition without a fetch since it was dropped."""
 
 DROPS = frozenset({Error.NOT_LEADER_OR_FOLLOWER, Error.GROUP_ID_NOT_FOUND, Error.UNKNOWN_TOPIC_OR_PARTITION})
-"""The errors of a write after which a share partition is loaded anew."""
+"""The errors of a write after which a share partition is dropped, and loaded by its next fetch."""
 
 LeaderKey = tuple[str, "UUID", int]
 """Group id, topic id and partition index."""
@@ -315,7 +315,7 @@ class ShareFetches:
     def _acknowledge_all(
         self, now: int, exchange: Exchange, request: ShareFetchRequest | ShareAcknowledgeRequest
     ) -> None:
-        """Carry out the acknowledgements of a request; what is not refused may wait for a write."""
+        """Carry out the acknowledgements of a request; those that are not refused may wait for a write."""
         carried_out: dict[PartitionKey, list[Acknowledgement]] = {}
         empty: list[PartitionKey] = []
         for topic_row in request.topics:
@@ -433,8 +433,8 @@ class ShareFetches:
             return
         try:
             for watched, group in self._looks:
-                for timeout, waiting in list(self._watchers.get(watched, {}).items()):
-                    if timeout in self.waiting and group in {None, waiting.exchange.group_id}:
+                for waiting in list(self._watchers.get(watched, {}).values()):
+                    if group in {None, waiting.exchange.group_id}:
                         self._try(now, waiting)
         finally:
             self._looks.clear()

@@ -187,21 +187,29 @@ class ShareDesk(Desk):
         epoch: int,
         *texts: str,
         at: tuple[UUID, int] | int = 0,
+        more: dict[tuple[UUID, int], str] | None = None,
         group_id: str | None = GROUP_ID,
         version: int = 2,
         connection: int = 0,
         **fields: Any,
     ) -> Exchange:
-        """Send a ShareAcknowledge: `0-4=1`, `10-14=[0,1,2,3,1]`."""
-        topic_id, index = self._key(at)
-        row = acknowledging.AcknowledgePartition(
-            partition_index=index, acknowledgement_batches=_batches(acknowledging, *texts)
-        )
+        """Send a ShareAcknowledge: `0-4=1`, `10-14=[0,1,2,3,1]`; of `more` partitions one text each."""
+        rows = {self._key(at): texts} | {key: (text,) for key, text in (more or {}).items()}
         request = acknowledging.ShareAcknowledgeRequest(
             group_id=group_id,
             member_id=member_id,
             share_session_epoch=epoch,
-            topics=(acknowledging.AcknowledgeTopic(topic_id=topic_id, partitions=(row,)),),
+            topics=tuple(
+                acknowledging.AcknowledgeTopic(
+                    topic_id=topic_id,
+                    partitions=(
+                        acknowledging.AcknowledgePartition(
+                            partition_index=index, acknowledgement_batches=_batches(acknowledging, *each)
+                        ),
+                    ),
+                )
+                for (topic_id, index), each in rows.items()
+            ),
             **fields,
         )
         return self.send(request, version, connection)

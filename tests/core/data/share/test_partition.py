@@ -172,6 +172,16 @@ def test_kip_932_records_that_fail_again_and_again_are_delivered_in_ever_smaller
     assert states[-2:] == [(6, RecordState.ARCHIVED, 5), (7, RecordState.AVAILABLE, 4)]
 
 
+def test_kip_932_the_last_delivery_of_a_record_comes_alone() -> None:
+    desk = Desk(8)
+    assert desk.fetch(records=1, exact=True) == "0x1"
+    for rows in ("1-7x1", "1-7x2", "1-7x3", "1-4x4"):
+        assert desk.fetch("B") == rows
+        desk.release("B")
+    desk.release("A")
+    assert [desk.fetch(), desk.fetch()] == ["0x2", "1x5"]
+
+
 def test_kip_932_a_limit_of_two_deliveries_is_not_throttled() -> None:
     desk = Desk(8, 1, limits=Limits(2, 2000, 30_000))
     desk.fetch(records=8)
@@ -468,6 +478,7 @@ def test_kip_932_stored_batches_are_loaded_with_their_counts() -> None:
         [StateBatch(4, 5, 0, 1)],
         [StateBatch(7, 6, 0, 1)],
         [StateBatch(5, 6, 9, 1)],
+        [StateBatch(5, 2**60, 0, 1)],
         [StateBatch(5, 9, 0, 1), StateBatch(8, 9, 0, 1)],
     ],
 )

@@ -200,7 +200,7 @@ class World:
         assert all(each.is_done for batch in self.partition.batches for each in batch.deliveries)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_kip_932_no_record_has_two_holders_and_none_is_lost(seed: int) -> None:
     world = World(seed)

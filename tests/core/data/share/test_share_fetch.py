@@ -154,7 +154,7 @@ def test_kip_932_a_share_partition_begins_at_the_end_by_default(share: ShareDesk
 def test_kip_932_a_share_partition_may_begin_some_time_ago(share: ShareDesk) -> None:
     share.configs(share_auto_offset_reset="by_duration:PT60S")
     share.P(3, at=share.now - 300_000)
-    share.P(3, at=share.now)
+    share.P(3, at=share.now - 30_000)
     assert shown(share.F("A", 0, 0, wait=1)) == "[3-5 x1]"
 
 
@@ -385,6 +385,21 @@ def test_kip_932_a_fetch_has_the_result_of_its_acknowledgements(share: ShareDesk
     share.S2()
     message = "Batch record not found. The first offset in request is past acquired records."
     assert shown(share.F("A", 1, ack="30-31=1")) == f"empty row, 42 {message}"
+
+
+def test_kip_932_every_partition_of_a_fetch_with_acknowledgements_has_a_row(share: ShareDesk) -> None:
+    share.topic("y")
+    share.S2()
+    y = share.cluster.topics["y"].topic_id
+    rows = [topic.topic_id for topic in share.F("A", 1, (y, 0), ack="0-4=1").response.responses]
+    assert sorted(rows) == sorted([share.x, y])
+
+
+def test_kip_932_batches_that_share_an_offset_have_a_valid_shape(share: ShareDesk) -> None:
+    share.S2()
+    assert (
+        shown(share.A("A", 1, "0-4=1", "4-9=1")) == "121 The offset cannot be acknowledged. The offset is not acquired."
+    )
 
 
 def test_kip_932_a_fenced_write_drops_the_share_partition(share: ShareDesk) -> None:

@@ -93,9 +93,13 @@ def test_kip_932_rows_with_errors_repeat_until_the_partition_is_forgotten(share:
 def test_kip_932_each_partition_has_its_result_of_acknowledgements(share: ShareDesk) -> None:
     share.S2()
     unknown = share.new_uuid()
-    assert shown(share.A("A", 1, "0-0=1", at=(unknown, 0))) == "100"
-    assert shown(share.A("A", 2, "0-0=1", at=9)) == "9: 3"
-    assert shown(share.A("A", 3, "5-9=1")) == "ok"
+    answer = share.A("A", 1, "0-0=1", at=(unknown, 0), more={(share.x, 9): "0-0=1", (share.x, 0): "5-9=1"})
+    rows = {
+        (topic.topic_id, row.partition_index): row for topic in answer.response.responses for row in topic.partitions
+    }
+    assert {key: row.error_code for key, row in rows.items()} == {(unknown, 0): 100, (share.x, 9): 3, (share.x, 0): 0}
+    assert all(row.error_message is None for row in rows.values())
+    assert share.R == "(2,0,[5-9/2/1])"
 
 
 def test_kip_932_a_fetch_without_news_waits(share: ShareDesk) -> None:
@@ -174,6 +178,25 @@ def test_kip_932_a_closed_connection_ends_the_session_that_it_opened(share: Shar
     share.wait(0)
     assert share.R == "(2,0,[0-9/0/1])"
     assert shown(share.F("A", 2)) == "122"
+
+
+def test_kip_932_a_closed_connection_leaves_a_session_that_another_one_has_opened_since(share: ShareDesk) -> None:
+    share.S2(connection=7)
+    share.F("A", 0, 0, connection=8)
+    share.data.disconnected(share.now, 7)
+    assert shown(share.A("A", 1, "0-9=1")) == "ok"
+
+
+def test_kip_932_after_an_error_the_next_row_is_sent_even_if_it_is_empty() -> None:
+    share = ShareDesk(2)
+    share.S2()
+    share.A("A", 1, "0-9=1")
+    answers = []
+    for epoch, leader in ((2, 2), (3, 1), (4, 1)):
+        share.cluster.move_leader(share.cluster.topics["x"], 0, leader)
+        share.data.leaders_changed(share.now)
+        answers.append(shown(share.F("A", epoch, wait=1, min_bytes=0)))
+    assert answers == ["6", "empty row", "no row"]
 
 
 def test_kip_932_without_sessions_a_closed_connection_drops_the_share_partitions_of_the_group(share: ShareDesk) -> None:
