@@ -159,14 +159,17 @@ class ClusterRuntime(NodeRuntimes):
         return deadline
 
     def group_deadline(self, group_id: str, without: object = None) -> int | None:
-        """Return the next deadline of a ticker in group time; of the others than `without`, if given."""
-        deadlines = (ticker.group_deadline(group_id) for ticker in self.tickers if ticker is not without)
+        """Return the next deadline of a ticker in group time, or of a record's lock; of the others than `without`."""
+        deadlines = [ticker.group_deadline(group_id) for ticker in self.tickers if ticker is not without]
+        deadlines += [broker.node.data.shares.group_deadline(group_id) for broker in self._running]
         return min((due for due in deadlines if due is not None), default=None)
 
     def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
-        """Tell tickers that a group's clock was moved, or changed its mode, or that another took its place."""
+        """Tell tickers and locks that a group's clock was moved or changed its mode, or that another took its place."""
         for ticker in self.tickers:
             ticker.clock_changed(now, group_id, shift_ms)
+        for broker in self:
+            broker.node.data.shares.clock_changed(now, group_id)
 
     # -- puppets ---------------------------------------------------------------------------------------------
 

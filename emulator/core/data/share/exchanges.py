@@ -14,8 +14,8 @@ from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchR
 from ...timers import ShareFetchTimeout
 from ..leader_hints import LeaderHints
 from .acknowledgements import RENEWALS_SINCE
-from .group_settings import lock_ms
 from .sessions import OPENS
+from .settings import ShareSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,7 @@ def fetch_response(cluster: ClusterState, exchange: Exchange) -> ShareFetchRespo
     )
     return ShareFetchResponse(
         error_code=error,
-        acquisition_lock_timeout_ms=lock_ms(cluster, exchange.group_id),
+        acquisition_lock_timeout_ms=ShareSettings(cluster, exchange.group_id).record_lock_duration_ms,
         responses=responses,
         node_endpoints=tuple(
             fetching.NodeEndpoint(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
@@ -148,7 +148,7 @@ def acknowledge_response(cluster: ClusterState, exchange: Exchange) -> ShareAckn
             rows[key] = replace(row, current_leader=leader)
     renews = exchange.call.api_version >= RENEWALS_SINCE
     return ShareAcknowledgeResponse(
-        acquisition_lock_timeout_ms=lock_ms(cluster, exchange.group_id) if renews else 0,
+        acquisition_lock_timeout_ms=ShareSettings(cluster, exchange.group_id).record_lock_duration_ms if renews else 0,
         responses=tuple(
             acknowledging.ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
             for topic_id, partitions in _by_topic(rows).items()

@@ -8,8 +8,8 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import share_fetch as fetching
 
 from .exchanges import empty_row
-from .group_settings import limits_of, reads_committed
 from .partition import Read
+from .settings import ShareSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,7 +88,7 @@ class RecordReader:
         is_exact = request.share_acquire_mode == RECORD_LIMIT
         aborted = self._aborted(waiting, log, batches)
         read = Read(offset, batches, records_max, request.batch_size, is_exact, aborted)
-        rows = state.acquire(now, member_id, read, limits_of(self._cluster, group_id))
+        rows = state.acquire(now, member_id, read, ShareSettings(self._cluster, group_id).limits)
         if not rows:
             return empty_row(key[1])
         return fetching.PartitionData(
@@ -102,7 +102,7 @@ class RecordReader:
 
     def _aborted(self, waiting: WaitingFetch, log: PartitionLog, batches: LogSlice) -> tuple[tuple[int, int], ...]:
         """Return the batches of aborted transactions, if the group reads committed records only."""
-        is_committed = reads_committed(self._cluster, waiting.exchange.group_id)
+        is_committed = ShareSettings(self._cluster, waiting.exchange.group_id).reads_committed
         if not is_committed or not batches or not log.producers.aborted(batches[0][0], batches[-1][1] + 1):
             return ()
         return tuple(
@@ -115,7 +115,11 @@ class RecordReader:
 
     def _limit(self, waiting: WaitingFetch, log: PartitionLog) -> int:
         """Return the offset before which a group reads."""
-        return log.last_stable_offset if reads_committed(self._cluster, waiting.exchange.group_id) else log.end
+        return (
+            log.last_stable_offset
+            if ShareSettings(self._cluster, waiting.exchange.group_id).reads_committed
+            else log.end
+        )
 
 
 def _shared(waiting: WaitingFetch, acquirable: Acquirable) -> Mapping[PartitionKey, tuple[SharePartition, int]]:

@@ -9,9 +9,11 @@ from koordinator.wire.values import value
 from ....config.durations import duration_ns
 from ....config.kafka_configs import BY_DURATION
 from ..group_configs import group_text, group_value
+from .partition import Limits
 
 if TYPE_CHECKING:
     from ...cluster import ClusterState
+    from ..log import PartitionLog
 
 LATEST, EARLIEST = -1, -2
 """The timestamps of ListOffsets for the end and the start of a partition."""
@@ -70,6 +72,29 @@ class ShareSettings:
     def renew_acknowledge_enable(self) -> bool:
         """Whether a member may extend the lock of a record (KIP-1222)."""
         return self._text("share.renew.acknowledge.enable") == "true"
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of deliveries, records in flight and locks, as the state of a share partition needs them."""
+        return Limits(
+            deliveries=self.delivery_count_limit,
+            in_flight=self.partition_max_record_locks,
+            lock_ms=self.record_lock_duration_ms,
+            renews=self.renew_acknowledge_enable,
+        )
+
+    @property
+    def reads_committed(self) -> bool:
+        """Whether members get committed records only."""
+        return self.isolation_level == "read_committed"
+
+    def start_offset(self, log: PartitionLog, now: int) -> int:
+        """Return where a share partition begins that has no start offset (`startOffsetDuringInitialization`)."""
+        timestamp = self.start_timestamp(now)
+        if timestamp < 0:
+            return log.start if timestamp == EARLIEST else log.end
+        found = log.first_at_or_after(timestamp)
+        return log.end if found is None else found[0]
 
     def start_timestamp(self, now: int) -> int:
         """Return `auto_offset_reset` as a timestamp of ListOffsets: LATEST, EARLIEST, or a time in ms.

@@ -26,10 +26,10 @@ from ...refusal import Refusal, RefusedError
 from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
 from .exchanges import Exchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
-from .group_settings import limits_of, reset_offset
 from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
 from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
+from .settings import ShareSettings
 from .state_requests import LedPartition, LoadedState, StateRequests
 
 if TYPE_CHECKING:
@@ -180,12 +180,23 @@ class ShareFetches:
         out, self._effects = self._effects, []
         return out
 
+    def group_deadline(self, group_id: str) -> int | None:
+        """Return the time of the group's clock at which the next lock of a record ends, or None."""
+        states = (led.state for led in self.led.values() if led.group_id == group_id and led.state is not None)
+        return min((due for state in states if (due := state.lock_deadline) is not None), default=None)
+
+    def clock_changed(self, now: int, group_id: str) -> None:
+        """Adjust the timers of locks after the group's clock was moved, or changed its mode."""
+        for led in self.led.values():
+            if led.group_id == group_id and led.state is not None:
+                self._set_timer(now, led, led.state)
+
     def end_locks(
         self, now: int, led: LedPartition, first: int, last: int, member_id: str | None
     ) -> tuple[int, list[Effect]]:
         """End locks of records between two offsets for a test; return the number of records, and the effects."""
         assert led.state is not None, f"{led} is not loaded"
-        write = led.state.end_locks(first, last, member_id, limits_of(self._cluster, led.group_id))
+        write = led.state.end_locks(first, last, member_id, self._settings(led.group_id).limits)
         self._released(now, led, led.state, write)
         ended = 0 if write is None else sum(each.last - each.first + 1 for each in write.batches)
         return ended, self._drain()
@@ -212,7 +223,7 @@ class ShareFetches:
         for key in session.partitions:
             led = self.led.get((group_id, *key))
             if led is not None and led.state is not None:
-                write = led.state.release(member_id, limits_of(self._cluster, group_id))
+                write = led.state.release(member_id, self._settings(group_id).limits)
                 if write is not None:
                     self._write(led, led.state, write)
                 self._look_again(now, key, group_id)
@@ -242,7 +253,7 @@ class ShareFetches:
         if isinstance(result, LoadedState):
             start = result.start
             if start == -1:
-                start = reset_offset(self._cluster, led.group_id, log, now)
+                start = self._settings(led.group_id).start_offset(log, now)
             try:
                 led.state = SharePartition(start, result.state_epoch, result.batches)
             except InvalidStateError:
@@ -286,25 +297,33 @@ class ShareFetches:
             exchange.results[key] = refusal
             self._answer(now, exchange)
         if not led.is_dropped:
-            self._set_timer(led, led.state)
+            self._set_timer(now, led, led.state)
             # after expired locks, which are no changes to complete, the look came before
             if moved and write.changes:
                 self._look_again(now, (led.topic_id, led.partition), led.group_id)
 
     def _expire_locks(self, now: int, led: LedPartition) -> None:
         assert led.state is not None, f"{led} has a lock before it was loaded"
-        write = led.state.expire(now, limits_of(self._cluster, led.group_id))
+        write = led.state.expire(self._group_now(led.group_id, now), self._settings(led.group_id).limits)
         self._released(now, led, led.state, write)
 
     def _released(self, now: int, led: LedPartition, state: SharePartition, write: StateWrite | None) -> None:
         """Store the end of locks, and look at the fetches that wait for the records."""
-        self._set_timer(led, state)
+        self._set_timer(now, led, state)
         if write is not None:
             self._write(led, state, write)
             self._look_again(now, (led.topic_id, led.partition), led.group_id)
 
-    def _set_timer(self, led: LedPartition, state: SharePartition) -> None:
-        due, key = state.lock_deadline, _expiry(led)
+    def _settings(self, group_id: str) -> ShareSettings:
+        return ShareSettings(self._cluster, group_id)
+
+    def _group_now(self, group_id: str, now: int) -> int:
+        """Return the time of a group: its locks are those of its own clock."""
+        return self._cluster.clock_of(group_id, now).read(now)
+
+    def _set_timer(self, now: int, led: LedPartition, state: SharePartition) -> None:
+        deadline, key = state.lock_deadline, _expiry(led)
+        due = None if deadline is None else self._cluster.clock_of(led.group_id, now).due_at(deadline, now)
         if due is None:
             self._timers.cancel(key)
         elif due != self._timers.get(key):
@@ -350,7 +369,9 @@ class ShareFetches:
             exchange.results[key] = NOT_LOADED if led is None else NOT_IN_FLIGHT
             return
         try:
-            write = led.state.acknowledge(now, member_id, batches, limits_of(self._cluster, group_id))
+            write = led.state.acknowledge(
+                self._group_now(group_id, now), member_id, batches, self._settings(group_id).limits
+            )
         except RefusedError as refused:
             exchange.results[key] = refused.refusal
         else:
@@ -359,7 +380,7 @@ class ShareFetches:
                 token = self._write(led, led.state, write)
                 exchange.writing.add(token)
                 self._writing[token] = exchange, token, key
-        self._set_timer(led, led.state)
+        self._set_timer(now, led, led.state)
         self._look_again(now, key, group_id)
 
     # -- fetches -------------------------------------------------------------------------------------------------
@@ -451,7 +472,7 @@ class ShareFetches:
 
     def _acquirable(self, waiting: WaitingFetch) -> Acquirable:
         """Return the share partitions from which records can be acquired."""
-        limits = limits_of(self._cluster, waiting.exchange.group_id)
+        limits = self._settings(waiting.exchange.group_id).limits
         return {
             key: led.state
             for key, led in waiting.partitions.items()
@@ -460,9 +481,11 @@ class ShareFetches:
 
     def _finish(self, now: int, waiting: WaitingFetch, acquirable: Acquirable) -> None:
         """Acquire records and answer. Others that wait for the partitions are looked at again."""
-        waiting.exchange.rows = self._reader.acquire(now, waiting, acquirable) | waiting.failed
+        waiting.exchange.rows = (
+            self._reader.acquire(self._group_now(waiting.exchange.group_id, now), waiting, acquirable) | waiting.failed
+        )
         for key, state in acquirable.items():
-            self._set_timer(waiting.partitions[key], state)
+            self._set_timer(now, waiting.partitions[key], state)
         self._answer(now, waiting.exchange)
         for key in acquirable:
             self._look_again(now, key)

@@ -7,7 +7,6 @@ error counts.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from koordinator.wire.values import value
 from ...effects import SendRequest
 from ...refusal import Refusal
 from ...timers import ShareStateRetry
-from ..topic import SHARE_STATE_TOPIC
+from ..topic import SHARE_STATE_TOPIC, share_state_key
 from .batches import StateBatch
 
 if TYPE_CHECKING:
@@ -59,8 +58,7 @@ class LedPartition:
     @property
     def coordinator_key(self) -> str:
         """The key of its share coordinator."""
-        topic_id = urlsafe_b64encode(self.topic_id.bytes).rstrip(b"=").decode()
-        return f"{self.group_id}:{topic_id}:{self.partition}"
+        return share_state_key(self.group_id, self.topic_id, self.partition)
 
 
 @value
