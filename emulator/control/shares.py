@@ -74,7 +74,9 @@ class Shares:
                 self._note(now, group, given, broker.node.node_id)
                 count, effects = broker.node.data.shares.end_locks(now, led, first, last, member)
                 ended += count
-                self._deliver(broker.perform(now, effects))
+                outputs = broker.perform(now, effects)
+                # the share coordinator has them before the operation ends
+                self._deliver(outputs + self._runtime.links.exchange(now, self._runtime))
         return ended
 
     def _led(self, group: str) -> Iterator[tuple[Broker, LedPartition]]:

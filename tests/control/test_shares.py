@@ -1,0 +1,132 @@
+"""Levers of share groups: who holds which record, and locks that end at once or by the group's clock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from clients.share_member import ShareMember
+
+from koordinator import Cluster, Emulator
+from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from koordinator.emulator.control.results import RecordsInFlight
+
+LOCK_MS = 30_000
+"""`group.share.record.lock.duration.ms`."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Emulator() as cluster:
+        cluster.create_topic("jobs", 1)
+        yield cluster
+
+
+@pytest.fixture
+def a(cluster: Cluster) -> Iterator[ShareMember]:
+    """Return a member that has acquired records 0 to 3."""
+    with ShareMember(cluster, "jobs") as member:
+        member.join()
+        while not cluster.group("g").share_positions():
+            member.fetch()
+        cluster.topic("jobs").produce(*(f"job {at}" for at in range(4)))
+        got = member.fetch(wait_ms=5_000)
+        while not got or got[-1][1] < 3:
+            got += member.fetch(wait_ms=5_000)
+        yield member
+
+
+def rows(cluster: Cluster) -> list[RecordsInFlight]:
+    (position,) = cluster.group("g").share_positions("jobs")
+    return list(position.records)
+
+
+def shown(cluster: Cluster) -> list[tuple[int, int, str, int, str | None]]:
+    return [
+        (each.first_offset, each.last_offset, each.state, each.delivery_count, each.member_id) for each in rows(cluster)
+    ]
+
+
+def test_the_holder_of_each_record_is_seen(cluster: Cluster, a: ShareMember) -> None:
+    assert {(row.state, row.delivery_count, row.member_id) for row in rows(cluster)} == {("acquired", 1, "A")}
+    remaining = rows(cluster)[0].lock_remaining_ms
+    assert remaining is not None
+    assert 0 < remaining <= LOCK_MS
+    assert a.acknowledge(0, 1) == 0
+    (position,) = cluster.group("g").share_positions()
+    assert (position.topic, position.partition, position.start_offset, position.end_offset) == ("jobs", 0, 2, 3)
+
+
+def test_the_lock_of_one_record_ends_and_its_acknowledgement_is_late(cluster: Cluster, a: ShareMember) -> None:
+    assert cluster.group("g").expire_locks("jobs", 0, 2) == 1
+    assert shown(cluster) == [(0, 1, "acquired", 1, "A"), (2, 2, "available", 1, None), (3, 3, "acquired", 1, "A")]
+    assert a.acknowledge(2, 2) == Error.INVALID_RECORD_STATE
+    assert a.fetch() == [(2, 2, 2)]
+    assert a.acknowledge(2, 2) == 0
+
+
+def test_the_locks_of_one_member_end_and_those_of_others_stay(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    assert group.expire_locks(member="B") == 0
+    assert group.expire_locks("jobs", member=a.name) == 4
+    assert {row.state for row in rows(cluster)} == {"available"}
+    assert group.expire_locks() == 0
+
+
+def test_a_lock_ends_by_the_clock_of_its_group(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    group.advance(28)
+    assert {row.state for row in rows(cluster)} == {"acquired"}
+    group.advance(2)
+    assert {row.state for row in rows(cluster)} == {"available"}
+    assert a.fetch()[0][2] == 2
+
+
+def test_a_stopped_clock_keeps_locks(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    group.set_clock("manual")
+    before = rows(cluster)[0].lock_remaining_ms
+    assert a.acknowledge(0, 0) == 0
+    assert rows(cluster)[-1].lock_remaining_ms == before
+
+
+def test_a_record_is_archived_at_the_delivery_limit(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    for _ in range(4):
+        group.expire_locks("jobs", 0, 0)
+        while not any(row.first_offset == 0 and row.state == "acquired" for row in rows(cluster)):
+            a.fetch(wait_ms=1_000)
+    group.expire_locks("jobs", 0, 0)
+    (position,) = group.share_positions()
+    assert position.start_offset == 1
+
+
+def test_an_offset_needs_its_partition(cluster: Cluster) -> None:
+    with pytest.raises(ValueError, match=r"offset=5: an offset belongs to a topic and a partition"):
+        cluster.group("g").expire_locks(offset=5)
+    with pytest.raises(ValueError, match="there is no topic 'job'"):
+        cluster.group("g").expire_locks("job")
+
+
+def test_a_lever_is_in_the_trace_of_its_group(cluster: Cluster, a: ShareMember) -> None:
+    del a
+    cluster.group("g").expire_locks("jobs", 0, 3)
+    (event,) = [event for event in cluster.group("g").events() if event["kind"] == "verb"]
+    assert event["body"] == {"topic": "jobs", "partition": 0, "offset": 3}
+
+
+def test_an_evicted_member_leaves_and_keeps_its_records(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    group.evict("A")
+    assert (group.type, group.state) == ("share", "Empty")
+    assert a.acknowledge(0, 3) == 0
+
+
+def test_committed_offsets_are_none_of_a_share_group(cluster: Cluster, a: ShareMember) -> None:
+    del a
+    with pytest.raises(ValueError, match="group 'g' is a share group and commits no offsets"):
+        cluster.group("g").set_offsets({("jobs", 0): 1})
