@@ -130,3 +130,10 @@ def test_committed_offsets_are_none_of_a_share_group(cluster: Cluster, a: ShareM
     del a
     with pytest.raises(ValueError, match="group 'g' is a share group and commits no offsets"):
         cluster.group("g").set_offsets({("jobs", 0): 1})
+
+
+def test_a_reset_of_groups_forgets_sessions_and_records(cluster: Cluster, a: ShareMember) -> None:
+    cluster.reset("groups")
+    assert cluster.group("g").share_positions() == []
+    assert cluster.group("g").state == "Dead"
+    assert a.fetch_error() == Error.SHARE_SESSION_NOT_FOUND

@@ -144,6 +144,8 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
         _replace_clocks(runtime, now, {})
         outputs += _empty(runtime, now, OFFSETS_TOPIC)
         outputs += _empty(runtime, now, SHARE_STATE_TOPIC)
+        for broker in runtime:
+            broker.node.data.shares.forget()
     return outputs
 
 

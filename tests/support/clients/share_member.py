@@ -57,6 +57,20 @@ class ShareMember(AbstractContextManager["ShareMember"]):
 
     def fetch(self, wait_ms: int = 0) -> Rows:
         """Fetch; return what was acquired."""
+        response = self._fetch(wait_ms)
+        assert response.error_code == 0, response
+        self._epoch += 1
+        rows = [row for topic in response.responses for row in topic.partitions]
+        return [
+            (each.first_offset, each.last_offset, each.delivery_count) for row in rows for each in row.acquired_records
+        ]
+
+    def fetch_error(self) -> int:
+        """Fetch, and return the error of the whole request."""
+        code: int = self._fetch(0).error_code
+        return code
+
+    def _fetch(self, wait_ms: int) -> Any:
         partition = fetching.FetchPartition(partition_index=0)
         topics = (fetching.FetchTopic(topic_id=self._topic_id, partitions=(partition,)),)
         request = fetching.ShareFetchRequest(
@@ -69,13 +83,7 @@ class ShareMember(AbstractContextManager["ShareMember"]):
             batch_size=500,
             topics=topics if not self._epoch else (),
         )
-        response = self._client.ask(request, 1)
-        assert response.error_code == 0, response
-        self._epoch += 1
-        rows = [row for topic in response.responses for row in topic.partitions]
-        return [
-            (each.first_offset, each.last_offset, each.delivery_count) for row in rows for each in row.acquired_records
-        ]
+        return self._client.ask(request, 1)
 
     def acknowledge(self, first: int, last: int, kind: int = 1) -> int:
         """Acknowledge records, by default as accepted; return the error."""

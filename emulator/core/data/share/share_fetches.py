@@ -82,6 +82,8 @@ class ShareFetches:
 
     def fetch(self, now: int, call: Call, request: ShareFetchRequest) -> list[Effect]:
         """Serve a ShareFetch: acknowledgements, and then records, for which it may wait."""
+        if not self._cluster.features.serves_share_groups:
+            return [Reply(call, ShareFetchResponse(error_code=Error.UNSUPPORTED_VERSION))]
         if request.group_id is None or not is_member_id(request.member_id):
             return [Reply(call, ShareFetchResponse(error_code=Error.INVALID_REQUEST))]
         if request.is_renew_ack and any(
@@ -107,6 +109,8 @@ class ShareFetches:
 
     def acknowledge(self, now: int, call: Call, request: ShareAcknowledgeRequest) -> list[Effect]:
         """Serve a ShareAcknowledge; it is answered when its changes are written."""
+        if not self._cluster.features.serves_share_groups:
+            return [Reply(call, ShareAcknowledgeResponse(error_code=Error.UNSUPPORTED_VERSION))]
         if request.group_id is None or not is_member_id(request.member_id):
             return [Reply(call, ShareAcknowledgeResponse(error_code=Error.INVALID_REQUEST))]
         key = (request.group_id, request.member_id or "")
@@ -165,6 +169,12 @@ class ShareFetches:
             topic = self._cluster.topic_by_id(led.topic_id)
             if topic is None or topic.leader(led.partition) != self._node_id:
                 self._drop(led)
+
+    def forget(self) -> None:
+        """Forget all sessions and share partitions, as a restarted broker does; clients open new sessions."""
+        for led in list(self.led.values()):
+            self._drop(led)
+        self.sessions = ShareSessions()
 
     def disconnected(self, now: int, connection: int) -> list[Effect]:
         """Close the session that a connection has opened, and release the member's records."""
