@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.scripted_broker import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId
 from clients.groups_command import Ran, commit, form
+from clients.share_member import ShareMember
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
@@ -100,6 +101,26 @@ def test_a_reconciling_consumer_group_is_listed_and_described(
     ran = run("describe", "svc", *at)
     assert ran.rows[1] == ["svc", "Reconciling", "consumer/uniform", "2", place]
     assert sorted(row[4] for row in ran.rows[3:5]) == ["-", "t: 0-3"]
+
+
+def test_a_share_group_is_listed_and_described_with_its_lag(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    with ShareMember(cluster, "t", "A", "workers") as member:
+        member.join()
+        while not cluster.group("workers").share_positions():
+            member.fetch()
+        cluster.produce("t", *({"value": each, "partition": 0} for each in "abc"))
+        while not member.fetch(wait_ms=5_000):
+            pass
+        assert member.acknowledge(0, 0) == 0
+        place = f"1 at {cluster.bootstrap_servers}"
+        assert run("list", *at).rows[1:] == [["workers", "share", "Stable", "share", place]]
+        ran = run("describe", "workers", *at)
+    assert ran.rows[1] == ["workers", "Stable", "share/simple", "1", place]
+    assert ["A", "-", "test", "/127.0.0.1", "t: 0-3"] in ran.rows
+    # the start offset is stored one write behind; the lag counts what is finished
+    assert ["t", "0", "0", "3", "2", "-"] in ran.rows
 
 
 def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
