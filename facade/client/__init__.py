@@ -4,5 +4,6 @@
         for group in list_groups(admin).groups: ...
 
 The client blocks and starts no threads. It supports neither TLS nor SASL; it detects such listeners and reports them.
-Groups of KIP-848 are described by ConsumerGroupDescribe; share groups and streams groups are only listed.
+Groups of KIP-848 are described by ConsumerGroupDescribe, share groups by ShareGroupDescribe; streams groups are only
+listed.
 """
