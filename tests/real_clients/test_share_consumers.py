@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from clients.consumers import PATIENCE_S
+from clients.share_groups import configure
 from clients.transactional import transactional
 from confluent_kafka import AcknowledgeType, KafkaException, Message, ShareConsumer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from koordinator.client.connection import Deadline
 
@@ -94,24 +94,13 @@ class Sharers:
         self._stack.callback(sharer.consumer.close)
         return sharer
 
-    def configure(self, **settings: object) -> None:
-        """Set settings of the group, `share_isolation_level="read_committed"`."""
-        admin = AdminClient({"bootstrap.servers": self._cluster.bootstrap_servers})
-        entries = [
-            ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
-            for name, value in settings.items()
-        ]
-        resource = ConfigResource(ResourceType.GROUP, "g", incremental_configs=entries)
-        (altered,) = admin.incremental_alter_configs([resource]).values()
-        altered.result(PATIENCE_S)
-
 
 @pytest.fixture
 def sharers(koordinator: Cluster) -> Iterator[Sharers]:
     """Return the consumers of group g, which reads from the earliest record."""
     with ExitStack() as stack:
         made = Sharers(koordinator, stack)
-        made.configure(share_auto_offset_reset="earliest")
+        configure(koordinator, "g", share_auto_offset_reset="earliest")
         yield made
 
 
@@ -172,7 +161,7 @@ def test_a_rejected_record_is_never_delivered_again(koordinator: Cluster, sharer
 
 
 def test_a_record_at_the_limit_of_deliveries_is_archived(koordinator: Cluster, sharers: Sharers) -> None:
-    sharers.configure(share_delivery_count_limit=3)
+    configure(koordinator, "g", share_delivery_count_limit=3)
     koordinator.produce("t", [b"poison"])
     one = sharers.join()
     for count in (1, 2, 3):
@@ -186,7 +175,7 @@ def test_a_record_at_the_limit_of_deliveries_is_archived(koordinator: Cluster, s
 def test_a_record_is_delivered_to_another_consumer_when_its_lock_expires(
     koordinator: Cluster, sharers: Sharers
 ) -> None:
-    sharers.configure(share_record_lock_duration_ms=1_000)
+    configure(koordinator, "g", share_record_lock_duration_ms=1_000)
     koordinator.produce("t", [b"a"])
     slow = sharers.join()
     late = slow.take()
@@ -208,7 +197,7 @@ def test_a_consumer_that_closes_releases_its_records(koordinator: Cluster, share
 
 
 def test_a_new_group_begins_at_the_end_by_default(koordinator: Cluster, sharers: Sharers) -> None:
-    sharers.configure(share_auto_offset_reset="latest")
+    configure(koordinator, "g", share_auto_offset_reset="latest")
     koordinator.produce("t", [b"old"])
     one = sharers.join()
     one.poll_until(lambda: any(event.get("api") == "ShareFetch" for event in koordinator.group("g").events()))
@@ -219,7 +208,7 @@ def test_a_new_group_begins_at_the_end_by_default(koordinator: Cluster, sharers:
 def test_a_read_committed_group_gets_records_of_committed_transactions_only(
     koordinator: Cluster, sharers: Sharers
 ) -> None:
-    sharers.configure(share_isolation_level="read_committed")
+    configure(koordinator, "g", share_isolation_level="read_committed")
     producer = transactional("confluent-kafka", koordinator.bootstrap_servers, "x")
     for value, is_commit in ((b"first", True), (b"never", False), (b"last", True)):
         producer.begin()
