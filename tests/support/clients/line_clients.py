@@ -18,6 +18,17 @@ Commands of `joining`:
 * `block NAME`: its revocations wait until `free NAME`.
 * `commit NAME TOPIC PARTITION OFFSET`; `leave NAME` closes it.
 
+Commands of `sharing`, for share groups:
+
+* `share NAME GROUP MODE RECORDS TOPIC`: a member with `share.acknowledgement.mode` implicit or explicit (franz-go knows
+  none: what was not acknowledged is accepted by the next poll); RECORDS is the strict limit of a poll, or - for whole
+  batches.
+* `take NAME` polls until there are records, `poll NAME` once; both answer VALUExCOUNT of each, with its delivery count.
+* `accept NAME VALUE ...`, `release`, `reject`, `renew`; then `commit NAME` answers an error's name, or NONE, of each
+  partition; `leave NAME` closes it.
+* Java's admin: `list -`; `describe GROUP`; `offsets GROUP` answers start offset and lag
+  of each partition; `alter GROUP TOPIC PARTITION OFFSET`; `forget GROUP TOPIC` deletes offsets; `delete GROUP`.
+
 Java and franz-go have a program for each, and KafkaJS has `transacting`. The programs of other clients know the
 commands of both, without those of copiers and `block`. rskafka has no groups: it knows `write TOPIC VALUE` and `read`.
 
@@ -96,7 +107,7 @@ class LineClients:
     Args:
         kind: of `TOOLS`.
         servers: the bootstrap address.
-        program: "transacting" or "joining".
+        program: "transacting", "joining" or "sharing".
     """
 
     def __init__(self, kind: str, servers: str, program: str = "transacting") -> None:
@@ -156,7 +167,7 @@ def command_of(kind: str, program: str) -> tuple[str, ...]:
             spring = f"org.springframework.kafka:spring-kafka:{SPRING}"
             return _java(fetched(CACHE / f"spring-kafka-{SPRING}", client, spring, LOG_WRITER), "spring")
         case "franz-go":
-            return _go(program, {"transacting": PROGRAMS, "joining": PROGRAMS / "joining"}[program])
+            return _go(program, PROGRAMS if program == "transacting" else PROGRAMS / program)
         case "sarama":
             return _go("sarama", PROGRAMS / "sarama")
         case "rust-rdkafka" | "rskafka":
