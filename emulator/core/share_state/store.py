@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class StateWrite:
+class ShareStateWrite:
     """A record in flight. `answered` gets the result of the write."""
 
     key: StateKey
@@ -47,7 +47,7 @@ class ShareStateStore:
         self.states: dict[StateKey, ShareState] = {}
         self.owned: set[int] = set()
         self.loading: set[int] = set()
-        self.writes: dict[int, StateWrite] = {}
+        self.writes: dict[int, ShareStateWrite] = {}
         self._token = 0
         self._out: list[Effect] = []
 
@@ -87,7 +87,7 @@ class ShareStateStore:
         journal = Journal()
         self.replay(record_key, record, journal)
         self._token += 1
-        self.writes[self._token] = StateWrite(key, journal, answered)
+        self.writes[self._token] = ShareStateWrite(key, journal, answered)
         self._out.append(AppendShareState(self._token, self.partition_of(key), record_key, record))
 
     def replay(self, record_key: Key, record: Value | None, journal: Journal) -> None:

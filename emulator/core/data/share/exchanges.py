@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
-class Exchange:
+class ShareExchange:
     """A request until it is answered: the results of its acknowledgements, and the tokens of writes they wait for.
 
     `rows` are those of the fetch, None while it waits. `epoch` is the one that the session has when it is answered.
@@ -66,7 +66,7 @@ class WaitingFetch:
     Without partitions it only waits for the time of its refusal, as there is no room for its session.
     """
 
-    exchange: Exchange
+    exchange: ShareExchange
     request: ShareFetchRequest
     partitions: dict[PartitionKey, LedPartition] = field(default_factory=dict)
     failed: dict[PartitionKey, fetching.PartitionData] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def empty_row(partition: int, error: Error = Error.NONE) -> fetching.PartitionDa
     return fetching.PartitionData(partition_index=partition, error_code=error, records=b"")
 
 
-def fetch_response(cluster: ClusterState, exchange: Exchange) -> ShareFetchResponse:
+def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetchResponse:
     """Return the answer to a fetch that is done.
 
     Another request of the session makes it INVALID_SHARE_SESSION_EPOCH, a topic that does not exist any more
@@ -132,7 +132,7 @@ def _with_leader(
     return replace(row, current_leader=leader)
 
 
-def acknowledge_response(cluster: ClusterState, exchange: Exchange) -> ShareAcknowledgeResponse:
+def acknowledge_response(cluster: ClusterState, exchange: ShareExchange) -> ShareAcknowledgeResponse:
     """Return the answer to acknowledgements that are done."""
     hints = LeaderHints(cluster, exchange.call.listener)
     rows: dict[PartitionKey, acknowledging.PartitionData] = {}

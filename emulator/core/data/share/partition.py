@@ -87,7 +87,7 @@ class Limits:
         return max(THROTTLED_MIN, (self.deliveries + 1) // 2)
 
 
-class LogBatches(Protocol):
+class ReadBatches(Protocol):
     """Successive batches of a log, each as its first and last offset."""
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class Read:
     """
 
     offset: int
-    batches: LogBatches
+    batches: ReadBatches
     records_max: int
     batch_size: int
     is_exact: bool = False

@@ -25,7 +25,7 @@ from ...effects import Reply
 from ...refusal import Refusal, RefusedError
 from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
-from .exchanges import Exchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
+from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
 from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
 from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
@@ -72,7 +72,7 @@ class ShareFetches:
         self._reader = RecordReader(cluster)
         # by token, the fetch whose partition is loaded, and the request and partition whose acknowledgement is written
         self._loading: dict[int, WaitingFetch] = {}
-        self._writing: dict[int, tuple[Exchange, int, PartitionKey]] = {}
+        self._writing: dict[int, tuple[ShareExchange, int, PartitionKey]] = {}
         # waiting fetches by partition, in order of arrival
         self._watchers: defaultdict[PartitionKey, dict[ShareFetchTimeout, WaitingFetch]] = defaultdict(dict)
         self._looks: list[tuple[PartitionKey, str | None]] = []
@@ -90,7 +90,7 @@ class ShareFetches:
             (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
         ):
             return [Reply(call, ShareFetchResponse(error_code=Error.INVALID_REQUEST))]
-        exchange = Exchange(call, request, (request.group_id, request.member_id or ""))
+        exchange = ShareExchange(call, request, (request.group_id, request.member_id or ""))
         session = self._session(exchange, request)
         if session is Error.SHARE_SESSION_LIMIT_REACHED and request.max_wait_ms > 0:
             self._wait(now, WaitingFetch(exchange, request))
@@ -118,7 +118,7 @@ class ShareFetches:
         session = Error.INVALID_SHARE_SESSION_EPOCH if epoch == OPENS else self.sessions.resume(key, epoch)
         if isinstance(session, Error):
             return [Reply(call, ShareAcknowledgeResponse(error_code=session))]
-        exchange = Exchange(call, request, key, session)
+        exchange = ShareExchange(call, request, key, session)
         self._acknowledge_all(now, exchange, request)
         self._answer(now, exchange)
         return self._drain()
@@ -213,7 +213,7 @@ class ShareFetches:
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
-    def _session(self, exchange: Exchange, request: ShareFetchRequest) -> ShareSession | Error:
+    def _session(self, exchange: ShareExchange, request: ShareFetchRequest) -> ShareSession | Error:
         """Return the session of a fetch, with the partitions that it adds and without those that it forgets."""
         added = [(topic.topic_id, each.partition_index) for topic in request.topics for each in topic.partitions]
         if request.share_session_epoch == OPENS:
@@ -294,7 +294,7 @@ class ShareFetches:
         led: LedPartition,
         write: StateWrite,
         refusal: Refusal | None,
-        waiting: tuple[Exchange, int, PartitionKey] | None,
+        waiting: tuple[ShareExchange, int, PartitionKey] | None,
     ) -> None:
         """Complete a change, or take it back; answer the acknowledgement that waited for it."""
         assert led.state is not None, f"{led} was written before it was loaded"
@@ -342,7 +342,7 @@ class ShareFetches:
     # -- acknowledgements ----------------------------------------------------------------------------------------
 
     def _acknowledge_all(
-        self, now: int, exchange: Exchange, request: ShareFetchRequest | ShareAcknowledgeRequest
+        self, now: int, exchange: ShareExchange, request: ShareFetchRequest | ShareAcknowledgeRequest
     ) -> None:
         """Carry out the acknowledgements of a request; those that are not refused may wait for a write."""
         carried_out: dict[PartitionKey, list[Acknowledgement]] = {}
@@ -372,7 +372,9 @@ class ShareFetches:
         for key, batches in carried_out.items():
             self._acknowledge(now, exchange, key, batches)
 
-    def _acknowledge(self, now: int, exchange: Exchange, key: PartitionKey, batches: list[Acknowledgement]) -> None:
+    def _acknowledge(
+        self, now: int, exchange: ShareExchange, key: PartitionKey, batches: list[Acknowledgement]
+    ) -> None:
         group_id, member_id = exchange.key
         led = self.led.get((group_id, *key))
         if led is None or led.state is None:
@@ -502,7 +504,7 @@ class ShareFetches:
 
     # -- answers -------------------------------------------------------------------------------------------------
 
-    def _answer(self, now: int, exchange: Exchange) -> None:
+    def _answer(self, now: int, exchange: ShareExchange) -> None:
         """Answer a request if all is done; a request that closes its session does so with its answer."""
         if not exchange.is_done:
             return
