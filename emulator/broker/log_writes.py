@@ -33,7 +33,7 @@ ENTRIES_OF: Mapping[str, Callable[[PartitionLog], Iterable[Any]]] = {
     TRANSACTIONS_TOPIC: transactions_of,
     SHARE_STATE_TOPIC: share_states_of,
 }
-"""What a coordinator loads, by its internal topic."""
+"""The readers of the logs that coordinators load, by internal topic."""
 
 
 class LogWrites:

@@ -156,7 +156,7 @@ class PartitionOffset:
 class RecordsInFlight:
     """Records of a share group with one state: available, acquired, acknowledged or archived (KIP-932).
 
-    The member that holds acquired ones keeps them for so many ms of the group's clock.
+    Acquired records have the id of their member, and the rest of its lock in ms of the group's clock.
     """
 
     first_offset: int

@@ -1,4 +1,4 @@
-"""Operations on the records of share groups (KIP-932): who holds which record, and locks that end before their time."""
+"""Operations on the records of share groups (KIP-932): their holders, and the early end of their locks."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class PartitionOffsets:
     """A partition that is assigned or has a committed offset.
 
     `committed` is None without a committed offset, `end` for an unknown log end. `owner` is a member id. Of a share
-    group, `committed` is the start offset, nobody is the `owner`, and the broker counts the records between
+    group, `committed` is the start offset, there is no `owner`, and the broker counts the records between
     start and end that need no more delivery (`completed`).
     """
 

@@ -1,4 +1,4 @@
-"""The part of `Group` for share groups (KIP-932): who holds which record, and the end of locks."""
+"""The part of `Group` for share groups (KIP-932): holders of records, and the end of locks."""
 
 from __future__ import annotations
 

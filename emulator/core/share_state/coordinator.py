@@ -164,7 +164,7 @@ class ShareCoordinator:
         return state
 
     def _initialize(self, now: int, key: StateKey, row: initialize_wire.PartitionData, answered: Answered) -> None:
-        """Begin a state, or begin anew with another start offset; all batches are forgotten."""
+        """Begin a state, or replace it by one with another start offset and without batches."""
         before = self.store.states.get(key)
         if before is not None and row.state_epoch != NO_EPOCH and row.state_epoch < before.state_epoch:
             raise _RefusedRow(Error.FENCED_STATE_EPOCH)
@@ -228,7 +228,7 @@ class ShareCoordinator:
         return self._write(now, key, update, lambda error: answered(found) if error is Error.NONE else failed(error))
 
     def _summarize(self, _now: int, key: StateKey, _row: summary_wire.PartitionData, answered: Answered) -> None:
-        """Return the offsets of a state to a group coordinator; one that nobody has begun is no error."""
+        """Return the offsets of a state to a group coordinator; a missing one is no error."""
         self._check_exists(key)
         state = self.store.states.get(key) or ShareState(0, 0, 0, UNKNOWN)
         answered(

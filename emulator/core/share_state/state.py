@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 UNKNOWN = -1
-"""The start offset before a reader has found one, and a number of completed deliveries that nobody has counted."""
+"""The start offset before a reader has found one, and an uncounted number of completed deliveries."""
 
 
 class StateKey(NamedTuple):

@@ -35,7 +35,7 @@ class ShareSettings:
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """The interval of heartbeats that members are told, in ms."""
+        """The interval of heartbeats in the responses to members, in ms."""
         return self._number("share.heartbeat.interval.ms")
 
     @property

@@ -65,7 +65,7 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
 
 
 def _has_pending_partitions(store: GroupStore, group: ShareGroup) -> bool:
-    """Return whether the share coordinator has got state of partitions that nobody has yet.
+    """Return whether partitions have state at the share coordinator, and are in no target.
 
     They come with the next epoch, unless that has no target yet (`initializedAssignmentPending`).
     """

@@ -130,7 +130,7 @@ def _initialized(group_id: str, state: StateTopics, store: GroupStore, now: int,
 
 
 def finished(store: GroupStore, group: ShareGroup, state: StateTopics, *, succeeded: bool) -> None:
-    """Write that partitions have got their state, or failed to; of topics that are gone nothing is left to say."""
+    """Write that partitions have got their state, or failed to; topics that are gone are left out."""
     before = group.state_partitions
     known = {topic: row for topic, row in state.items() if topic in before.initializing}
     after = replace(before, initializing=_without(before.initializing, known))

@@ -20,7 +20,7 @@ Partitions = dict["UUID", tuple[int, ...]]
 class ShareMember(ModernMember):
     """A member with its subscription, its epochs, and the partitions from which it fetches.
 
-    It is never static, and nobody waits for it: it takes its target at once.
+    It is never static, and takes its target at once.
     """
 
     assigned: Partitions = field(default_factory=dict)

@@ -29,7 +29,7 @@ def join(store: GroupStore, group: ShareGroup, call: Call, request: JoinGroupReq
 
 
 def sync(store: GroupStore, group: ShareGroup, call: Call, request: SyncGroupRequest) -> None:
-    """Refuse a SyncGroup: nobody has joined."""
+    """Refuse a SyncGroup: the group has no member of the classic protocol."""
     del group, request
     store.reply(call, SyncGroupResponse(error_code=Error.UNKNOWN_MEMBER_ID))
 

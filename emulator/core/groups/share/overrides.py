@@ -1,4 +1,4 @@
-"""What tests force on a share group; see `core.overrides`."""
+"""Test-only changes of a share group; see `core.overrides`."""
 
 from __future__ import annotations
 
