@@ -193,6 +193,17 @@ type RebalanceCheck struct {
 	Rebalance *Rebalance `json:"rebalance"`
 }
 
+// RecordsInFlight is about records of a share group with one state: available, acquired, acknowledged or archived
+// (KIP-932). Acquired records have the id of their member, and the rest of its lock in ms of the group's clock.
+type RecordsInFlight struct {
+	FirstOffset     int    `json:"first_offset"`
+	LastOffset      int    `json:"last_offset"`
+	State           string `json:"state"`
+	DeliveryCount   int    `json:"delivery_count"`
+	MemberID        string `json:"member_id"`
+	LockRemainingMs *int   `json:"lock_remaining_ms"`
+}
+
 // Request is a request that a rule acted on, or that a hold has parked. Numbers are those of the trace.
 type Request struct {
 	API           string `json:"api"`
@@ -234,6 +245,16 @@ type RuleInfo struct {
 	Hits     int            `json:"hits"`
 	Matched  int            `json:"matched"`
 	Requests []Request      `json:"requests"`
+}
+
+// SharePosition is about where a share group is in a partition: all before the start is finished, nothing after the
+// end was delivered.
+type SharePosition struct {
+	Topic       string            `json:"topic"`
+	Partition   int               `json:"partition"`
+	StartOffset int               `json:"start_offset"`
+	EndOffset   int               `json:"end_offset"`
+	Records     []RecordsInFlight `json:"records"`
 }
 
 // Snapshot is a group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The
@@ -1503,6 +1524,56 @@ func (h groupOperations) SetOffsets(offsets []Offset) {
 	v := values{}
 	v["offsets"] = plain(offsets)
 	h.call("POST", path("/groups/%v/actions/set_offsets", h.ID), v, nil)
+}
+
+// SharePositionsOptions is the options of SharePositions.
+type SharePositionsOptions struct {
+	Topic string
+}
+
+func (o SharePositionsOptions) into(v values) {
+	v.put("topic", o.Topic)
+}
+
+// SharePositions returns where a share group is in each partition that it has read, and the records in flight.
+func (h groupOperations) SharePositions(options ...SharePositionsOptions) []SharePosition {
+	h.t.Helper()
+	v := values{}
+	for _, each := range options {
+		each.into(v)
+	}
+	var result []SharePosition
+	h.call("GET", path("/groups/%v/share_positions", h.ID), v, &result)
+	return result
+}
+
+// ExpireLocksOptions is the options of ExpireLocks.
+type ExpireLocksOptions struct {
+	Topic     string
+	Partition *int
+	Offset    int
+	Member    string
+}
+
+func (o ExpireLocksOptions) into(v values) {
+	v.put("topic", o.Topic)
+	v.put("partition", o.Partition)
+	v.put("offset", o.Offset)
+	v.put("member", o.Member)
+}
+
+// ExpireLocks ends the locks of records now, as if their time was over, and return the number of the records. They are
+// available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
+// offset or a member id.
+func (h groupOperations) ExpireLocks(options ...ExpireLocksOptions) int {
+	h.t.Helper()
+	v := values{}
+	for _, each := range options {
+		each.into(v)
+	}
+	var result int
+	h.call("POST", path("/groups/%v/actions/expire_locks", h.ID), v, &result)
+	return result
 }
 
 // AssertAssignment asserts that the group has exactly these members, with exactly these partitions by topic. A member

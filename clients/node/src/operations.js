@@ -385,6 +385,28 @@ export const toRebalanceCheck = (value) => ({
 });
 
 /**
+ * Records of a share group with one state: available, acquired, acknowledged or archived (KIP-932). Acquired records
+ * have the id of their member, and the rest of its lock in ms of the group's clock.
+ * @typedef {object} RecordsInFlight
+ * @property {number} firstOffset
+ * @property {number} lastOffset
+ * @property {string} state
+ * @property {number} deliveryCount
+ * @property {string | null} memberId
+ * @property {number | null} lockRemainingMs
+ */
+
+/** @param {any} value @returns {RecordsInFlight} */
+export const toRecordsInFlight = (value) => ({
+  firstOffset: value.first_offset,
+  lastOffset: value.last_offset,
+  state: value.state,
+  deliveryCount: value.delivery_count,
+  memberId: value.member_id,
+  lockRemainingMs: value.lock_remaining_ms,
+});
+
+/**
  * A request that a rule acted on, or that a hold has parked. Numbers are those of the trace.
  * @typedef {object} Request
  * @property {string} api
@@ -471,6 +493,25 @@ export const toRuleInfo = (value) => ({
   hits: value.hits,
   matched: value.matched,
   requests: value.requests.map((/** @type {any} */ each) => toRequest(each)),
+});
+
+/**
+ * Where a share group is in a partition: all before the start is finished, nothing after the end was delivered.
+ * @typedef {object} SharePosition
+ * @property {string} topic
+ * @property {number} partition
+ * @property {number} startOffset
+ * @property {number} endOffset
+ * @property {RecordsInFlight[]} records
+ */
+
+/** @param {any} value @returns {SharePosition} */
+export const toSharePosition = (value) => ({
+  topic: value.topic,
+  partition: value.partition,
+  startOffset: value.start_offset,
+  endOffset: value.end_offset,
+  records: value.records.map((/** @type {any} */ each) => toRecordsInFlight(each)),
 });
 
 /**
@@ -1539,6 +1580,29 @@ export class GroupOperations extends Handle {
    */
   async setOffsets(offsets) {
     await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/set_offsets`, { offsets });
+  }
+
+  /**
+   * Return where a share group is in each partition that it has read, and the records in flight.
+   * @param {{ topic?: string | null }} [options]
+   * @returns {Promise<SharePosition[]>}
+   */
+  async sharePositions({ topic, ...unknown } = {}) {
+    this._refuse(unknown);
+    const result = await this._call("GET", `/groups/${encodeURIComponent(this.id)}/share_positions`, { topic });
+    return result.map((/** @type {any} */ each) => toSharePosition(each));
+  }
+
+  /**
+   * End the locks of records now, as if their time was over, and return the number of the records. They are available
+   * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
+   * member id.
+   * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
+   * @returns {Promise<number>}
+   */
+  async expireLocks({ topic, partition, offset, member, ...unknown } = {}) {
+    this._refuse(unknown);
+    return await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/expire_locks`, { topic, partition, offset, member });
   }
 
   /**

@@ -368,6 +368,27 @@ export type RebalanceCheck = {
  */
 /** @param {any} value @returns {RebalanceCheck} */
 export declare const toRebalanceCheck: (value: any) => RebalanceCheck;
+export type RecordsInFlight = {
+    firstOffset: number;
+    lastOffset: number;
+    state: string;
+    deliveryCount: number;
+    memberId: string | null;
+    lockRemainingMs: number | null;
+};
+/**
+ * Records of a share group with one state: available, acquired, acknowledged or archived (KIP-932). Acquired records
+ * have the id of their member, and the rest of its lock in ms of the group's clock.
+ * @typedef {object} RecordsInFlight
+ * @property {number} firstOffset
+ * @property {number} lastOffset
+ * @property {string} state
+ * @property {number} deliveryCount
+ * @property {string | null} memberId
+ * @property {number | null} lockRemainingMs
+ */
+/** @param {any} value @returns {RecordsInFlight} */
+export declare const toRecordsInFlight: (value: any) => RecordsInFlight;
 export type Request = {
     api: string;
     version: number;
@@ -453,6 +474,24 @@ export type RuleInfo = {
  */
 /** @param {any} value @returns {RuleInfo} */
 export declare const toRuleInfo: (value: any) => RuleInfo;
+export type SharePosition = {
+    topic: string;
+    partition: number;
+    startOffset: number;
+    endOffset: number;
+    records: RecordsInFlight[];
+};
+/**
+ * Where a share group is in a partition: all before the start is finished, nothing after the end was delivered.
+ * @typedef {object} SharePosition
+ * @property {string} topic
+ * @property {number} partition
+ * @property {number} startOffset
+ * @property {number} endOffset
+ * @property {RecordsInFlight[]} records
+ */
+/** @param {any} value @returns {SharePosition} */
+export declare const toSharePosition: (value: any) => SharePosition;
 export type Snapshot = {
     state: string;
     generation: number;
@@ -1333,6 +1372,27 @@ export declare class GroupOperations extends Handle {
      * @returns {Promise<void>}
      */
     setOffsets(offsets: Offset[]): Promise<void>;
+    /**
+     * Return where a share group is in each partition that it has read, and the records in flight.
+     * @param {{ topic?: string | null }} [options]
+     * @returns {Promise<SharePosition[]>}
+     */
+    sharePositions({ topic, ...unknown }?: {
+        topic?: string | null;
+    }): Promise<SharePosition[]>;
+    /**
+     * End the locks of records now, as if their time was over, and return the number of the records. They are available
+     * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
+     * member id.
+     * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
+     * @returns {Promise<number>}
+     */
+    expireLocks({ topic, partition, offset, member, ...unknown }?: {
+        topic?: string | null;
+        partition?: number | null;
+        offset?: number | null;
+        member?: string | null;
+    }): Promise<number>;
     /**
      * Assert that the group has exactly these members, with exactly these partitions by topic. A member is named by its
      * `group.instance.id`, its member id, or a client id that no other member has. With `timeoutMs` it waits.
