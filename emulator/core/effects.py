@@ -256,6 +256,21 @@ class PendingOffsetsDecided:
 
 
 @value
+class LocksEnded:
+    """Locks of records that a member of a share group held, and that ended without an acknowledgement (KIP-932).
+
+    Each row has topic, partition, first and last offset, deliveries, and the state: available or archived. The cause is
+    lock_expired, session_closed, or forced by a test.
+    """
+
+    group_id: str
+    group_now: int
+    member_id: str
+    records: tuple[tuple[str, int, int, int, int, str], ...]
+    cause: str
+
+
+@value
 class TransactionChanged:
     """A transactional id's change of state that is durable; `cause` is a value of `TransactionCause`."""
 
@@ -271,7 +286,7 @@ class TransactionChanged:
 
 OffsetsFact = OffsetsExpired | PendingOffsetsDecided
 ConsumerGroupFact = TargetComputed | MemberReconciled
-GroupFact = StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact
+GroupFact = StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact | LocksEnded
 Fact = GroupFact | TimerFired | TransactionChanged
 
 

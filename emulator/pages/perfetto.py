@@ -39,7 +39,7 @@ GROUP_THREAD = 0
 
 INSTANTS = frozenset(
     {
-        *("timer", "offsets", "avoided_static", "superseded", "transaction"),
+        *("timer", "offsets", "locks", "avoided_static", "superseded", "transaction"),
         *("node", "leader", "rule", "hold", "clock", "puppet", "verb"),
     }
 )

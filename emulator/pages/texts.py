@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
 from ..verify.group_trace import HEARTBEAT
+from .share_texts import records_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -254,6 +255,8 @@ def summary(line: Line) -> str:
             partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
             text = f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}"
             return text.rstrip(" ·")
+        case "locks":
+            return f"lock ended · {spaced(str(get('cause')))}{_body_text(line)}"
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
         case "avoided_static":
@@ -270,6 +273,8 @@ def _body_text(line: Line) -> str:
         return f" · {partition_ranges(partition_names(body['assignment'])) or 'no partitions'}"
     if body.get("offsets"):
         return " · " + " ".join(f"{topic}-{number}@{at}" for topic, number, at, *_ in body["offsets"][:OFFSETS_MAX])
+    if records := records_text(body):
+        return f" · {records}"
     if line["kind"] == "response" and line.get("api") == "JoinGroup" and body.get("members"):
         return f" · leader of {count(len(body['members']), 'member')}"
     return ""

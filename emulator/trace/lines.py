@@ -9,6 +9,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
 from ..core.effects import (
+    LocksEnded,
     MemberChanged,
     MemberReconciled,
     OffsetsExpired,
@@ -221,6 +222,14 @@ def _columns(event: TraceEvent, topic_name: TopicName) -> Line:  # noqa: C901, P
                 **_group_columns(event.group_id, event.group_now),
                 "cause": f"transaction_{'committed' if event.is_commit else 'aborted'}",
                 "body": {"producer_id": event.producer_id, outcome: list(map(list, event.offsets))},
+            }
+        case LocksEnded():
+            return {
+                "kind": "locks",
+                **_group_columns(event.group_id, event.group_now),
+                "member_id": event.member_id,
+                "cause": event.cause,
+                "body": {"ended": list(map(list, event.records))},
             }
         case TransactionChanged():
             return {

@@ -97,6 +97,8 @@ ROW_ERROR_RESPONSES = frozenset(
         OffsetCommitResponse,
         OffsetFetchResponse,
         ProduceResponse,
+        ShareAcknowledgeResponse,
+        ShareFetchResponse,
         TxnOffsetCommitResponse,
         WriteTxnMarkersResponse,
     }
@@ -127,6 +129,13 @@ def error_of(response: Message) -> int:
             rows = (row.error_code for topic in response.topics for row in topic.partitions)
         case ProduceResponse():
             rows = (row.error_code for topic in response.responses for row in topic.partition_responses)
+        case ShareAcknowledgeResponse():
+            shares = (row.error_code for topic in response.responses for row in topic.partitions)
+            rows = (response.error_code, *shares)
+        case ShareFetchResponse():
+            fetched = [row for topic in response.responses for row in topic.partitions]
+            codes = (code for row in fetched for code in (row.error_code, row.acknowledge_error_code))
+            rows = (response.error_code, *codes)
         case AddPartitionsToTxnResponse():
             added = [*response.results_by_topic_v3_and_below]
             added += [topic for each in response.results_by_transaction for topic in each.topic_results]

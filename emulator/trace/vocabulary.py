@@ -20,6 +20,7 @@ KINDS = {
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted, or a marker decided those of a transaction",
+    "locks": "locks of records ended without an acknowledgement (KIP-932)",
     "transaction": "a transactional id changed its state",
     "superseded": "a parked request will never get a response: the member sent another, or left",
     "conn": "a connection was opened or closed",

@@ -8,6 +8,7 @@ import pytest
 from clients.share_member import ShareMember
 
 from koordinator import Cluster, Emulator
+from koordinator.emulator.pages.timeline import timeline
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -137,3 +138,31 @@ def test_a_reset_of_groups_forgets_sessions_and_records(cluster: Cluster, a: Sha
     assert cluster.group("g").share_positions() == []
     assert cluster.group("g").state == "Dead"
     assert a.fetch_error() == Error.SHARE_SESSION_NOT_FOUND
+
+
+def test_the_timeline_tells_the_way_of_a_record(cluster: Cluster, a: ShareMember) -> None:
+    cluster.group("g").expire_locks("jobs", 0, 3)
+    assert a.acknowledge(3, 3) == Error.INVALID_RECORD_STATE
+    assert a.fetch() == [(3, 3, 2)]
+    assert a.acknowledge(3, 3, kind=2) == 0
+    lines = [line.split(maxsplit=2)[2] for line in timeline(cluster.group("g").events(), 100) if "broker-1" not in line]
+    told = [line for line in lines if "jobs-0" in line or "expire_locks" in line]
+    assert told[-5:] == [
+        "expire_locks (topic jobs, partition 0, offset 3)",
+        "lock ended, forced, jobs-0: 3",
+        "ShareAcknowledge v1, jobs-0: 3 accept -> INVALID_RECORD_STATE   <-- first error",
+        "ShareFetch v1 -> OK, jobs-0: 3 (delivery 2)",
+        "ShareAcknowledge v1, jobs-0: 3 release -> OK",
+    ]
+
+
+def test_a_closed_session_and_an_expired_lock_are_in_the_trace(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    group.advance(30)
+    while not a.fetch(wait_ms=1_000):
+        pass
+    a.close_session()
+    found = [(event["cause"], event["member_id"]) for event in group.events() if event["kind"] == "locks"]
+    assert found == [("lock_expired", "A"), ("session_closed", "A")]
+    (ended,) = [event["body"] for event in group.events() if event.get("cause") == "session_closed"]
+    assert {tuple(row[:2]) + tuple(row[4:]) for row in ended["ended"]} == {("jobs", 0, 2, "available")}

@@ -74,6 +74,13 @@ class ShareMember(AbstractContextManager["ShareMember"]):
         """Go on as if so many requests had been sent."""
         self._epoch += epochs
 
+    def close_session(self) -> None:
+        """End the share session; the connection stays."""
+        request = acknowledging.ShareAcknowledgeRequest(
+            group_id=self.group, member_id=self.name, share_session_epoch=-1
+        )
+        assert self._client.ask(request, 1).error_code == 0
+
     def _fetch(self, wait_ms: int) -> Any:
         partition = fetching.FetchPartition(partition_index=0)
         topics = (fetching.FetchTopic(topic_id=self._topic_id, partitions=(partition,)),)

@@ -139,13 +139,15 @@ class Acknowledgement:
 class StateWrite:
     """A write to the share coordinator: start offset, number of completed records from there on, changed states.
 
-    The start offset is that before the change. `changes` are completed with the write.
+    The start offset is that before the change. `changes` are completed with the write. `holders` are the members whose
+    locks have ended without an acknowledgement, one for each batch.
     """
 
     start: int
     complete_count: int
     batches: list[StateBatch]
     changes: list[Delivery] = field(default_factory=list)
+    holders: list[str] = field(default_factory=list)
 
 
 class SharePartition:
@@ -553,6 +555,7 @@ class SharePartition:
                 batch.split()
             for each in batch.deliveries:
                 if self._is_held(each, member_id):
+                    write.holders.append(each.member_id)
                     self._begin(write, each, self._released(each), limits)
         return self._ready(write)
 
@@ -582,6 +585,7 @@ class SharePartition:
                 self._end_lock(each, limits, write)
 
     def _end_lock(self, delivery: Delivery, limits: Limits, write: StateWrite) -> None:
+        write.holders.append(delivery.member_id)
         delivery.release(self._released(delivery), limits.deliveries)
         delivery.unlock()
         write.batches.append(delivery.stored)

@@ -21,10 +21,11 @@ from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 from ...acls.acl import Operation, ResourceType
-from ...effects import Reply
+from ...effects import LocksEnded, Reply
 from ...refusal import Refusal, RefusedError
 from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
+from .batches import RecordState
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
 from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
@@ -207,7 +208,7 @@ class ShareFetches:
         """End locks of records between two offsets for a test; return the number of records, and the effects."""
         assert led.state is not None, f"{led} is not loaded"
         write = led.state.end_locks(first, last, member_id, self._settings(led.group_id).limits)
-        self._released(now, led, led.state, write)
+        self._released(now, led, led.state, write, "forced")
         ended = 0 if write is None else sum(each.last - each.first + 1 for each in write.batches)
         return ended, self._drain()
 
@@ -235,6 +236,7 @@ class ShareFetches:
             if led is not None and led.state is not None:
                 write = led.state.release(member_id, self._settings(group_id).limits)
                 if write is not None:
+                    self._note(now, led, write, "session_closed")
                     self._write(led, led.state, write)
                 self._look_again(now, key, group_id)
 
@@ -315,14 +317,29 @@ class ShareFetches:
     def _expire_locks(self, now: int, led: LedPartition) -> None:
         assert led.state is not None, f"{led} has a lock before it was loaded"
         write = led.state.expire(self._group_now(led.group_id, now), self._settings(led.group_id).limits)
-        self._released(now, led, led.state, write)
+        self._released(now, led, led.state, write, "lock_expired")
 
-    def _released(self, now: int, led: LedPartition, state: SharePartition, write: StateWrite | None) -> None:
+    def _released(
+        self, now: int, led: LedPartition, state: SharePartition, write: StateWrite | None, cause: str
+    ) -> None:
         """Store the end of locks, and look at the fetches that wait for the records."""
         self._set_timer(now, led, state)
         if write is not None:
+            self._note(now, led, write, cause)
             self._write(led, state, write)
             self._look_again(now, (led.topic_id, led.partition), led.group_id)
+
+    def _note(self, now: int, led: LedPartition, write: StateWrite, cause: str) -> None:
+        """Emit the end of locks, by the members that held the records."""
+        topic = self._cluster.topic_name(led.topic_id) or ""
+        rows: dict[str, list[tuple[str, int, int, int, int, str]]] = {}
+        for member_id, each in zip(write.holders, write.batches, strict=True):
+            state = RecordState(each.state).name.lower()
+            rows.setdefault(member_id, []).append((topic, led.partition, each.first, each.last, each.count, state))
+        group_now = self._group_now(led.group_id, now)
+        self._effects += [
+            LocksEnded(led.group_id, group_now, member_id, tuple(records), cause) for member_id, records in rows.items()
+        ]
 
     def _settings(self, group_id: str) -> ShareSettings:
         return ShareSettings(self._cluster, group_id)
