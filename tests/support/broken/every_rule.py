@@ -11,6 +11,7 @@ from broken.faults import FAULT_RULES
 from broken.fences import FENCE_RULES
 from broken.offsets import OFFSET_RULES
 from broken.rules import RULES
+from broken.share_groups import SHARE_GROUP_RULES
 from broken.verdicts import VERDICT_RULES
 
 EVERY_RULE = (
@@ -24,4 +25,5 @@ EVERY_RULE = (
     *VERDICT_RULES,
     *AUTHENTICATION_RULES,
     *ACL_RULES,
+    *SHARE_GROUP_RULES,
 )
