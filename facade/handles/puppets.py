@@ -139,7 +139,8 @@ class PuppetControls(GroupHandle):
         200 ms of real time, with more than 100 puppets less often. The session timeout is 6 s by default, the client id
         its name.
 
-        With `group_protocol="consumer"` (KIP-848), the group has the session timeout and the heartbeat interval.
+        With `group_protocol="consumer"` (KIP-848), the group has the session timeout and the heartbeat interval; with
+        "share" (KIP-932), too, and the puppet fetches no records.
         `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
         A worker of Kafka Connect (`protocol_type="connect"`) offers the protocols "sessioned", "compatible" and

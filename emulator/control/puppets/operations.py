@@ -12,11 +12,12 @@ from ...config.suggest import did_you_mean
 from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS
 from ..results import PuppetInfo
-from .behaviours import EAGER_ONLY, ONLY_CLASSIC, ONLY_CONSUMER, behaviour_of
+from .behaviours import EAGER_ONLY, NOT_OF_SHARES, ONLY_CLASSIC, ONLY_CONSUMER, behaviour_of
 from .classic_puppet import ClassicPuppet
 from .consumer_puppet import CLIENT_IDS_SINCE, ConsumerPuppet
 from .consumer_role import ConsumerRole
 from .puppet import PuppetClient, PuppetOptions
+from .share_puppet import SharePuppet
 from .worker_role import MAX_DELAY_MS, WorkerRole
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Puppets:
         With group protocol "consumer" (KIP-848), the group has the session timeout and the heartbeat interval.
         `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
+        With group protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records.
+
         With protocol type "connect", the puppet is a Kafka Connect worker: `protocols` are "sessioned", "compatible"
         and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned` maps connectors to the tasks
         reported as running. As leader it waits `scheduled_rebalance_max_delay_ms` (300,000) for a lost worker.
@@ -124,9 +127,17 @@ class Puppets:
             "scheduled_rebalance_max_delay_ms": scheduled_rebalance_max_delay_ms,
             "metadata": metadata,
         }
-        _check_protocol(group_protocol, options, {"pattern": pattern}, settings_of_classic)
+        _check_protocol(
+            group_protocol,
+            options,
+            {"pattern": pattern},
+            settings_of_classic,
+            {"pattern": pattern, "instance_id": instance_id, "protocols": protocols, **settings_of_classic},
+        )
         if group_protocol == ConsumerPuppet.group_protocol:
             puppet: PuppetClient = self._consumer_puppet(options, protocols, topics, pattern)
+        elif group_protocol == SharePuppet.group_protocol:
+            puppet = self._share_puppet(options, topics)
         else:
             offered = _protocols(protocol_type, protocols, eager_only=options.behaviour.kind == EAGER_ONLY)
             if not set(metadata or ()) <= (set() if protocol_type == CONNECT else set(offered)):
@@ -233,6 +244,16 @@ class Puppets:
             assignor=names[0] if names else None,
         )
 
+    def _share_puppet(self, options: PuppetOptions, topics: Sequence[str] | Mapping[str, int] | None) -> SharePuppet:
+        if ApiKey.SHARE_GROUP_HEARTBEAT not in self._supervisor.versions:
+            raise ValueError(
+                "group_protocol 'share': the release serves no ShareGroupHeartbeat; use kafka_version 4.3 or newer"
+            )
+        if isinstance(topics, Mapping):
+            raise ValueError(f"topics {topics!r}: must be a list")  # noqa: TRY004 - operations raise ValueError
+        subscription = None if topics is None else tuple(topics)
+        return SharePuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
+
     def _consumer(
         self,
         protocols: Sequence[str],
@@ -290,12 +311,20 @@ def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_onl
 
 
 def _check_protocol(
-    group_protocol: str, options: PuppetOptions, of_consumer: Mapping[str, object], of_classic: Mapping[str, object]
+    group_protocol: str,
+    options: PuppetOptions,
+    of_consumer: Mapping[str, object],
+    of_classic: Mapping[str, object],
+    of_others: Mapping[str, object],
 ) -> None:
-    """Raise ValueError for an unknown protocol, and for a behaviour or settings of the other one."""
+    """Raise ValueError for an unknown protocol, and for a behaviour or settings that it lacks.
+
+    Those of consumer members alone, those of classic ones alone, and those that a share member lacks.
+    """
     known: Mapping[str, tuple[tuple[str, ...], Mapping[str, object]]] = {
         ClassicPuppet.group_protocol: (ONLY_CONSUMER, of_consumer),
         ConsumerPuppet.group_protocol: (ONLY_CLASSIC, of_classic),
+        SharePuppet.group_protocol: (NOT_OF_SHARES, of_others),
     }
     if group_protocol not in known:
         hint = did_you_mean(group_protocol, known)
