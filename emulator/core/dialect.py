@@ -324,8 +324,13 @@ class Dialect:
     4.4 (`GroupMetadataManager.hasPreferredServerAssignorChanged`); before, the next target has it."""
 
     emptied_group_gets_target: bool = since("4.4")
-    """Whether the last members of a consumer group leave it a target of their group epoch: then the assignment interval
-    does not delay the first target of new members. Since 4.4 (`GroupMetadataManager.consumerGroupFenceMembers`)."""
+    """Whether the last members of a consumer or share group leave it a target of their group epoch: then the assignment
+    interval does not delay the first target of new members. Since 4.4
+    (`GroupMetadataManager.consumerGroupFenceMembers`, `shareGroupFenceMember`)."""
+
+    share_groups_read_all_of_new_partitions: bool = since("4.4")
+    """Whether a share group begins with the first record of partitions that are added to a topic which it reads. Since
+    4.4 (`GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest`); before, by `share.auto.offset.reset`."""
 
     full_group_takes_static_members: bool = since("4.4")
     """Whether a member with an instance id that the consumer group knows passes `group.consumer.max.size`. Since 4.4

@@ -38,9 +38,10 @@ CLASSES = {
     "kafka-broker-api-versions": "BrokerApiVersionsCommand",
     "kafka-client-metrics": "ClientMetricsCommand",
     "kafka-cluster": "ClusterTool",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": "ConfigCommand",
     "kafka-console-consumer": "consumer.ConsoleConsumer",
     "kafka-console-producer": "ConsoleProducer",
+    "kafka-console-share-consumer": "consumer.ConsoleShareConsumer",
     "kafka-consumer-groups": "consumer.group.ConsumerGroupCommand",
     "kafka-consumer-perf-test": "ConsumerPerformance",
     "kafka-delegation-tokens": "DelegationTokenCommand",
@@ -55,6 +56,7 @@ CLASSES = {
     "kafka-producer-perf-test": "ProducerPerformance",
     "kafka-reassign-partitions": "reassign.ReassignPartitionsCommand",
     "kafka-replica-verification": "ReplicaVerificationTool",
+    "kafka-share-consumer-perf-test": "ShareConsumerPerformance",
     "kafka-share-groups": "consumer.group.ShareGroupCommand",
     "kafka-streams-application-reset": "StreamsResetter",
     "kafka-streams-groups": "streams.StreamsGroupCommand",
@@ -62,10 +64,16 @@ CLASSES = {
     "kafka-transactions": "TransactionsCommand",
     "kafka-verifiable-consumer": "VerifiableConsumer",
     "kafka-verifiable-producer": "VerifiableProducer",
+    "kafka-verifiable-share-consumer": "VerifiableShareConsumer",
 }
-"""The class of each tool, in `org.apache.kafka.tools` unless it names another package."""
+"""The class of each tool, in `org.apache.kafka.tools`."""
 
-MEASURES = ("kafka-producer-perf-test", "kafka-consumer-perf-test", "kafka-e2e-latency")
+MEASURES = (
+    "kafka-consumer-perf-test",
+    "kafka-e2e-latency",
+    "kafka-producer-perf-test",
+    "kafka-share-consumer-perf-test",
+)
 """Tools whose numbers are measurements."""
 
 FILES = {
@@ -129,9 +137,8 @@ class ToolRunner:
             options = (n for n, word in enumerate(arguments) if word.startswith("--"))
             at = 0 if tool in FIRST else next(options, len(arguments))
             arguments[at:at] = ["--bootstrap-server", self._servers]
-        name = CLASSES[tool]
         line = [
-            name if name.startswith("kafka.") else f"org.apache.kafka.tools.{name}",
+            f"org.apache.kafka.tools.{CLASSES[tool]}",
             b64encode(stdin.replace("\\n", "\n").encode()).decode(),
             *arguments,
         ]

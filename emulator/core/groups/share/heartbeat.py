@@ -129,7 +129,7 @@ def _beat(store: GroupStore, group: ShareGroup, call: Call, request: wire.ShareG
         assignment=_assignment(reconciled) if is_told else None,
     )
     is_new = member.id not in group.members
-    sent = partial(send, state=state.partitions, epoch=epoch) if state.partitions else None
+    sent = partial(send, state=state, epoch=epoch) if state.partitions else None
     why = _reason(member.id, is_new=is_new, subscribes="names" in changed)
     write(store, group, records, why, (call, response), sent)
     restart_session(store, group, member.id, call)

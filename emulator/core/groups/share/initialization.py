@@ -39,19 +39,26 @@ RETRY_MS = 30_000
 NO_OFFSET = -1
 """The start offset of a share partition whose first reader will find it by `share.auto.offset.reset`."""
 
+FIRST_OFFSET = 0
+"""The start offset of a share partition that was added to a topic whose other partitions the group reads."""
+
 LATER = (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR)
 """The errors of a share coordinator that will be there later."""
 
 
 class ToInitialize(NamedTuple):
-    """The partitions that a heartbeat has initialized, and the state partitions of the group with them."""
+    """The partitions that a heartbeat has initialized with their start offsets, and the group's state with them."""
 
     partitions: StateTopics
+    starts: Mapping[UUID, int]
     after: StatePartitions
 
 
 def to_initialize(store: GroupStore, group: ShareGroup, updated: ShareMember) -> ToInitialize:
-    """Return the partitions of subscribed topics that have no state, and are not about to get it."""
+    """Return the partitions of subscribed topics that have no state, and are not about to get it.
+
+    Those that a topic was extended by begin at their first record, since 4.4.
+    """
     state = group.state_partitions
     names = dict.fromkeys(name for each in group.members.values() if each.id != updated.id for name in each.names)
     found: dict[UUID, tuple[str, frozenset[int]]] = {}
@@ -65,7 +72,11 @@ def to_initialize(store: GroupStore, group: ShareGroup, updated: ShareMember) ->
         missing = frozenset(range(len(topic.logs))) - known
         if missing:
             found[topic.topic_id] = name, missing
-    return ToInitialize(found, begun(state, found) if found else state)
+    extended = (
+        {*state.initialized, *state.initializing} if store.dialect.share_groups_read_all_of_new_partitions else ()
+    )
+    starts = {topic: FIRST_OFFSET if topic in extended else NO_OFFSET for topic in found}
+    return ToInitialize(found, starts, begun(state, found) if found else state)
 
 
 def begun(state: StatePartitions, topics: StateTopics) -> StatePartitions:
@@ -86,12 +97,13 @@ def _without(topics: StateTopics, others: StateTopics) -> StateTopics:
     return {topic: row for topic, row in left.items() if row[1]}
 
 
-def send(store: GroupStore, group: BaseGroup, error: Error, *, state: StateTopics, epoch: int) -> None:
+def send(store: GroupStore, group: BaseGroup, error: Error, *, state: ToInitialize, epoch: int) -> None:
     """Ask the share coordinators for state of these partitions, once the record that says so is written."""
     if error is Error.NONE:
-        every = [(topic, each) for topic, (_, partitions) in state.items() for each in sorted(partitions)]
-        question = initialization(group.id, epoch, dict.fromkeys(every, NO_OFFSET))
-        ask(store, store.node_time(group), group.id, every, question, partial(_initialized, group.id, state))
+        every = [(topic, each) for topic, (_, partitions) in state.partitions.items() for each in sorted(partitions)]
+        question = initialization(group.id, epoch, {at: state.starts[at[0]] for at in every})
+        done = partial(_initialized, group.id, state.partitions)
+        ask(store, store.node_time(group), group.id, every, question, done)
 
 
 def initialization(

@@ -150,10 +150,12 @@ class TestShareEpochs:
         assert play.shape()[0] == "Stable"
         assert play.described().members[0].subscribed_topic_names == ()
 
-    def test_h024_an_empty_group_keeps_its_epochs_and_its_state(self, play: SharePlay) -> None:
+    @pytest.mark.parametrize(("release", "target"), [("4.3", 3), ("4.4", 4)])
+    def test_h024_an_empty_group_keeps_its_epochs_and_its_state(self, release: str, target: int) -> None:
+        play = SharePlay(kafka_version=release)
         play.settle_in("A")
         play.beat("A", -1)
-        assert play.shape() == ("Empty", 4, 3)
+        assert play.shape() == ("Empty", 4, target)
         assert play.beat("A", -1)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 4)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 0, ["t"]) == (5, ALL)
@@ -163,6 +165,16 @@ class TestShareEpochs:
         play.cluster.grow_topic(play.cluster.topics["u"], 3)
         assert play.beat("A", 3) == (4, None)
         assert play.beat("A", 4) == (5, {"u": [0, 1, 2]})
+
+    @pytest.mark.parametrize(("release", "start"), [("4.3", -1), ("4.4", 0)])
+    def test_partitions_added_to_a_topic_of_the_group_begin_at_their_first_record_since_4_4(
+        self, release: str, start: int
+    ) -> None:
+        play = SharePlay(kafka_version=release)
+        play.settle_in("A", ["u"])
+        play.cluster.grow_topic(play.cluster.topics["u"], 3)
+        play.beat("A", 3)
+        assert [initialized(each) for each in play.asked] == [{0: (2, -1), 1: (2, -1)}, {2: (4, start)}]
 
     def test_h027_a_deleted_topic_leaves_the_record_of_state_partitions(self, play: SharePlay) -> None:
         play.settle_in("A", ["u"])
@@ -196,7 +208,11 @@ class TestInitializationOfShares:
         assert play.beat("A", 2) == (2, None)
         assert play.beat("A", 2) == (3, {"u": [0, 1]})
 
-    def test_an_initialization_without_answer_is_asked_for_again_after_half_a_minute(self, play: SharePlay) -> None:
+    @pytest.mark.parametrize(("release", "start"), [("4.3", -1), ("4.4", 0)])
+    def test_an_initialization_without_answer_is_asked_for_again_after_half_a_minute(
+        self, release: str, start: int
+    ) -> None:
+        play = SharePlay(kafka_version=release)
         play.state = None
         play.beat("A", 0, ["u"])
         play.lose()
@@ -205,7 +221,7 @@ class TestInitializationOfShares:
         assert len(play.asked) == 1
         play.wait(1)
         play.beat("A", 2)
-        assert [initialized(each) for each in play.asked] == [{0: (2, -1), 1: (2, -1)}] * 2
+        assert [initialized(each) for each in play.asked] == [{0: (2, -1), 1: (2, -1)}, {0: (2, start), 1: (2, start)}]
 
     def test_a_loaded_group_goes_on(self, play: SharePlay) -> None:
         play.settle_in("A")
@@ -221,7 +237,7 @@ class TestShareMembers:
         play.wait(timeout_ms - 1)
         assert play.shape() == ("Stable", 3, 3)
         play.wait(1)
-        assert play.shape() == ("Empty", 4, 3)
+        assert play.shape() == ("Empty", 4, 4)
         (removed,) = [fact for fact in play.facts_of(MemberChanged) if fact.change == "removed"]
         assert removed.reason == "Member A fenced from the group because its session expired."
 
