@@ -312,13 +312,17 @@ def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteS
         return store.reply(call, response)
 
     def done(store: GroupStore, error: Error, message: str | None) -> None:
+        if error is Error.NONE:
+            current = group.state_partitions
+            left = {topic: name for topic, name in current.deleting.items() if topic not in having}
+            record = state_partitions_record(group.id, replace(current, deleting=left))
+            why = Reason(Cause.REMOVED, f"The state of share group {group.id} is deleted.")
+            return write(store, group, [record], why, (call, response))
         results = tuple(
-            row
-            if row.error_code or error is Error.NONE
-            else replace(row, topic_id=ZERO_UUID, error_code=error, error_message=message)
+            row if row.error_code else replace(row, topic_id=ZERO_UUID, error_code=error, error_message=message)
             for row in rows
         )
-        store.reply(call, replace(response, responses=results))
+        return store.reply(call, replace(response, responses=results))
 
     return _delete_state(store, now, group, having, done)
 
@@ -371,7 +375,7 @@ def _delete_state(
     topics: Mapping[UUID, str],
     done: Callable[[GroupStore, Error, str | None], None],
 ) -> None:
-    """Delete the state of topics at the share coordinators, and then their rows in the group's record."""
+    """Write that the state of topics is to be deleted, and let the share coordinators delete it."""
     state = group.state_partitions
     partitions = [
         (topic, each)
@@ -398,9 +402,6 @@ def _delete_state(
         if failed is not None:
             return done(store, Error(failed.error_code), failed.error_message)
         store.touch(now, group)
-        current = group.state_partitions
-        left = {topic: name for topic, name in current.deleting.items() if topic not in topics}
-        write(store, group, [state_partitions_record(group.id, replace(current, deleting=left))], why)
         return done(store, Error.NONE, None)
 
     write(store, group, [state_partitions_record(group.id, during)], why, completed=written)
