@@ -324,8 +324,19 @@ class Dialect:
     4.4 (`GroupMetadataManager.hasPreferredServerAssignorChanged`); before, the next target has it."""
 
     emptied_group_gets_target: bool = since("4.4")
-    """Whether the last members of a consumer group leave it a target of their group epoch: then the assignment interval
-    does not delay the first target of new members. Since 4.4 (`GroupMetadataManager.consumerGroupFenceMembers`)."""
+    """Whether the last members of a consumer or share group leave it a target of their group epoch: then the assignment
+    interval does not delay the first target of new members. Since 4.4
+    (`GroupMetadataManager.consumerGroupFenceMembers`, `shareGroupFenceMember`)."""
+
+    state_epochs_are_checked: bool = since("4.4")
+    """Whether a share coordinator refuses negative epochs. Since 4.4 (`ShareCoordinatorShard`); before, they are not
+    compared with those of the state."""
+
+    fenced_state_text: str = history(
+        ("2.4", "The share coordinator rejected the request because the share-group state epoch did not match."),
+        ("4.4", "The coordinator rejected the request because the state epoch did not match."),
+    )
+    """The text of FENCED_STATE_EPOCH (`Errors`)."""
 
     full_group_takes_static_members: bool = since("4.4")
     """Whether a member with an instance id that the consumer group knows passes `group.consumer.max.size`. Since 4.4

@@ -140,6 +140,10 @@ class ModernMembers(ABC):
             for key, value in self._play.records()[self._written :]
         ]
 
+    def await_written(self, *types: int) -> None:
+        """Wait until the records since the mark have these types, if answers do not wait for them."""
+        self._play.wait_until(f"{types} are written", lambda: self.written() == [*types])
+
     def values(self) -> list[Any]:
         """Return the values of the records since the mark."""
         found = []

@@ -39,6 +39,9 @@ DELETES_TOPICS: Mapping[str, int] = {"offsets_partitions": 50}
 With a topic the old coordinator forgets every Empty group without offsets, those of other scenarios too.
 """
 
+STATE_PARTITIONS = 4
+"""The number of partitions of `__share_group_state`."""
+
 SLOWER = 3
 TRIES = 3
 """A play that failed on a late machine is repeated `SLOWER` times slower, at most `TRIES` plays in all."""
@@ -111,7 +114,7 @@ class Configuration:
             "group.share.min.record.lock.duration.ms": 1000,
             "group.share.max.size": self.share_max_size,
             "group.share.max.share.sessions": self.share_max_size,
-            "share.coordinator.state.topic.num.partitions": 4,
+            "share.coordinator.state.topic.num.partitions": STATE_PARTITIONS,
             "share.coordinator.snapshot.update.records.per.snapshot": self.share_updates,
         }
         return {name: value for name, value in values.items() if value is not None}

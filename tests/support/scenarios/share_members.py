@@ -5,18 +5,26 @@ Topics are t (4 partitions), u (2), and those that the scenario creates.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.core.data.topic import SHARE_STATE_TOPIC
+from koordinator.emulator.core.data.topic import SHARE_STATE_TOPIC, share_state_key
+from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
+from koordinator.wire.messages.read_share_group_state_summary import (
+    PartitionData,
+    ReadShareGroupStateSummaryRequest,
+    ReadStateSummaryData,
+)
 from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.share_state_records import ShareSnapshotKey, ShareSnapshotValue, read_key, read_value
 from koordinator.wire.records import read_records
 from scenarios.modern_members import LIMIT_S, Given, ModernMembers
+from scenarios.registry import STATE_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,9 +50,9 @@ class ShareMembers(ModernMembers):
     def __init__(self, play: Player) -> None:
         play.needs(ApiKey.SHARE_GROUP_HEARTBEAT, VERSION)
         super().__init__(play)
-        self._await_share_coordinator()
+        self.await_share_coordinator()
 
-    def _await_share_coordinator(self) -> None:
+    def await_share_coordinator(self) -> None:
         """Wait until the broker has made `__share_group_state`, which it does when somebody asks for a coordinator."""
         key = f"{self._play.g}:AAAAAAAAAAAAAAAAAAAAAA:0"
         request = FindCoordinatorRequest(key_type=SHARE, coordinator_keys=(key,))
@@ -54,12 +62,26 @@ class ShareMembers(ModernMembers):
             return bool(row.error_code == Error.NONE)
 
         self._play.wait_until("there is a share coordinator", is_there)
+        self._play.wait_until("it has loaded its log", self._has_loaded)
+
+    def _has_loaded(self) -> bool:
+        """Return whether the share coordinator has all partitions of its log."""
+        groups: dict[int, str] = {}
+        for number in count():
+            group = f"{self._play.g}.{number}"
+            groups.setdefault(offsets_partition(share_state_key(group, self._ids["t"], 0), STATE_PARTITIONS), group)
+            if len(groups) == STATE_PARTITIONS:
+                break
+        topic = ReadStateSummaryData(topic_id=self._ids["t"], partitions=(PartitionData(partition=0, leader_epoch=0),))
+        requests = (ReadShareGroupStateSummaryRequest(group_id=each, topics=(topic,)) for each in groups.values())
+        answers = [self._play.slowly(request, 1) for request in requests]
+        return not any(answer.results[0].partitions[0].error_code for answer in answers)
 
     # -- topics ------------------------------------------------------------------------------------------------
 
     def is_assigned(self, topic: str, group: str) -> bool:
         epoch, _ = self.join("probe", [topic], group=group, recorded=False)
-        return bool(self._settled("probe", epoch, group)[1])
+        return bool(self.settled("probe", epoch, group)[1])
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions."""
@@ -118,9 +140,9 @@ class ShareMembers(ModernMembers):
     def settle_in(self, member_id: str, topics: Iterable[str] = ("t",)) -> Any:
         """J: join, and send heartbeats until there are partitions; return (epoch, assignment)."""
         epoch, given = self.join(member_id, topics)
-        return (epoch, given) if given else self._settled(member_id, epoch, self._play.g)
+        return (epoch, given) if given else self.settled(member_id, epoch)
 
-    def _settled(self, member_id: str, epoch: int, group: str) -> Any:
+    def settled(self, member_id: str, epoch: int, group: str | None = None) -> Any:
         """Send heartbeats until there are partitions. How many are needed depends on the broker's speed."""
         limit = self._play.target.seconds + LIMIT_S
         given: Given | None = None
@@ -167,6 +189,10 @@ class ShareMembers(ModernMembers):
         row = self.described(recorded=recorded)
         return row.group_state, row.group_epoch, row.assignment_epoch
 
+    def emptied_target(self, epoch: int) -> int:
+        """Return the epoch of the target that the only member leaves at an epoch: since 4.4 that of the group."""
+        return epoch + 1 if self._play.since("4.4.0") else epoch
+
     def members(self, *, recorded: bool = True) -> dict[str, tuple[int, Given]]:
         """Return the epoch and the assignment of each member."""
         return {
@@ -188,6 +214,11 @@ class ShareMembers(ModernMembers):
             for record in read_records(batch)
             if (key := read_key(record.key or b"")) is not None and (key.group_id, key.topic_id, key.partition) == place
         ]
+
+    def transcribe_state(self, topic: str, partition: int) -> None:
+        """Add the records of a share partition to the transcript."""
+        for shown in self.state_written(topic, partition):
+            self._play.transcript.add("record", 0, shown)
 
 
 def _shown(key: Key, value: Value | None) -> str:

@@ -113,7 +113,14 @@ def _reconciled(
 
 
 def removal_records(store: GroupStore, group: ShareGroup, member_ids: Collection[str]) -> list[CoordinatorRecord]:
-    """Return the record of the epoch after the removal of members; the next heartbeat computes the target."""
+    """Return the record of the epoch after the removal of members; the next heartbeat computes the target.
+
+    Without members there is a target at once, in some releases.
+    """
     names = {name for each in group.members.values() if each.id not in member_ids for name in each.names}
-    group.topics_seen = store.cluster.topics_version, group.epoch + 1
-    return [group_record(group.id, group.epoch + 1, metadata_hash(store.cluster, names))]
+    epoch = group.epoch + 1
+    group.topics_seen = store.cluster.topics_version, epoch
+    records = [group_record(group.id, epoch, metadata_hash(store.cluster, names))]
+    if store.dialect.emptied_group_gets_target and len(member_ids) == len(group.members):
+        records.append(target_epoch_record(group.id, epoch, 0))
+    return records

@@ -204,7 +204,10 @@ class _Altering:
 
 
 def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShareGroupOffsetsRequest) -> None:
-    """Move the start offsets of an Empty group; a group that does not exist is created."""
+    """Move the start offsets of an Empty group.
+
+    A topic that exists creates the group, even without a partition to move: then the group has no record.
+    """
     try:
         group = _changeable(store, now, request)
     except RefusedError as error:
@@ -212,7 +215,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             error_code=error.error, error_message=error.refusal.message or None
         )
         return store.reply(call, response)
-    if group is None:
+    if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
         group = create(store, now, request.group_id)
     starts: dict[tuple[UUID, int], int] = {}
     rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
@@ -233,8 +236,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             for name, topic_id, partitions in rows
         )
     )
-    if not starts:
-        store.discard_if_unused(group)
+    if group is None or not starts:
         return store.reply(call, response)
     topics = _named(store, starts)
     why = Reason(Cause.FORCED, f"The offsets of share group {group.id} are being altered.")

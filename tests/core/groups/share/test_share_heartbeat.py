@@ -150,10 +150,14 @@ class TestShareEpochs:
         assert play.shape()[0] == "Stable"
         assert play.described().members[0].subscribed_topic_names == ()
 
-    def test_h024_an_empty_group_keeps_its_epochs_and_its_state(self, play: SharePlay) -> None:
+    @pytest.mark.parametrize(("release", "target"), [("4.3", 3), ("4.4", 4)])
+    def test_h024_an_empty_group_keeps_its_epochs_and_its_state(self, release: str, target: int) -> None:
+        play = SharePlay(kafka_version=release)
         play.settle_in("A")
+        play.written()
         play.beat("A", -1)
-        assert play.shape() == ("Empty", 4, 3)
+        assert play.written() == [[-14, -13, -10, 11, *([12] if target == 4 else [])]]
+        assert play.shape() == ("Empty", 4, target)
         assert play.beat("A", -1)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 4)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 0, ["t"]) == (5, ALL)
@@ -221,7 +225,7 @@ class TestShareMembers:
         play.wait(timeout_ms - 1)
         assert play.shape() == ("Stable", 3, 3)
         play.wait(1)
-        assert play.shape() == ("Empty", 4, 3)
+        assert play.shape() == ("Empty", 4, 4)
         (removed,) = [fact for fact in play.facts_of(MemberChanged) if fact.change == "removed"]
         assert removed.reason == "Member A fenced from the group because its session expired."
 
