@@ -332,6 +332,16 @@ class Dialect:
     """Whether a share group begins with the first record of partitions that are added to a topic which it reads. Since
     4.4 (`GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest`); before, by `share.auto.offset.reset`."""
 
+    state_epochs_are_checked: bool = since("4.4")
+    """Whether a share coordinator refuses negative epochs. Since 4.4 (`ShareCoordinatorShard`); before, they are not
+    compared with those of the state."""
+
+    fenced_state_text: str = history(
+        ("2.4", "The share coordinator rejected the request because the share-group state epoch did not match."),
+        ("4.4", "The coordinator rejected the request because the state epoch did not match."),
+    )
+    """The text of FENCED_STATE_EPOCH (`Errors`)."""
+
     full_group_takes_static_members: bool = since("4.4")
     """Whether a member with an instance id that the consumer group knows passes `group.consumer.max.size`. Since 4.4
     (`GroupMetadataManager.throwIfConsumerGroupIsFull`)."""

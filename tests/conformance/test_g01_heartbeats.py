@@ -9,7 +9,7 @@ from scenarios.consumer_members import ALL, HALF, OTHER_HALF, ConsumerMembers
 from scenarios.registry import scenario
 
 if TYPE_CHECKING:
-    from scenarios.consumer_members import Given
+    from scenarios.modern_members import Given
     from scenarios.player import Player
 
 consumer_scenario = partial(scenario, kip="KIP-848", consumer=True)

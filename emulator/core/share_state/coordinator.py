@@ -31,27 +31,41 @@ if TYPE_CHECKING:
 
     from ...config.settings import Settings
     from ..cluster import ClusterState
+    from ..dialect import Dialect
     from ..effects import Call, Effect
 
     Answered = Callable[[Any], None]
     """Takes the row of a partition."""
 
 NO_EPOCH = -1
-"""An epoch that is not checked."""
+"""An epoch that is not checked, in releases that do not refuse it."""
 
 TEXTS: Mapping[Error, str] = {
     Error.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
     Error.FENCED_LEADER_EPOCH: "The leader epoch in the request is older than the epoch on the broker.",
-    Error.FENCED_STATE_EPOCH: (
-        "The share coordinator rejected the request because the share-group state epoch did not match."
-    ),
     Error.COORDINATOR_LOAD_IN_PROGRESS: "The coordinator is loading and hence can't process requests.",
     Error.NOT_COORDINATOR: "This is not the correct coordinator.",
-    Error.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    Error.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+    Error.NOT_ENOUGH_REPLICAS: "Messages are rejected since there are fewer in-sync replicas than required.",
+    Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND: (
+        "Messages are written to the log, but to fewer in-sync replicas than required."
+    ),
+    Error.REQUEST_TIMED_OUT: "The request timed out.",
+    Error.KAFKA_STORAGE_ERROR: "Disk error when trying to access log file on disk.",
+    Error.MESSAGE_TOO_LARGE: "The request included a message larger than the max message size the server will accept.",
 }
 """Kafka's texts of the errors in the rows (`Errors`)."""
 
-NEGATIVE = "The partition id cannot be a negative number."
+OPERATIONS: Mapping[type, str] = {
+    initialize_wire.PartitionResult: "initialize share group state",
+    read_wire.PartitionResult: "read share group state",
+    write_wire.PartitionResult: "write share group state",
+    delete_wire.PartitionResult: "delete share group state",
+    summary_wire.PartitionResult: "read share group state summary",
+}
+"""What cannot be done where there is no coordinator, or no write (`ShareCoordinatorService`)."""
+
+NEGATIVE = "The {} cannot be a negative number."
 NOT_INITIALIZED = "{} operation on uninitialized share partition not allowed."
 
 
@@ -135,7 +149,7 @@ class ShareCoordinator:
                     answered(index, at, found)
 
                 try:
-                    self._check(key)
+                    self._check(key, partition_result)
                     operation(now, key, row, done)
                 except _RefusedRow as refused:
                     done(partition_result(partition=row.partition, **refused.fields))
@@ -144,13 +158,26 @@ class ShareCoordinator:
                     return self.store.drain()
         return self.store.drain()
 
-    def _check(self, key: StateKey) -> None:
+    def _check(self, key: StateKey, result: type) -> None:
         """Raise _RefusedRow if this node does not serve a share partition."""
         if key.partition < 0:
-            raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE)
+            raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE.format("partition id"))
         status = self.store.status(key)
         if status is not Error.NONE:
-            raise _RefusedRow(status)
+            raise _RefusedRow(status, _unable(result, status))
+
+    def _check_epochs(self, **epochs: int) -> None:
+        """Raise _RefusedRow for a negative epoch, in releases that do not accept it."""
+        for name, epoch in epochs.items():
+            if epoch < 0 and self._dialect.state_epochs_are_checked:
+                raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE.format(name.replace("_", " ")))
+
+    def _fenced(self) -> _RefusedRow:
+        return _RefusedRow(Error.FENCED_STATE_EPOCH, self._dialect.fenced_state_text)
+
+    @property
+    def _dialect(self) -> Dialect:
+        return self.store.cluster.features.dialect
 
     def _check_exists(self, key: StateKey) -> None:
         topic = self.store.cluster.topics_by_id.get(key.topic_id)
@@ -165,9 +192,10 @@ class ShareCoordinator:
 
     def _initialize(self, now: int, key: StateKey, row: initialize_wire.PartitionData, answered: Answered) -> None:
         """Begin a state, or replace it by one with another start offset and without batches."""
+        self._check_epochs(state_epoch=row.state_epoch)
         before = self.store.states.get(key)
         if before is not None and row.state_epoch != NO_EPOCH and row.state_epoch < before.state_epoch:
-            raise _RefusedRow(Error.FENCED_STATE_EPOCH)
+            raise self._fenced()
         self._check_exists(key)
         state = ShareState(
             snapshot_epoch=0 if before is None else before.snapshot_epoch + 1,
@@ -182,11 +210,12 @@ class ShareCoordinator:
 
     def _update(self, now: int, key: StateKey, row: write_wire.PartitionData, answered: Answered) -> None:
         """Write what the leader of a partition has decided; a snapshot in the place of every n-th update."""
+        self._check_epochs(leader_epoch=row.leader_epoch, state_epoch=row.state_epoch)
         state = self._initialized(key, "Write")
         if row.leader_epoch != NO_EPOCH and row.leader_epoch < state.leader_epoch:
             raise _RefusedRow(Error.FENCED_LEADER_EPOCH)
         if row.state_epoch != NO_EPOCH and row.state_epoch < state.state_epoch:
-            raise _RefusedRow(Error.FENCED_STATE_EPOCH)
+            raise self._fenced()
         self._check_exists(key)
         update = ShareUpdateValue(
             snapshot_epoch=state.snapshot_epoch,
@@ -206,6 +235,7 @@ class ShareCoordinator:
 
     def _read(self, now: int, key: StateKey, row: read_wire.PartitionData, answered: Answered) -> None:
         """Return a state to the leader of its partition, whose epoch is noted."""
+        self._check_epochs(leader_epoch=row.leader_epoch)
         state = self._initialized(key, "Read")
         if row.leader_epoch < state.leader_epoch and row.leader_epoch != NO_EPOCH:
             raise _RefusedRow(Error.FENCED_LEADER_EPOCH)
@@ -294,12 +324,16 @@ class ShareCoordinator:
         return store.drain()
 
 
-def _answer_of(result: Callable[..., Any], key: StateKey, answered: Answered) -> Callable[[Error], None]:
+def _answer_of(result: type, key: StateKey, answered: Answered) -> Callable[[Error], None]:
     """Return what answers with the result of a write."""
 
     def done(error: Error) -> None:
-        code = new_write_error(error)
-        text = None if code is Error.NONE else TEXTS.get(code)
-        answered(result(partition=key.partition, error_code=code, error_message=text))
+        text = None if error is Error.NONE else _unable(result, error)
+        answered(result(partition=key.partition, error_code=new_write_error(error), error_message=text))
 
     return done
+
+
+def _unable(result: type, error: Error) -> str:
+    """Return Kafka's text of a failed operation, known by its result."""
+    return f"Unable to {OPERATIONS[result]}: {TEXTS.get(error, error.name)}"

@@ -23,7 +23,13 @@ from koordinator.wire.messages.share_state_records import ShareSnapshotValue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FENCED = "The share coordinator rejected the request because the share-group state epoch did not match."
+FENCED = {
+    "4.3": "The share coordinator rejected the request because the share-group state epoch did not match.",
+    "4.4": "The coordinator rejected the request because the state epoch did not match.",
+}
+
+LATEST = 1 << 20
+"""An epoch that is not older than any other."""
 
 Rows = list[tuple[int, int, int, int]]
 """First and last offset, state and deliveries of batches."""
@@ -43,7 +49,7 @@ class StatePlay(SharePlay):
         return self._result(initialize_wire.InitializeShareGroupStateRequest(group_id="g", topics=rows))
 
     def write(
-        self, rows: Rows, start: int = -1, *, state_epoch: int = -1, leader_epoch: int = -1, completed: int = -1
+        self, rows: Rows, start: int = -1, *, state_epoch: int = LATEST, leader_epoch: int = LATEST, completed: int = -1
     ) -> tuple[int, str | None]:
         data = write_wire.PartitionData(
             partition=0,
@@ -59,7 +65,7 @@ class StatePlay(SharePlay):
         topics = (write_wire.WriteStateData(topic_id=self.topic_id("t"), partitions=(data,)),)
         return self._result(write_wire.WriteShareGroupStateRequest(group_id="g", topics=topics), 1)
 
-    def read(self, leader_epoch: int = -1) -> Any:
+    def read(self, leader_epoch: int = 0) -> Any:
         """Return (state epoch, start offset, batches), or (error, text)."""
         data = read_wire.PartitionData(partition=0, leader_epoch=leader_epoch)
         topics = (read_wire.ReadStateData(topic_id=self.topic_id("t"), partitions=(data,)),)
@@ -112,14 +118,31 @@ def play() -> StatePlay:
 OK = (Error.NONE, None)
 
 
-def test_h107_a_lower_state_epoch_is_fenced(play: StatePlay) -> None:
+@pytest.mark.parametrize("release", FENCED)
+def test_h107_a_lower_state_epoch_is_fenced(release: str) -> None:
+    play = StatePlay(kafka_version=release)
     assert play.initialize(5, -1) == OK
-    assert play.initialize(4, 3) == (Error.FENCED_STATE_EPOCH, FENCED)
+    assert play.initialize(4, 3) == (Error.FENCED_STATE_EPOCH, FENCED[release])
     assert play.initialize(5, 7) == OK
-    assert play.initialize(-1, 8) == OK
-    assert play.read() == (-1, 8, [])
+    assert play.read() == (5, 7, [])
     assert play.initialize(6, 0) == OK
-    assert play.write([], state_epoch=5) == (Error.FENCED_STATE_EPOCH, FENCED)
+    assert play.write([], state_epoch=5) == (Error.FENCED_STATE_EPOCH, FENCED[release])
+
+
+def test_h107_before_4_4_epochs_may_be_negative() -> None:
+    play = StatePlay(kafka_version="4.3")
+    play.initialize(5, -1)
+    assert play.initialize(-1, 8) == OK
+    assert play.read(-1) == (-1, 8, [])
+    assert play.write([], leader_epoch=-1, state_epoch=-1) == OK
+
+
+def test_h216_since_4_4_epochs_may_not_be_negative(play: StatePlay) -> None:
+    text = "The {} epoch cannot be a negative number."
+    leader, state = ((Error.INVALID_REQUEST, text.format(which)) for which in ("leader", "state"))
+    assert play.initialize(-1, 0) == state
+    assert [play.write([], leader_epoch=-1, state_epoch=-1), play.read(-1)] == [leader] * 2
+    assert play.write([], state_epoch=-1) == state
 
 
 def test_h108_a_read_notes_the_leader_epoch_and_a_write_does_not(play: StatePlay) -> None:
@@ -170,7 +193,8 @@ def test_h096_every_third_record_is_a_snapshot_after_two_updates() -> None:
 def test_a_failed_write_is_taken_back(play: StatePlay) -> None:
     play.initialize(1, 0)
     play.state = Error.KAFKA_STORAGE_ERROR
-    assert play.write([(0, 4, 2, 1)], 0)[0] == Error.NOT_COORDINATOR
+    text = "Unable to write share group state: Disk error when trying to access log file on disk."
+    assert play.write([(0, 4, 2, 1)], 0) == (Error.NOT_COORDINATOR, text)
     play.state = Error.NONE
     assert play.read() == (1, 0, [])
 
@@ -181,7 +205,8 @@ def test_a_loaded_coordinator_has_the_states_of_its_records(play: StatePlay) -> 
     before = play.summary(), play.read()
     partition = play.shares.store.partition_of(StateKey("g", play.topic_id("t"), 0))
     play.shares.unload(play.now, partition)
-    assert play.read()[0] == Error.NOT_COORDINATOR
+    text = "Unable to read share group state: This is not the correct coordinator."
+    assert play.read() == (Error.NOT_COORDINATOR, text)
     play.shares.begin_load(play.now, partition)
     assert play.read()[0] == Error.COORDINATOR_LOAD_IN_PROGRESS
     play.shares.loaded(play.now, partition, [(each.key, each.record) for each in play.state_records])

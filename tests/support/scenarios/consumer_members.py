@@ -15,31 +15,16 @@ from builders import requests
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_describe
-from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from koordinator.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from koordinator.wire.messages.list_groups import ListGroupsRequest
-from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
-from koordinator.wire.messages.offsets_topic import read_key, read_value
-from koordinator.wire.primitives import ZERO_UUID
+from scenarios.modern_members import LIMIT_S, Given, ModernMembers
 from scenarios.requests import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from uuid import UUID
 
     from scenarios.player import Player
 
 HEARTBEAT, DESCRIBE = ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE
-
-GROUP = 32
-"""The resource type of groups in requests about configs."""
-
-TOPIC_IDS_SINCE = 10
-"""The first version of Metadata with topic ids."""
 
 TYPES_SINCE = 5
 """The first version of ListGroups with the types of groups."""
@@ -47,20 +32,12 @@ TYPES_SINCE = 5
 PARTITION_METADATA = 4
 """The key type of the record of a group's topics, up to 4.0."""
 
-UNKNOWN_ID = type(ZERO_UUID)(int=1 << 64)
-"""The id of no topic."""
-
-LIMIT_S = 60
-
-Given = dict[str, list[int]]
-"""Partitions by topic name."""
-
 ALL: Given = {"t": [0, 1, 2, 3]}
 HALF: Given = {"t": [0, 1]}
 OTHER_HALF: Given = {"t": [2, 3]}
 
 
-class ConsumerMembers:
+class ConsumerMembers(ModernMembers):
     """Heartbeats of members of the play's group, and requests about it. Raises Absent where the protocol is absent.
 
     `same_epochs`: the group begins as a classic one, or with a pattern, so that its epochs are equal in all releases.
@@ -70,54 +47,12 @@ class ConsumerMembers:
         play.needs(HEARTBEAT, 0)
         if play.old:
             raise Absent(HEARTBEAT.name, 0, play.target.release)
-        self._play = play
         self.version = 1 if play.serves(HEARTBEAT, 1) else 0
         self._shift = 0 if same_epochs or play.since("4.3.0") else 1
-        self._real = {"t": play.t, "u": play.u}
-        self._ids: dict[str, UUID] = {}
-        self._names: dict[UUID, str] = {}
-        self._written = 0
-        self._learn("t", "u")
+        super().__init__(play)
 
-    # -- topics ------------------------------------------------------------------------------------------------
-
-    def new_topic(self, name: str, partitions: int, *, suffix: str | None = None) -> None:
-        """Create a topic of this play under a short name; `suffix` follows the group's name in the real one."""
-        self._real[name] = self._play.new_topic(partitions, suffix=suffix)
-        self._learn(name)
-        limit = self._play.target.seconds + LIMIT_S
-        # the coordinator of a broker may learn of it later than Metadata
-        for number in count():
-            probe = f"{self._play.g}.{name}.{number}"
-            if self.join("probe", [name], group=probe, recorded=False)[1]:
-                return
-            assert self._play.target.seconds < limit, f"the coordinator does not know {name}"
-            self._play.wait(0.1)
-
-    def planned_topic(self, name: str, suffix: str) -> None:
-        """Name a topic that does not exist yet."""
-        self._real[name] = f"{self._play.g}{suffix}"
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic of this play."""
-        self._play.delete_topic(self._real[name])
-
-    def _learn(self, *names: str) -> None:
-        wanted = tuple(MetadataRequestTopic(name=self._real[name]) for name in names)
-        answer = self._play.ask(MetadataRequest(topics=wanted), TOPIC_IDS_SINCE).unrecorded()
-        short = {real: name for name, real in self._real.items()}
-        for row in answer.topics:
-            name = short[row.name]
-            self._ids[name], self._names[row.topic_id] = row.topic_id, name
-            self._play.transcript.name(str(row.topic_id), name)
-
-    def id_of(self, name: str) -> UUID:
-        """Return the id of a topic."""
-        return self._ids[name]
-
-    def _known_ids(self, names: Iterable[str]) -> dict[str, UUID]:
-        """Return the ids of topics by their real names."""
-        return {self._real.get(name, name): self._ids.get(name, UNKNOWN_ID) for name in names}
+    def is_assigned(self, topic: str, group: str) -> bool:
+        return bool(self.join("probe", [topic], group=group, recorded=False)[1])
 
     # -- heartbeats --------------------------------------------------------------------------------------------
 
@@ -192,10 +127,6 @@ class ConsumerMembers:
     def _expect_nothing_else(response: Any) -> None:
         fields = (response.member_id, response.member_epoch, response.heartbeat_interval_ms, response.assignment)
         assert fields == (None, 0, 0, None), response
-
-    def named(self, rows: Any) -> Given:
-        """Return the partitions of a message by topic names, sorted; ids of unknown topics as they are."""
-        return {self._names.get(row.topic_id, str(row.topic_id)): sorted(row.partitions) for row in rows}
 
     def beats_until(
         self,
@@ -326,32 +257,6 @@ class ConsumerMembers:
         """Return the target of each member."""
         return {member_id: target for member_id, (_, _, target) in self.members().items()}
 
-    def configure(self, **configs: object) -> int:
-        """Set configs of the group, their names with _ for the dots; return the error once the coordinator has them."""
-        play = self._play
-        if not play.since("4.0.0"):
-            raise Absent("IncrementalAlterConfigs of GROUP", 1, play.target.release)
-        values = {name.replace("_", "."): str(value) for name, value in configs.items()}
-        rows = tuple(AlterableConfig(name=name, config_operation=0, value=value) for name, value in values.items())
-        error = 0
-        # DescribeConfigs shows a change before the coordinator has it, and a second one after it has the first
-        for group in (play.g, f"{play.g}.later"):
-            resource = AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=rows)
-            request, is_own = IncrementalAlterConfigsRequest(resources=(resource,)), group == play.g
-            answer = play.slowly(request, 1, recorded=is_own)
-            error = answer.responses[0].error_code if is_own else error
-            for name, value in values.items() if not error else ():
-                play.wait_config(GROUP, group, name, value)
-        return error
-
-    def configs(self) -> dict[str, tuple[str | None, int]]:
-        """Return value and source of each config of the group."""
-        resource = DescribeConfigsResource(resource_type=GROUP, resource_name=self._play.g, configuration_keys=None)
-        # a broker has configs of share and streams groups besides
-        (row,) = self._play.ask(DescribeConfigsRequest(resources=(resource,)), 4).unrecorded().results
-        assert row.error_code == 0, row
-        return {each.name: (each.value, each.config_source) for each in row.configs}
-
     # -- offsets -----------------------------------------------------------------------------------------------
 
     def commit(
@@ -380,23 +285,5 @@ class ConsumerMembers:
 
     # -- records -----------------------------------------------------------------------------------------------
 
-    def mark(self) -> None:
-        """Begin to look at records from here on."""
-        self._written = len(self._play.records())
-
     def written(self) -> list[int]:
-        """Return the types of the records since the mark, negative for tombstones."""
-        types = [
-            int.from_bytes(key[:2], "big") * (-1 if value is None else 1)
-            for key, value in self._play.records()[self._written :]
-        ]
-        return [each for each in types if abs(each) != PARTITION_METADATA or self._play.since("4.1.0")]
-
-    def values(self) -> list[Any]:
-        """Return the values of the records since the mark."""
-        found = []
-        for key, value in self._play.records()[self._written :]:
-            read = read_key(key)
-            assert read is not None
-            found.append(value and read_value(read, value))
-        return found
+        return [each for each in super().written() if abs(each) != PARTITION_METADATA or self._play.since("4.1.0")]

@@ -13,10 +13,12 @@ from koordinator.wire.messages.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
-from scenarios.consumer_members import ALL, HALF, OTHER_HALF, ConsumerMembers, Given
+from scenarios.consumer_members import ALL, HALF, OTHER_HALF, ConsumerMembers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from scenarios.modern_members import Given
 
 
 class MixedMembers(ConsumerMembers):

@@ -39,6 +39,9 @@ DELETES_TOPICS: Mapping[str, int] = {"offsets_partitions": 50}
 With a topic the old coordinator forgets every Empty group without offsets, those of other scenarios too.
 """
 
+STATE_PARTITIONS = 4
+"""The number of partitions of `__share_group_state`."""
+
 SLOWER = 3
 TRIES = 3
 """A play that failed on a late machine is repeated `SLOWER` times slower, at most `TRIES` plays in all."""
@@ -69,6 +72,11 @@ class Configuration:
     consumer_max_size: int | None = None
     assignors: str | None = None
     migration: str | None = None
+    share: bool = False
+    """Whether share groups have a target at every change, and short times."""
+    share_max_size: int | None = None
+    share_updates: int | None = None
+    """The number of updates of a share partition until its next snapshot."""
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int | str]:
@@ -94,8 +102,22 @@ class Configuration:
             "log.retention.check.interval.ms": ms(self.cleaning),
             "log.cleaner.backoff.ms": ms(self.cleaning),
         }
-        texts = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
-        return {**{name: round(value) for name, value in values.items() if value is not None}, **texts}
+        consumers = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
+        shares = self._of_share_groups() if self.share else {}
+        return {**{name: round(value) for name, value in values.items() if value is not None}, **consumers, **shares}
+
+    def _of_share_groups(self) -> dict[str, int]:
+        values = {
+            "group.share.assignment.interval.ms": 0,
+            "group.share.min.session.timeout.ms": 1,
+            "group.share.min.heartbeat.interval.ms": 1,
+            "group.share.min.record.lock.duration.ms": 1000,
+            "group.share.max.size": self.share_max_size,
+            "group.share.max.share.sessions": self.share_max_size,
+            "share.coordinator.state.topic.num.partitions": STATE_PARTITIONS,
+            "share.coordinator.snapshot.update.records.per.snapshot": self.share_updates,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def _of_consumer_groups(self, session_ms: float | None) -> dict[str, int | str]:
         values: dict[str, int | str | None] = {
@@ -153,7 +175,7 @@ def scenario(
     """
 
     def register(play: Play) -> Play:
-        named = re.match(r"test_([egt])(\d{3})_", play.__name__)
+        named = re.match(r"test_([eght])(\d{3})_", play.__name__)
         assert named, f"{play.__name__} does not begin with the number of a scenario"
         number = f"{named[1].upper()}-{named[2]}"
         known = SCENARIOS.get(number)
@@ -186,7 +208,7 @@ def scenario_of(play: Callable[..., object]) -> Scenario:
 
 def load() -> Mapping[str, Scenario]:
     """Import all scenarios and return them by number."""
-    for path in sorted(FOLDER.glob("test_[egt][0-9]*.py")):
+    for path in sorted(FOLDER.glob("test_[eght][0-9]*.py")):
         name = f"conformance_{path.stem}"
         if name not in sys.modules:
             spec = importlib.util.spec_from_file_location(name, path)

@@ -41,6 +41,22 @@ UNORDERED = {
         *((rows, "topic_name") for rows in (_ASSIGNED, _TARGETED)),
         *((f"{rows}.partitions", "") for rows in (_ASSIGNED, _TARGETED)),
     ),
+    "ShareGroupHeartbeatResponse": (
+        ("assignment.topic_partitions", "topic_id"),
+        ("assignment.topic_partitions.partitions", ""),
+    ),
+    "ShareGroupDescribeResponse": (
+        ("groups.members", "member_id"),
+        ("groups.members.subscribed_topic_names", ""),
+        (_ASSIGNED, "topic_name"),
+        (f"{_ASSIGNED}.partitions", ""),
+    ),
+    "DescribeShareGroupOffsetsResponse": (
+        ("groups.topics", "topic_name"),
+        ("groups.topics.partitions", "partition_index"),
+    ),
+    "AlterShareGroupOffsetsResponse": (("responses", "topic_name"), ("responses.partitions", "partition_index")),
+    "DeleteShareGroupOffsetsResponse": (("responses", "topic_name"),),
     "JoinGroupResponse": (("members", "member_id"),),
     "DescribeGroupsResponse": (("groups", "group_id"), ("groups.members", "member_id")),
     "DeleteGroupsResponse": (("results", "group_id"),),

@@ -58,13 +58,13 @@ def _group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatR
         return group
     if isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH and not group.is_empty:
         return upgrade(store, now, group)
-    if group is not None and request.member_epoch != JOINING_EPOCH:
+    if group is not None and not (isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH):
         raise membership.refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
     if request.member_epoch != JOINING_EPOCH:
         kind = "Group" if request.member_epoch < 0 else "Consumer group"
         raise membership.refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
     consumer_group = create(store, now, request.group_id)
-    if isinstance(group, ClassicGroup):
+    if group is not None:
         store.replace_group(group, consumer_group)
         consumer_group.origin = group, (group_tombstone(group),)
     return consumer_group

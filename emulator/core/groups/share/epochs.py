@@ -113,7 +113,10 @@ def _reconciled(
 
 
 def removal_records(store: GroupStore, group: ShareGroup, member_ids: Collection[str]) -> list[CoordinatorRecord]:
-    """Return the records of the epoch after the removal of members; the next heartbeat computes the target."""
+    """Return the record of the epoch after the removal of members; the next heartbeat computes the target.
+
+    Without members there is a target at once, in some releases.
+    """
     names = {name for each in group.members.values() if each.id not in member_ids for name in each.names}
     epoch = group.epoch + 1
     group.topics_seen = store.cluster.topics_version, epoch

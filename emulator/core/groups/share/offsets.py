@@ -204,7 +204,10 @@ class _Altering:
 
 
 def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShareGroupOffsetsRequest) -> None:
-    """Move the start offsets of an Empty group; a group that does not exist is created."""
+    """Move the start offsets of an Empty group.
+
+    A topic that exists creates the group, even without a partition to move: then the group has no record.
+    """
     try:
         group = _changeable(store, now, request)
     except RefusedError as error:
@@ -212,7 +215,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             error_code=error.error, error_message=error.refusal.message or None
         )
         return store.reply(call, response)
-    if group is None:
+    if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
         group = create(store, now, request.group_id)
     starts: dict[tuple[UUID, int], int] = {}
     rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
@@ -233,8 +236,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             for name, topic_id, partitions in rows
         )
     )
-    if not starts:
-        store.discard_if_unused(group)
+    if group is None or not starts:
         return store.reply(call, response)
     topics = _named(store, starts)
     why = Reason(Cause.FORCED, f"The offsets of share group {group.id} are being altered.")
@@ -312,13 +314,17 @@ def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteS
         return store.reply(call, response)
 
     def done(store: GroupStore, error: Error, message: str | None) -> None:
+        if error is Error.NONE:
+            current = group.state_partitions
+            left = {topic: name for topic, name in current.deleting.items() if topic not in having}
+            record = state_partitions_record(group.id, replace(current, deleting=left))
+            why = Reason(Cause.REMOVED, f"The state of share group {group.id} is deleted.")
+            return write(store, group, [record], why, (call, response))
         results = tuple(
-            row
-            if row.error_code or error is Error.NONE
-            else replace(row, topic_id=ZERO_UUID, error_code=error, error_message=message)
+            row if row.error_code else replace(row, topic_id=ZERO_UUID, error_code=error, error_message=message)
             for row in rows
         )
-        store.reply(call, replace(response, responses=results))
+        return store.reply(call, replace(response, responses=results))
 
     return _delete_state(store, now, group, having, done)
 
@@ -371,7 +377,7 @@ def _delete_state(
     topics: Mapping[UUID, str],
     done: Callable[[GroupStore, Error, str | None], None],
 ) -> None:
-    """Delete the state of topics at the share coordinators, and then their rows in the group's record."""
+    """Write that the state of topics is to be deleted, and let the share coordinators delete it."""
     state = group.state_partitions
     partitions = [
         (topic, each)
@@ -398,9 +404,6 @@ def _delete_state(
         if failed is not None:
             return done(store, Error(failed.error_code), failed.error_message)
         store.touch(now, group)
-        current = group.state_partitions
-        left = {topic: name for topic, name in current.deleting.items() if topic not in topics}
-        write(store, group, [state_partitions_record(group.id, replace(current, deleting=left))], why)
         return done(store, Error.NONE, None)
 
     write(store, group, [state_partitions_record(group.id, during)], why, completed=written)

@@ -154,7 +154,9 @@ class TestShareEpochs:
     def test_h024_an_empty_group_keeps_its_epochs_and_its_state(self, release: str, target: int) -> None:
         play = SharePlay(kafka_version=release)
         play.settle_in("A")
+        play.written()
         play.beat("A", -1)
+        assert play.written() == [[-14, -13, -10, 11, *([12] if target == 4 else [])]]
         assert play.shape() == ("Empty", 4, target)
         assert play.beat("A", -1)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 4)[0] == Error.UNKNOWN_MEMBER_ID

@@ -158,7 +158,7 @@ class TestDeletedShareOffsets:
         play.beat("A", -1)
         play.written()
         assert result("g") == Error.NONE
-        assert play.written() == [[15], [15], [-12, -15, -11]]
+        assert play.written() == [[15], [-12, -15, -11]]
         assert "g" not in play.coordinator.groups
         assert play.shares.store.states == {}
 
