@@ -81,6 +81,9 @@ class BaseGroup:
 
     kind: ClassVar[str]
 
+    expires: ClassVar[bool] = True
+    """Whether an Empty group without offsets is removed by itself (`Group.shouldExpire`)."""
+
     if TYPE_CHECKING:
 
         @property

@@ -137,9 +137,12 @@ def _delete_offsets(
 
 
 def _would_be_empty(store: GroupStore, group: BaseGroup, deleted: Collection[TopicPartition]) -> bool:
-    """Return whether no member, other offset or undecided commit is left; pending ids do not count."""
+    """Return whether no member, other offset or undecided commit is left; pending ids do not count.
+
+    False for a group that stays without them.
+    """
     undecided = store.in_flight(group) or group.table.refused or group.pending_offsets
-    return group.is_empty and not (len(deleted) < len(group.offsets) or undecided)
+    return group.expires and group.is_empty and not (len(deleted) < len(group.offsets) or undecided)
 
 
 def _delete_group(store: GroupStore, group: BaseGroup, deleted: Collection[TopicPartition], cause: str) -> None:
@@ -164,7 +167,7 @@ def expire(store: GroupStore, group: BaseGroup) -> None:
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
     if _would_be_empty(store, group, deleted):
         return _delete_group(store, group, deleted, "retention")
-    is_empty = group.is_empty and not (group.offsets or store.in_flight(group))
+    is_empty = group.expires and group.is_empty and not (group.offsets or store.in_flight(group))
     if is_empty and store.is_visible(group) and store.dialect.expires_groups_under_pending_offsets:
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))
         group.stored = False
@@ -178,7 +181,7 @@ def last_expiry(store: GroupStore, group: BaseGroup) -> int | None:
     An Empty group without offsets expires now.
     """
     expiry = [_expires_at(store, group, tp[0], committed) for tp, committed in group.offsets.items()]
-    if not expiry and group.is_empty:
+    if not expiry and group.is_empty and group.expires:
         return group.now
     return max((deadline for deadline in expiry if deadline is not None), default=None)
 

@@ -60,6 +60,8 @@ class ShareGroup(BaseGroup):
 
     kind = SHARE
 
+    expires = False
+
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now)
         self.epoch = self.target_epoch = dialect.first_group_epoch

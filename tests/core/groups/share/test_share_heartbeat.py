@@ -162,6 +162,12 @@ class TestShareEpochs:
         assert play.beat("A", 4)[0] == Error.UNKNOWN_MEMBER_ID
         assert play.beat("A", 0, ["t"]) == (5, ALL)
 
+    def test_an_empty_group_is_not_removed_by_itself(self, play: SharePlay) -> None:
+        play.settle_in("A")
+        play.beat("A", -1)
+        play.wait(8 * 24 * 3_600_000)
+        assert play.shape()[0] == "Empty"
+
     def test_h026_new_partitions_take_two_epochs(self, play: SharePlay) -> None:
         play.settle_in("A", ["u"])
         play.cluster.grow_topic(play.cluster.topics["u"], 3)
