@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 from clients.share_member import ShareMember
 
-from koordinator import Cluster, Emulator
+from koordinator import Cluster, Emulator, faults
 from koordinator.emulator.pages.timeline import timeline
 from koordinator.wire.errors import Error
 
@@ -172,3 +173,28 @@ def test_a_closed_session_and_an_expired_lock_are_in_the_trace(cluster: Cluster,
     assert found == [("lock_expired", "A"), ("session_closed", "A")]
     (ended,) = [event["body"] for event in group.events() if event.get("cause") == "session_closed"]
     assert {tuple(row[:2]) + tuple(row[4:]) for row in ended["ended"]} == {("jobs", 0, 2, "available")}
+
+
+def test_an_acknowledgement_is_refused_by_a_rule_and_the_record_stays(cluster: Cluster, a: ShareMember) -> None:
+    rule = cluster.group("g").rule("ShareAcknowledge", faults.error("INVALID_RECORD_STATE", at="partition"), once=True)
+    assert a.acknowledge(0, 0) == Error.INVALID_RECORD_STATE
+    assert rule.hits == 1
+    assert rows(cluster)[0].state == "acquired"
+
+
+@pytest.mark.parametrize("api", ["ShareAcknowledge", "WriteShareGroupState"])
+def test_an_acknowledgement_is_late_while_it_or_its_write_is_held(cluster: Cluster, a: ShareMember, api: str) -> None:
+    with ThreadPoolExecutor() as pool, cluster.group("g").hold(api) as hold:
+        answered = pool.submit(a.acknowledge, 0, 3)
+        assert hold.wait_entered().api == api
+        assert not answered.done()
+        assert cluster.group("g").share_positions()[0].start_offset == 0
+        hold.release()
+        assert answered.result(10) == 0
+    assert cluster.group("g").share_positions()[0].start_offset == 4
+
+
+def test_a_share_session_is_lost_by_a_rule(cluster: Cluster, a: ShareMember) -> None:
+    cluster.group("g").rule("ShareFetch", faults.error("SHARE_SESSION_NOT_FOUND"), once=True)
+    assert a.fetch_error() == Error.SHARE_SESSION_NOT_FOUND
+    assert a.fetch() == []

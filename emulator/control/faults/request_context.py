@@ -8,9 +8,11 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 from ...core.groups.classic.group import ClassicGroupState
@@ -140,6 +142,10 @@ def _groups_named(request: Message, version: int) -> tuple[str, ...] | None:
             return request.groups
         case DeleteGroupsRequest():
             return request.groups_names
+        case ShareGroupDescribeRequest():
+            return request.group_ids
+        case DescribeShareGroupOffsetsRequest():
+            return tuple(row.group_id for row in request.groups)
         case FindCoordinatorRequest():
             if request.key_type != 0:
                 return ()

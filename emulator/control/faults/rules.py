@@ -33,7 +33,10 @@ ANY_API = "*"
 
 API_NAMES = {api.name: api for api in APIS.values()}
 
-WITH_GENERATION = ("SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit", "ConsumerGroupHeartbeat")
+WITH_GENERATION = (
+    *("SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat"),
+)
 """APIs whose requests carry a generation, or the epoch of a member."""
 
 _WILDCARD = re.compile(r"[*?[]")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 MEMBER_PHASES = (RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout)
 """The timers that limit a step of one member of a consumer group."""
 
-HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat")
+HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
 
 FIRINGS_MAX = 100
 """The limit for one timer at one instant."""

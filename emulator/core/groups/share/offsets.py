@@ -398,6 +398,9 @@ def _delete_state(
         return ask(store, now, group.id, partitions, (0, partial(_deletion_request, group.id)), deleted)
 
     def deleted(store: GroupStore, now: int, rows: Rows) -> None:
+        if store.groups.get(group.id) is not group:
+            # another node coordinates the group now
+            return done(store, Error.NOT_COORDINATOR, None)
         failed = next((row for row in rows.values() if row.error_code), None)
         if len(rows) < len(partitions):
             return done(store, Error.COORDINATOR_NOT_AVAILABLE, None)
