@@ -117,6 +117,8 @@ def _behaviour(behaviour: object) -> str:
     if isinstance(behaviour, Versions):
         return "" if behaviour == Versions("none") else str(behaviour)
     # a function of one of the two coordinators
+    if isinstance(behaviour, str):
+        return behaviour
     return getattr(behaviour, "__name__").partition("_")[0].upper()  # noqa: B009 - mypy knows only `object`
 
 
