@@ -34,6 +34,12 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
 """The topic of the coordinators of each type."""
 
+SHARE_KEYS_SINCE = 6
+"""The first version of FindCoordinator that finds share coordinators."""
+
+ROWS_SINCE = 4
+"""The first version of FindCoordinator whose rows have no text."""
+
 SHARE_KEY_PARTS = 3
 """The parts of the key of a share partition: group, topic id and partition."""
 
@@ -150,14 +156,17 @@ class NodeCore:
 
     def _find_coordinators(self, now: int, call: Call, request: FindCoordinatorRequest) -> list[Effect]:
         del now
-        return [Reply(call, self._coordinators(call.listener, request))]
+        return [Reply(call, self._coordinators(call, request))]
 
-    def _coordinators(self, listener: str, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    def _coordinators(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         keys, topic = request.coordinator_keys, TOPICS.get(request.key_type)
         if topic == SHARE_STATE_TOPIC and self.coordinator.store.dialect.share_versions.max < 0:
             topic = None
-        if topic is None or self._has_topic(topic):
-            rows = tuple(self._coordinator_of(listener, request.key_type, key) for key in keys)
+        if topic == SHARE_STATE_TOPIC and call.api_version < SHARE_KEYS_SINCE:
+            text = MESSAGES[Error.INVALID_REQUEST] if call.api_version < ROWS_SINCE else ""
+            rows = tuple(replace(_no_coordinator(key, Error.INVALID_REQUEST), error_message=text) for key in keys)
+        elif topic is None or self._has_topic(topic):
+            rows = tuple(self._coordinator_of(call.listener, request.key_type, key) for key in keys)
         else:
             rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
         return FindCoordinatorResponse(coordinators=rows)

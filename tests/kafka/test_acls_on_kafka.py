@@ -22,6 +22,7 @@ from builders.acl_requests import (
     OPERATIONS,
     PREFIXED,
     RESOURCES,
+    SHARE_GROUPS,
     TOPIC,
     acl,
     creation,
@@ -54,6 +55,11 @@ AUTHORIZER = {
     "auto.create.topics.enable": "false",
 }
 
+LONG_SESSIONS = {
+    "group.share.session.timeout.ms": "3600000",
+    "group.share.max.session.timeout.ms": "3600000",
+}
+
 EVERYTHING = tuple(acl(resource) for resource in RESOURCES.values())
 """Everything with the named resources of each type."""
 
@@ -64,7 +70,10 @@ IDENTITIES = (
 """The fields that tell rows apart."""
 
 SHOWN = ("error_code", "partition_error_code", "topic_config_error_code", "error_message", "authorized_operations")
-SHOWN_TOO = ("topic_authorized_operations", "cluster_authorized_operations", "coordinator", "state")
+SHOWN_TOO = (
+    *("topic_authorized_operations", "cluster_authorized_operations", "coordinator", "state"),
+    *("acknowledge_error_code", "acknowledge_error_message"),
+)
 
 
 class Side:
@@ -140,6 +149,24 @@ class Side:
         self._until(lambda: self.admin.ask(asked, 4).error_code == 0)
         asked = request(ApiKey.DESCRIBE_TRANSACTIONS, transactional_ids=["x"])
         self._until(lambda: self.admin.ask(asked, 0).transaction_states[0].error_code not in (14, 15))
+        if ApiKey.SHARE_GROUP_HEARTBEAT in self._served:
+            for group in SHARE_GROUPS:
+                self._fill_share_group(group)
+
+    def _fill_share_group(self, group: str) -> None:
+        """Let a member have partitions of both topics; its session does not end in these tests."""
+        epoch = 0
+
+        def has_partitions() -> bool:
+            nonlocal epoch
+            heart = {"group_id": group, "member_id": "member", "member_epoch": epoch}
+            asked = request(ApiKey.SHARE_GROUP_HEARTBEAT, **heart, subscribed_topic_names=["t", "u"])
+            answer = self.admin.ask(asked, 1)
+            assert answer.error_code in (0, 14, 15), answer
+            epoch = answer.member_epoch
+            return answer.assignment is not None and len(answer.assignment.topic_partitions) == 2
+
+        self._until(has_partitions)
 
     @staticmethod
     def _until(condition: Any) -> None:
@@ -181,10 +208,13 @@ def sides(compared_release: Release, tmp_path_factory: pytest.TempPathFactory) -
         ),
         "sasl.enabled.mechanisms": MECHANISMS,
     }
+    sessions = LONG_SESSIONS if compared_release is NEWEST else {}
     with ExitStack() as stack:
+        settings |= sessions
         broker = stack.enter_context(SecureKafka(tmp_path_factory.mktemp("kafka-acls-"), compared_release, settings))
         config = {**AUTHORIZER, "kafka.version": compared_release.line, "sasl.enabled.mechanisms": MECHANISMS}
         config |= {name: value for name, value in compared_release.settings.items() if name.startswith("group.")}
+        config |= sessions
         ours = stack.enter_context(
             Emulator(security="sasl_plaintext", users=USERS, config=config, profile="kafka-defaults")
         )

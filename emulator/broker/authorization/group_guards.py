@@ -18,7 +18,7 @@ from koordinator.wire.messages.offset_fetch import (
 )
 
 from ...core.acls.acl import CLUSTER_NAME, Operation, ResourceType
-from ...core.node import GROUP, SHARE, TRANSACTION
+from ...core.node import GROUP, ROWS_SINCE, SHARE, SHARE_KEYS_SINCE, TRANSACTION
 from .guards import ERRORS, TEXTS, Admitted, Refused, early_rows, in_order, needs
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from .guards import Client
 
 UNSEEN = "The group has described topic(s) that the client is not authorized to describe."
-
-TEXTS_SINCE = 4
-"""The first version of FindCoordinator whose rows have no text."""
 
 PROTOCOL_SINCE = 5
 """The first version of SyncGroup that names the protocol."""
@@ -63,8 +60,9 @@ def sync_group(client: Client, request: SyncGroupRequest) -> Refused | Admitted:
 
 def find_coordinator(client: Client, request: FindCoordinatorRequest) -> Refused | Admitted:
     """Need Describe of each key; brokers alone look for share coordinators, with ClusterAction."""
-    kind, keys = KINDS.get(request.key_type), request.coordinator_keys
-    if request.key_type == SHARE and client.cluster.features.dialect.share_versions.max > 0:
+    kind, keys, version = KINDS.get(request.key_type), request.coordinator_keys, client.call.api_version
+    has_shares = client.cluster.features.dialect.share_versions.max > 0
+    if request.key_type == SHARE and has_shares and version >= SHARE_KEYS_SINCE:
         kind = ResourceType.CLUSTER
         refused = set() if client.may(Operation.CLUSTER_ACTION, kind, CLUSTER_NAME) else set(keys)
     elif kind is None:
@@ -73,7 +71,8 @@ def find_coordinator(client: Client, request: FindCoordinatorRequest) -> Refused
         refused = {key for key in dict.fromkeys(keys) if not client.may(Operation.DESCRIBE, kind, key)}
     if not refused:
         return Admitted(request)
-    text = TEXTS[kind] if client.call.api_version < TEXTS_SINCE else ""
+    # a right of the cluster fails the request, and not its rows
+    text = TEXTS[kind] if version < ROWS_SINCE or kind is ResourceType.CLUSTER else ""
     rows = [
         Coordinator(key=key, node_id=-1, port=-1, error_code=ERRORS[kind], error_message=text)
         for key in keys

@@ -119,21 +119,23 @@ class Client:
         return None if topic is None else topic.name
 
 
-def needs(operation: Operation, kind: ResourceType, field: str) -> Guard:
+def needs(operation: Operation, kind: ResourceType, field: str, *, text: str = "") -> Guard:
     """Refuse a request whose client may not use the resource that a field names."""
 
     def guard(client: Client, request: Message) -> Refused | Admitted:
         if client.may(operation, kind, getattr(request, field)):
             return Admitted(request)
-        return client.refuse(ERRORS[kind])
+        return client.refuse(ERRORS[kind], text)
 
     return guard
 
 
-def needs_cluster(*operations: Operation, says_need: bool = True, in_rows: bool = False) -> Guard:
+def needs_cluster(
+    *operations: Operation, says_need: bool = True, in_rows: bool = False, text: str | None = None
+) -> Guard:
     """Refuse a request whose client may do none of these operations with the cluster.
 
-    `says_need`: the text names the request and the operation. `in_rows`: the rows are refused, too.
+    `says_need`: the text names the request and the operation; else it is `text`. `in_rows`: the rows are refused, too.
     """
 
     def guard(client: Client, request: Message) -> Refused | Admitted:
@@ -142,7 +144,7 @@ def needs_cluster(*operations: Operation, says_need: bool = True, in_rows: bool 
         if client.may(operations[-1], ResourceType.CLUSTER, CLUSTER_NAME):
             return Admitted(request)
         needed = f"Request {APIS[client.call.api_key].name} needs {operations[-1].name} permission."
-        refused = client.refuse(ERRORS[ResourceType.CLUSTER], needed if says_need else None)
+        refused = client.refuse(ERRORS[ResourceType.CLUSTER], needed if says_need else text)
         if not in_rows:
             return refused
         rows = rows_refused(client, request, ResourceType.CLUSTER, needed)
@@ -158,11 +160,12 @@ def needs_rows(
     *,
     order: Order = "last",
     text: str = "",
+    asks_on: bool = False,
 ) -> Guard:
     """Take the rows away that the client may not use. They are answered `first`, `last`, or as `requested`.
 
     `early`: before those of the coordinator, together with the rows of unknown topics. A request without rows is
-    answered here.
+    answered here, unless it `asks_on` about the group alone.
     """
 
     def guard(client: Client, request: Any) -> Refused | Admitted:  # noqa: ANN401 - a request of any API
@@ -179,7 +182,7 @@ def needs_rows(
             return Admitted(request)
         rest = replace(request, **{field: tuple(refused)})
         refusal = rows_refused(client, rest, kind, text)
-        if not allowed:
+        if not allowed and not asks_on:
             return Refused(refusal)
         return Admitted(
             replace(request, **{field: tuple(allowed)}), lambda response: merged(response, refusal, rows, order)

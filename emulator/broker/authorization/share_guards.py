@@ -17,7 +17,7 @@ from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatR
 
 from ...core.acls.acl import Operation, ResourceType
 from .group_guards import UNSEEN
-from .guards import Admitted, Refused, needs
+from .guards import TEXTS, Admitted, Refused, needs
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.describe_share_group_offsets import (
@@ -112,7 +112,10 @@ def _refused_topic(asked: DescribeShareGroupOffsetsRequestTopic) -> DescribeShar
         topic_name=asked.topic_name,
         partitions=tuple(
             DescribeShareGroupOffsetsResponsePartition(
-                partition_index=each, start_offset=NO_OFFSET, error_code=Error.TOPIC_AUTHORIZATION_FAILED
+                partition_index=each,
+                start_offset=NO_OFFSET,
+                error_code=Error.TOPIC_AUTHORIZATION_FAILED,
+                error_message=TEXTS[ResourceType.TOPIC],
             )
             for each in asked.partitions
         ),

@@ -149,10 +149,18 @@ GUARDS: Mapping[type, Guard] = {
     ShareAcknowledgeRequest: if_served(of_group, shares=True),
     DescribeShareGroupOffsetsRequest: if_served(share_offsets, shares=True),
     AlterShareGroupOffsetsRequest: if_served(
-        all_of(needs(READ, GROUP, "group_id"), needs_rows(READ, TOPIC, "topics", order="first")), shares=True
+        all_of(
+            needs(READ, GROUP, "group_id", text=TEXTS[GROUP]),
+            needs_rows(READ, TOPIC, "topics", order="first", text=TEXTS[TOPIC], asks_on=True),
+        ),
+        shares=True,
     ),
     DeleteShareGroupOffsetsRequest: if_served(
-        all_of(needs(DELETE, GROUP, "group_id"), needs_rows(READ, TOPIC, "topics")), shares=True
+        all_of(
+            needs(DELETE, GROUP, "group_id", text=TEXTS[GROUP]),
+            needs_rows(READ, TOPIC, "topics", text=TEXTS[TOPIC], asks_on=True),
+        ),
+        shares=True,
     ),
     **dict.fromkeys(
         (
@@ -162,7 +170,7 @@ GUARDS: Mapping[type, Guard] = {
             DeleteShareGroupStateRequest,
             ReadShareGroupStateSummaryRequest,
         ),
-        needs_cluster(CLUSTER_ACTION, says_need=False),
+        needs_cluster(CLUSTER_ACTION, says_need=False, text=TEXTS[ResourceType.CLUSTER]),
     ),
     ListGroupsRequest: answering(seen_groups),
     DeleteGroupsRequest: needs_rows(DELETE, GROUP, "groups_names"),

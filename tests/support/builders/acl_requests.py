@@ -123,6 +123,7 @@ def requests(ids: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
     yield from _of_transactions()
     yield from _of_users()
     yield from _of_cluster()
+    yield from of_shares(ids)
 
 
 def _of_coordinators() -> Iterator[tuple[str, Any, int]]:
@@ -313,3 +314,85 @@ def _of_cluster() -> Iterator[tuple[str, Any, int]]:
         ),
         1,
     )
+
+
+SHARE_GROUPS = ("gs", "hs")
+"""Share groups with a member that has partitions of t and u."""
+
+
+def of_shares(ids: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    """Yield the requests of share groups, as `requests`."""
+    for version in (3, 5, 6):
+        for key in ("g:AAAAAAAAAAAAAAAAAAAAAA:0", "odd"):
+            keys = {"key": key} if version < 4 else {"coordinator_keys": [key]}
+            yield f"find share state {key}", request(ApiKey.FIND_COORDINATOR, key_type=2, **keys), version
+    for group in ("g", "h", "gs", "hs"):
+        yield from _of_share_members(group)
+    for session in (("g", "m"), ("h", "m"), (None, "m"), ("g", "")):
+        yield from _of_share_records(*session, ids)
+    described = {"group_ids": ["hs", "gs", "g", "gx", ""], "include_authorized_operations": True}
+    yield "describe share groups", request(ApiKey.SHARE_GROUP_DESCRIBE, **described), 1
+    yield from _of_share_offsets()
+    for group in ("g", "h"):
+        yield from _of_share_state(group, ids)
+    yield "delete share groups", request(ApiKey.DELETE_GROUPS, groups_names=["hs", "gs"]), 2
+
+
+def _of_share_members(group: str) -> Iterator[tuple[str, Any, int]]:
+    for subscription in (["t"], ["t", "u"], ["nosuch"], None):
+        for member in ("nobody", ""):
+            heart = {"group_id": group, "member_id": member, "member_epoch": 5}
+            yield (
+                f"share heartbeat {subscription}",
+                request(ApiKey.SHARE_GROUP_HEARTBEAT, **heart, subscribed_topic_names=subscription),
+                1,
+            )
+
+
+def _of_share_records(group: str | None, member: str, ids: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    session = {"group_id": group, "member_id": member}
+    acknowledged = [{"first_offset": 0, "last_offset": 0, "acknowledge_types": [1]}]
+    added = [{"topic_id": ids[each], "partitions": [{"partition_index": 0}]} for each in ("t", "u")]
+    rows = [{"partition_index": each, "acknowledgement_batches": acknowledged} for each in (0, 9)]
+    topics = [{"topic_id": ids[each], "partitions": rows} for each in ("t", "u")]
+    # without records nothing depends on what was acquired before
+    nothing = {"max_wait_ms": 0, "max_records": 0}
+    for version in (1, 2):
+        opening = request(ApiKey.SHARE_FETCH, **session, **nothing, share_session_epoch=0, topics=added)
+        yield f"share fetch of {group}", opening, version
+        going_on = request(ApiKey.SHARE_FETCH, **session, **nothing, share_session_epoch=1, topics=topics)
+        yield f"share fetch with acknowledgements of {group}", going_on, version
+        asked = request(ApiKey.SHARE_ACKNOWLEDGE, **session, share_session_epoch=2, topics=topics)
+        yield f"acknowledge in {group}", asked, version
+        asked = request(ApiKey.SHARE_ACKNOWLEDGE, **session, share_session_epoch=-1, topics=topics)
+        yield f"last acknowledgement in {group}", asked, version
+
+
+def _of_share_offsets() -> Iterator[tuple[str, Any, int]]:
+    named = [{"topic_name": each, "partitions": [0]} for each in TOPICS]
+    groups = [{"group_id": each, "topics": named} for each in ("hs", "gs", "gx")]
+    yield "describe share offsets", request(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, groups=groups), 1
+    every = [{"group_id": each, "topics": None} for each in ("hs", "gs", "gx")]
+    yield "describe all share offsets", request(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, groups=every), 0
+    rows = [{"topic_name": each, "partitions": [{"partition_index": 0, "start_offset": 0}]} for each in TOPICS]
+    for chosen in (rows, rows[1:2], []):
+        for group in ("ge", "he", "gs", "g"):
+            altered = {"group_id": group, "topics": chosen}
+            yield f"alter share offsets of {group}", request(ApiKey.ALTER_SHARE_GROUP_OFFSETS, **altered), 0
+    names = [{"topic_name": each} for each in TOPICS]
+    for gone in (names[1:2], names, []):
+        for group in ("ge", "he", "gs", "g", "gx"):
+            deleted = {"group_id": group, "topics": gone}
+            yield f"delete share offsets of {group}", request(ApiKey.DELETE_SHARE_GROUP_OFFSETS, **deleted), 0
+
+
+def _of_share_state(group: str, ids: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    for name, key, fields, version in (
+        ("initialize", ApiKey.INITIALIZE_SHARE_GROUP_STATE, {"state_epoch": 1, "start_offset": 0}, 0),
+        ("read", ApiKey.READ_SHARE_GROUP_STATE, {"leader_epoch": 0}, 0),
+        ("write", ApiKey.WRITE_SHARE_GROUP_STATE, {"state_epoch": 1, "leader_epoch": 0, "start_offset": 0}, 1),
+        ("summary", ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, {"leader_epoch": 0}, 1),
+        ("delete", ApiKey.DELETE_SHARE_GROUP_STATE, {}, 0),
+    ):
+        rows = [{"topic_id": ids[each], "partitions": [{"partition": 0, **fields}]} for each in ("t", "u")]
+        yield f"{name} share state of {group}", request(key, group_id=group, topics=rows), version
