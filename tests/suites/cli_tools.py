@@ -86,7 +86,7 @@ FILES = {
 MASKS = (
     (re.compile(r"^(\s+at |\s*\.\.\. \d+ more|Caused by: ).*\n?", re.MULTILINE), ""),
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
-    (re.compile(r"\b(?=\w*[0-9A-Z_-])[\w-]{22}\b"), "ID"),
+    (re.compile(r"(?<![\w-])(?=\w*[0-9A-Z_-])[\w-]{22}(?![\w-])"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,:]\d+)?Z?"), "TIME"),
     (re.compile(r"\b1[5-9]\d{11}\b"), "MILLIS"),
     (re.compile(r"/(?:tmp|[\w.-]+/)[\w./-]+"), "PATH"),
