@@ -22,6 +22,7 @@ from builders.acl_requests import (
     OPERATIONS,
     PREFIXED,
     RESOURCES,
+    SHARE,
     SHARE_GROUPS,
     TOPIC,
     acl,
@@ -131,6 +132,9 @@ class Side:
         return outline(answer)
 
     def serves(self, asked: Any, version: int) -> bool:
+        # 3.9 knows keys of share groups, and has no coordinators for them
+        if getattr(asked, "key_type", None) == SHARE and ApiKey.SHARE_GROUP_HEARTBEAT not in self._served:
+            return False
         return version in self._served.get(REQUEST_KEYS[type(asked)], ())
 
     def _topic_ids(self) -> dict[str, Any]:

@@ -316,6 +316,9 @@ def _of_cluster() -> Iterator[tuple[str, Any, int]]:
     )
 
 
+SHARE = 2
+"""The key type of share groups in FindCoordinator."""
+
 SHARE_GROUPS = ("gs", "hs")
 """Share groups with a member that has partitions of t and u."""
 
@@ -325,7 +328,7 @@ def of_shares(ids: dict[str, Any]) -> Iterator[tuple[str, Any, int]]:
     for version in (3, 5, 6):
         for key in ("g:AAAAAAAAAAAAAAAAAAAAAA:0", "odd"):
             keys = {"key": key} if version < 4 else {"coordinator_keys": [key]}
-            yield f"find share state {key}", request(ApiKey.FIND_COORDINATOR, key_type=2, **keys), version
+            yield f"find share state {key}", request(ApiKey.FIND_COORDINATOR, key_type=SHARE, **keys), version
     for group in ("g", "h", "gs", "hs"):
         yield from _of_share_members(group)
     for session in (("g", "m"), ("h", "m"), (None, "m"), ("g", "")):
