@@ -159,14 +159,14 @@ class NodeCore:
         return [Reply(call, self._coordinators(call, request))]
 
     def _coordinators(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        keys, topic = request.coordinator_keys, TOPICS.get(request.key_type)
-        if topic == SHARE_STATE_TOPIC and self.coordinator.store.dialect.share_versions.max < 0:
-            topic = None
-        if topic == SHARE_STATE_TOPIC and call.api_version < SHARE_KEYS_SINCE:
+        keys, topic, dialect = request.coordinator_keys, TOPICS.get(request.key_type), self.coordinator.store.dialect
+        if topic is None or (topic == SHARE_STATE_TOPIC and dialect.share_versions.max < 0):
+            rows = tuple(_no_coordinator(key, dialect.coordinator_type_error) for key in keys)
+        elif topic == SHARE_STATE_TOPIC and call.api_version < SHARE_KEYS_SINCE:
             text = MESSAGES[Error.INVALID_REQUEST] if call.api_version < ROWS_SINCE else ""
             rows = tuple(replace(_no_coordinator(key, Error.INVALID_REQUEST), error_message=text) for key in keys)
-        elif topic is None or self._has_topic(topic):
-            rows = tuple(self._coordinator_of(call.listener, request.key_type, key) for key in keys)
+        elif self._has_topic(topic):
+            rows = tuple(self._coordinator_of(call.listener, topic, key) for key in keys)
         else:
             rows = tuple(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE) for key in keys)
         return FindCoordinatorResponse(coordinators=rows)
@@ -180,15 +180,12 @@ class NodeCore:
             return False
         return existed or self.cluster.settings.coordinator_found_at_once
 
-    def _coordinator_of(self, listener: str, key_type: int, key: str) -> CoordinatorRow:
-        topic, dialect = TOPICS.get(key_type), self.coordinator.store.dialect
-        if topic is None or (key_type == SHARE and dialect.share_versions.max < 0):
-            return _no_coordinator(key, dialect.coordinator_type_error)
-        found = _share_key(key) if key_type == SHARE else key
+    def _coordinator_of(self, listener: str, topic: str, key: str) -> CoordinatorRow:
+        found = _share_key(key) if topic == SHARE_STATE_TOPIC else key
         if found is None:
             return replace(_no_coordinator(key, Error.INVALID_REQUEST), error_message="")
         node_id = self.cluster.coordinator_of(found, topic)
-        if key_type == GROUP:
+        if topic == OFFSETS_TOPIC:
             node_id = self.coordinator_overrides.get(key, node_id)
         endpoint = self.cluster.endpoint(node_id, listener)
         if endpoint is None:
