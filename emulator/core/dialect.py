@@ -336,11 +336,13 @@ class Dialect:
     """Whether a share coordinator refuses negative epochs. Since 4.4 (`ShareCoordinatorShard`); before, they are not
     compared with those of the state."""
 
-    fenced_state_text: str = history(
-        ("2.4", "The share coordinator rejected the request because the share-group state epoch did not match."),
-        ("4.4", "The coordinator rejected the request because the state epoch did not match."),
-    )
-    """The text of FENCED_STATE_EPOCH (`Errors`)."""
+    share_writes_go_forward: bool = since("4.4")
+    """Whether a write at a share coordinator leaves no lower start offset and, at the same one, no lower number of
+    completed deliveries; and all batches that are alike become one. Since 4.4
+    (`ShareCoordinatorShard.generateShareStateRecord`, `PersisterStateBatchCombiner.sweepMerge`)."""
+
+    fenced_state_names_its_group: bool = before("4.4")
+    """Whether the text of FENCED_STATE_EPOCH speaks of share groups. Before 4.4 (`Errors`)."""
 
     full_group_takes_static_members: bool = since("4.4")
     """Whether a member with an instance id that the consumer group knows passes `group.consumer.max.size`. Since 4.4

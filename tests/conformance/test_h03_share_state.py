@@ -20,6 +20,10 @@ share_scenario = partial(scenario, kip="KIP-932", share=True)
 FENCED_LEADER = 74, "The leader epoch in the request is older than the epoch on the broker."
 NO_PARTITION = 3, "This server does not host this topic-partition."
 NEGATIVE = 42, "The partition id cannot be a negative number."
+REFUSED = (
+    'Unable to write share group state: Cannot invoke "java.lang.Integer.intValue()" because the return value of '
+    '"java.util.TreeMap.get(Object)" is null'
+)
 AT = "t", 0
 
 
@@ -27,6 +31,11 @@ def fenced_state(play: Player) -> tuple[int, str]:
     if play.since("4.4.0"):
         return 124, "The coordinator rejected the request because the state epoch did not match."
     return 124, "The share coordinator rejected the request because the share-group state epoch did not match."
+
+
+def known_or(play: Player, done: int) -> int:
+    """Return the number of completed deliveries after a write of -1 where it was `done`; since 4.4 it does not fall."""
+    return done if play.since("4.4.0") else -1
 
 
 @share_scenario()
@@ -51,10 +60,11 @@ def test_h108_a_read_notes_the_leader_epoch_and_a_write_does_not(play: Player) -
     assert x.write(AT, "0-4/2/1 5-9/0/2", start=0, leader_epoch=3) == 0
     assert x.write(AT, "", start=0, leader_epoch=2) == 0
     assert x.read(AT, 7) == (6, 0, "0-4/2/1 5-9/0/2")
-    assert x.summary(AT) == (6, 7, 0, -1)
+    done = known_or(play, 0)
+    assert x.summary(AT) == (6, 7, 0, done)
     assert [x.write(AT, "", leader_epoch=3), x.read(AT, 6)] == [FENCED_LEADER] * 2
-    assert x.summary(AT, 3) == (6, 7, 0, -1)
-    assert x.state_written(*AT)[-1] == "U(0, leader 7, start 0, done -1, [])"
+    assert x.summary(AT, 3) == (6, 7, 0, done)
+    assert x.state_written(*AT)[-1] == f"U(0, leader 7, start 0, done {done}, [])"
 
 
 @share_scenario()
@@ -137,14 +147,38 @@ def test_h208_partitions_of_one_request_are_on_their_own(play: Player) -> None:
 @share_scenario()
 def test_h209_the_values_of_a_write_are_not_checked(play: Player) -> None:
     x = ShareStates(play)
-    assert x.initialize(AT, 1, 0) == 0
+    assert x.initialize(AT, 1, -1) == 0
     for written, start, done in (
-        *(("5-4/2/1", 0, 0), ("7-9/9/1", -1, -3), ("-3-2/0/0", 2, 5), ("0-9/0/-1", -7, 1 << 20)),
-        *(("", 1 << 40, 0), ("0-100/2/32767 3-4/-1/-32768", 0, -1)),
+        *(("7-9/9/1", -1, -3), ("-3-2/0/0", 2, 5), ("0-9/0/-1", -7, 1 << 20), ("", 1, 3)),
+        *(("0-100/2/32767 3-4/-1/-32768", 0, -1), ("", 1 << 40, 0)),
     ):
         assert x.write(AT, written, start=start, done=done) == 0
         x.read(AT)
         x.summary(AT)
+
+
+@share_scenario()
+def test_h217_an_empty_batch_is_stored_and_since_4_4_refused_beside_others(play: Player) -> None:
+    x = ShareStates(play)
+    assert x.initialize(AT, 1, 0) == 0
+    assert x.write(AT, "5-4/2/1") == 0
+    assert x.read(AT) == (1, 0, "5-4/2/1")
+    assert x.write(AT, "7-9/0/1") == ((-1, REFUSED) if play.since("4.4.0") else 0)
+    x.read(AT)
+
+
+@share_scenario()
+def test_h218_since_4_4_a_write_leaves_no_lower_offset_and_no_lower_number(play: Player) -> None:
+    x = ShareStates(play)
+    assert x.initialize(AT, 1, 5) == 0
+    for start, done in ((5, 3), (5, 2), (4, 9), (-1, 7), (7, 1), (6, 2), (7, 4)):
+        assert x.write(AT, "0-9/2/1", start=start, done=done) == 0
+    shown = [(5, 3), (5, 3), (5, 3), (5, 3), (7, 1), (7, 1), (7, 4)]
+    if play.since("4.4.0"):
+        assert x.state_written(*AT)[1:] == [
+            f"U(0, leader 0, start {start}, done {done}, [{start}-9/2/1])" for start, done in shown
+        ]
+    assert x.summary(AT) == (1, 0, 7, 4)
 
 
 @share_scenario()
@@ -155,7 +189,7 @@ def test_h210_batches_of_writes_are_merged(play: Player) -> None:
         ("5-9/0/2", "5-9/0/2"),
         ("7-8/2/2", "5-6/0/2 7-8/2/2 9-9/0/2"),
         ("5-6/0/1", "5-6/0/2 7-8/2/2 9-9/0/2"),
-        ("9-9/2/2", "5-6/0/2 7-8/2/2 9-9/2/2"),
+        ("9-9/2/2", "5-6/0/2 7-9/2/2" if play.since("4.4.0") else "5-6/0/2 7-8/2/2 9-9/2/2"),
         ("", "5-6/0/2 7-9/2/2"),
     ):
         assert x.write(AT, written) == 0

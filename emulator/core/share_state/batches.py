@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from koordinator.wire.messages import share_state_records, write_share_group_state
+
+
+UNKNOWN = -1
+"""The start offset before a reader has found one, and an unknown number of completed deliveries."""
 
 
 class StoredBatch(NamedTuple):
@@ -34,6 +39,11 @@ class StoredBatch(NamedTuple):
         }
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the last offset is before the first, which only a nonsensical write has."""
+        return self.last < self.first
+
+    @property
     def rank(self) -> tuple[int, int]:
         """The order in which one batch counts before another where they overlap."""
         return self.deliveries, self.state
@@ -43,7 +53,8 @@ def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredB
     """Return batches without overlaps, in order, and none before the start offset (-1: unknown).
 
     Where two overlap, the one with more deliveries counts, or the higher state. Neighbours that are alike become one,
-    in one pass from the left: a batch that becomes like its left neighbour stays apart until the next write.
+    in one pass from the left: a batch that becomes like its left neighbour stays apart until the next write. Empty
+    batches stay apart, too.
     """
     pending = sorted(set(_from(batches, start_offset)))
     found: list[StoredBatch] = []
@@ -60,13 +71,41 @@ def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredB
     return tuple(found)
 
 
+def swept(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredBatch, ...]:
+    """Return the same as `combined`, but all neighbours that are alike become one."""
+    pending = sorted(_from(batches, start_offset), reverse=True)
+    if len(pending) == 1:
+        return tuple(pending)
+    edges = sorted({edge for each in pending for edge in (each.first, each.last + 1)})
+    ranked: list[tuple[int, int, int]] = []
+    found: list[StoredBatch] = []
+    for first, end in pairwise(edges):
+        while pending and pending[-1].first == first:
+            each = pending.pop()
+            heappush(ranked, (-each.deliveries, -each.state, each.last))
+        while ranked and ranked[0][-1] < first:
+            heappop(ranked)
+        if ranked:
+            best = StoredBatch(first, end - 1, -ranked[0][0], -ranked[0][1])
+            if found and found[-1].last + 1 == first and found[-1].rank == best.rank:
+                best = best._replace(first=found.pop().first)
+            found.append(best)
+    return tuple(found)
+
+
+Combine = Callable[[Iterable[StoredBatch], int], tuple[StoredBatch, ...]]
+"""`combined` or `swept`."""
+
+
 def _from(batches: Iterable[StoredBatch], start_offset: int) -> Iterable[StoredBatch]:
-    if start_offset < 0:
+    if start_offset == UNKNOWN:
         return batches
     return (each._replace(first=max(each.first, start_offset)) for each in batches if each.last >= start_offset)
 
 
 def _meets(left: StoredBatch, right: StoredBatch) -> bool:
+    if left.is_empty or right.is_empty:
+        return False
     return right.first <= left.last or (right.first == left.last + 1 and left.rank == right.rank)
 
 

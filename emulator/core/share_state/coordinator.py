@@ -20,8 +20,8 @@ from koordinator.wire.messages.share_state_records import ShareUpdateValue
 from ..effects import Failed
 from ..journal import Journal
 from ..write_errors import new_write_error
-from .batches import StoredBatch, combined
-from .state import UNKNOWN, ShareState, StateKey, rows
+from .batches import UNKNOWN, StoredBatch
+from .state import ShareState, StateKey, rows
 from .store import ShareStateStore
 
 if TYPE_CHECKING:
@@ -66,7 +66,17 @@ OPERATIONS: Mapping[type, str] = {
 """What cannot be done where there is no coordinator, or no write (`ShareCoordinatorService`)."""
 
 NEGATIVE = "The {} cannot be a negative number."
+NOT_COUNTED = (
+    'Unable to write share group state: Cannot invoke "java.lang.Integer.intValue()" because the return value of '
+    '"java.util.TreeMap.get(Object)" is null'
+)
 NOT_INITIALIZED = "{} operation on uninitialized share partition not allowed."
+
+
+def fenced_state(dialect: Dialect) -> str:
+    """Return Kafka's text of FENCED_STATE_EPOCH."""
+    group, state = ("share ", "share-group state") if dialect.fenced_state_names_its_group else ("", "state")
+    return f"The {group}coordinator rejected the request because the {state} epoch did not match."
 
 
 class _RefusedRow(Exception):
@@ -172,8 +182,14 @@ class ShareCoordinator:
             if epoch < 0 and self._dialect.state_epochs_are_checked:
                 raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE.format(name.replace("_", " ")))
 
+    def _check_batches(self, state: ShareState, batches: list[StoredBatch]) -> None:
+        """Raise _RefusedRow for an empty batch that is not alone, in releases that fail at it."""
+        every = [*state.batches, *batches]
+        if len(every) > 1 and any(each.is_empty for each in every) and self._dialect.share_writes_go_forward:
+            raise _RefusedRow(Error.UNKNOWN_SERVER_ERROR, NOT_COUNTED)
+
     def _fenced(self) -> _RefusedRow:
-        return _RefusedRow(Error.FENCED_STATE_EPOCH, self._dialect.fenced_state_text)
+        return _RefusedRow(Error.FENCED_STATE_EPOCH, fenced_state(self._dialect))
 
     @property
     def _dialect(self) -> Dialect:
@@ -191,7 +207,7 @@ class ShareCoordinator:
         return state
 
     def _initialize(self, now: int, key: StateKey, row: initialize_wire.PartitionData, answered: Answered) -> None:
-        """Begin a state, or replace it by one with another start offset and without batches."""
+        """Begin a state, or begin anew with another start offset; all batches are forgotten."""
         self._check_epochs(state_epoch=row.state_epoch)
         before = self.store.states.get(key)
         if before is not None and row.state_epoch != NO_EPOCH and row.state_epoch < before.state_epoch:
@@ -217,12 +233,18 @@ class ShareCoordinator:
         if row.state_epoch != NO_EPOCH and row.state_epoch < state.state_epoch:
             raise self._fenced()
         self._check_exists(key)
+        start, done = row.start_offset, row.delivery_complete_count
+        if self._dialect.share_writes_go_forward and start <= state.start_offset:
+            done = max(done if start == state.start_offset else UNKNOWN, state.delivery_complete_count)
+            start = state.start_offset
+        batches = [StoredBatch.of(each) for each in row.state_batches]
+        self._check_batches(state, batches)
         update = ShareUpdateValue(
             snapshot_epoch=state.snapshot_epoch,
             leader_epoch=state.leader_epoch,
-            start_offset=row.start_offset,
-            delivery_complete_count=row.delivery_complete_count,
-            state_batches=rows(combined(map(StoredBatch.of, row.state_batches), row.start_offset)),
+            start_offset=start,
+            delivery_complete_count=done,
+            state_batches=rows(self.store.combine(batches, start)),
         )
         self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
 
@@ -230,7 +252,12 @@ class ShareCoordinator:
         state = self.store.states[key]
         if state.updates < self.store.settings.share_coordinator_snapshot_update_records_per_snapshot:
             return self.store.write_update(key, update, answered)
-        merged = replace(state.updated(update), snapshot_epoch=state.snapshot_epoch + 1, created_ms=now, updates=0)
+        merged = replace(
+            state.updated(update, self.store.combine),
+            snapshot_epoch=state.snapshot_epoch + 1,
+            created_ms=now,
+            updates=0,
+        )
         return self.store.write_snapshot(now, key, merged, answered)
 
     def _read(self, now: int, key: StateKey, row: read_wire.PartitionData, answered: Answered) -> None:
@@ -258,7 +285,7 @@ class ShareCoordinator:
         return self._write(now, key, update, lambda error: answered(found) if error is Error.NONE else failed(error))
 
     def _summarize(self, _now: int, key: StateKey, _row: summary_wire.PartitionData, answered: Answered) -> None:
-        """Return the offsets of a state to a group coordinator; a missing one is no error."""
+        """Return the offsets of a state to a group coordinator; one that nobody has begun is no error."""
         self._check_exists(key)
         state = self.store.states.get(key) or ShareState(0, 0, 0, UNKNOWN)
         answered(

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from koordinator.wire.messages.share_state_records import ShareSnapshotValue, ShareUpdateValue, StateBatch
 from koordinator.wire.values import value
 
-from .batches import StoredBatch, combined
+from .batches import UNKNOWN, StoredBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
-UNKNOWN = -1
-"""The start offset before a reader has found one, and an uncounted number of completed deliveries."""
+    from .batches import Combine
 
 
 class StateKey(NamedTuple):
@@ -52,7 +51,7 @@ class ShareState:
             state_batches=rows(self.batches),
         )
 
-    def updated(self, update: ShareUpdateValue) -> ShareState:
+    def updated(self, update: ShareUpdateValue, combine: Combine) -> ShareState:
         """Return the state with an update (`ShareGroupOffset`, `ShareCoordinatorShard.merge`)."""
         start = self.start_offset if update.start_offset == UNKNOWN else update.start_offset
         return replace(
@@ -60,7 +59,7 @@ class ShareState:
             leader_epoch=update.leader_epoch,
             start_offset=start,
             delivery_complete_count=update.delivery_complete_count,
-            batches=combined([*self.batches, *map(StoredBatch.of, update.state_batches)], start),
+            batches=combine([*self.batches, *map(StoredBatch.of, update.state_batches)], start),
             updates=self.updates + 1,
         )
 

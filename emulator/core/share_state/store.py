@@ -15,6 +15,7 @@ from koordinator.wire.messages.share_state_records import ShareSnapshotKey, Shar
 from ..data.topic import SHARE_STATE_TOPIC, share_state_key
 from ..effects import AppendShareState, Reply
 from ..journal import Journal
+from .batches import combined, swept
 from .state import StateKey, of_snapshot
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ...config.settings import Settings
     from ..cluster import ClusterState
     from ..effects import Call, Effect
+    from .batches import Combine
     from .state import ShareState
 
 
@@ -50,6 +52,11 @@ class ShareStateStore:
         self.writes: dict[int, ShareStateWrite] = {}
         self._token = 0
         self._out: list[Effect] = []
+
+    @property
+    def combine(self) -> Combine:
+        """How the batches of a write are merged."""
+        return swept if self.cluster.features.dialect.share_writes_go_forward else combined
 
     def partition_of(self, key: StateKey) -> int:
         """Return the partition of `__share_group_state` that stores a share partition."""
@@ -98,7 +105,7 @@ class ShareStateStore:
         elif isinstance(record, ShareSnapshotValue):
             journal.put(self.states, key, of_snapshot(record))
         elif key in self.states:
-            journal.put(self.states, key, self.states[key].updated(record))
+            journal.put(self.states, key, self.states[key].updated(record, self.combine))
 
     def appended(self, token: int, error: Error) -> None:
         """Complete a write, successfully (NONE) or not."""

@@ -145,6 +145,27 @@ def test_h216_since_4_4_epochs_may_not_be_negative(play: StatePlay) -> None:
     assert play.write([], state_epoch=-1) == state
 
 
+@pytest.mark.parametrize(("release", "after"), [("4.3", (4, 9)), ("4.4", (5, 3))])
+def test_h218_since_4_4_a_write_leaves_no_lower_offset_and_no_lower_number(
+    release: str, after: tuple[int, int]
+) -> None:
+    play = StatePlay(kafka_version=release)
+    play.initialize(1, 5)
+    for start, completed in ((5, 3), (5, 2), (4, 9)):
+        assert play.write([(0, 9, 2, 1)], start, completed=completed) == OK
+    assert play.summary()[3:] == after
+    assert play.write([(0, 9, 2, 1)], 7, completed=1) == OK
+    assert play.summary()[3:] == (7, 1)
+
+
+@pytest.mark.parametrize(("release", "error"), [("4.3", Error.NONE), ("4.4", Error.UNKNOWN_SERVER_ERROR)])
+def test_h217_an_empty_batch_is_stored_and_since_4_4_refused_beside_others(release: str, error: Error) -> None:
+    play = StatePlay(kafka_version=release)
+    play.initialize(1, 0)
+    assert play.write([(5, 4, 2, 1)]) == OK
+    assert play.write([(7, 9, 0, 1)])[0] == error
+
+
 def test_h108_a_read_notes_the_leader_epoch_and_a_write_does_not(play: StatePlay) -> None:
     play.initialize(6, 0)
     batches = [(0, 4, 2, 1), (5, 9, 0, 2)]

@@ -109,8 +109,7 @@ class ShareMembers(ModernMembers):
             rack_id=rack,
             subscribed_topic_names=None if topics is None else tuple(self._real.get(each, each) for each in topics),
         )
-        asked = self._play.ask(request, VERSION)
-        return asked.answer() if recorded else asked.unrecorded()
+        return self._play.slowly(request, VERSION, recorded=recorded)
 
     def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
         """Send a heartbeat and return (epoch, assignment): None for no assignment; the error alone if it fails."""
