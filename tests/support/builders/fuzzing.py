@@ -16,7 +16,7 @@ from clients.frame_clients import Peer, Wire
 
 from builders.mutations import Mutations
 from builders.valid_frames import SUBSCRIPTION, Valid, served
-from koordinator.emulator.core.groups.classic.group import ClassicGroupState
+from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -128,12 +128,17 @@ class Ring(Wire):
         assert not node.data.fetches.parked
         assert not node.data.fetches._watchers
         assert not node.data.fetches._by_connection
+        shares = node.data.shares
+        assert not shares.waiting
+        assert not shares._loading
+        assert not shares._writing
+        assert not shares.sessions._sessions
         store = node.coordinator.store
         assert not store.writes
         for group in store.groups.values():
-            assert group.state is ClassicGroupState.EMPTY, group
+            assert group.state.name == "EMPTY", group
             assert not group.members, group
-            assert not group.pending_members, group
+            assert not isinstance(group, ClassicGroup) or not group.pending_members, group
             assert len(group.timers._heap) < 100, "timers pile up"
         assert len(store.deadlines._heap) < 100 + 2 * len(store.groups), "deadlines pile up"
 
