@@ -1775,10 +1775,10 @@ func (o PuppetOptions) into(v values) {
 // per session timeout, and every 200 ms of node time, with more than 100 puppets less often. The session timeout is
 // 6,000 by default, the client id the name. With group protocol "consumer" (KIP-848), the group has the session
 // timeout and the heartbeat interval. Protocols is then at most one assignor of the coordinator, and Pattern a regular
-// expression for topics. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are
-// "sessioned", "compatible" and "default" (eager), Topics maps connectors to numbers of tasks, and Owned maps
-// connectors to the tasks reported as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost
-// worker.
+// expression for topics. With group protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no
+// records. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are "sessioned", "compatible"
+// and "default" (eager), Topics maps connectors to numbers of tasks, and Owned maps connectors to the tasks reported
+// as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost worker.
 func (h groupOperations) Puppet(name string, options ...PuppetOptions) Puppet {
 	h.t.Helper()
 	v := values{}
