@@ -113,11 +113,11 @@ def lose_a_topic_change(patch: pytest.MonkeyPatch) -> None:
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
     keep_both_instance_ids: ("planted/3", "static_members"),
     keep_removed_static_members: ("planted/0", "static_members"),
-    acknowledge_failed_writes: ("planted/14", "is lost"),
-    never_pass_a_deadline: ("planted/1", "never passes"),
+    acknowledge_failed_writes: ("planted/3", "is lost"),
+    never_pass_a_deadline: ("planted/3", "never passes"),
     raise_in_a_request: ("planted/0", "planted"),
     lose_a_topic_change: ("planted/1", "has lost a change of its topics"),
-    undo_a_conversion_being_written: ("planted/3", "static_members"),
+    undo_a_conversion_being_written: ("planted/3", "group.held"),
 }
 """The faults, each with the seed of a run that finds it and a part of the report."""
 
