@@ -21,8 +21,9 @@ from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.emulator.trace.trace import Trace
 from koordinator.wire import frames
-from koordinator.wire.apis import APIS
+from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode
+from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.groups.records import CoordinatorRecord as GroupRecord
 
 START = 1_700_000_000_000
+
+UNSUPPORTED_VERSION = Error.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
 @dataclass
@@ -54,8 +57,11 @@ class Peer:
             body, data = data[4 : 4 + length], data[4 + length :]
             correlation_id = int.from_bytes(body[:4], "big")
             key, version = self.sent[correlation_id]
-            header = len(frames.response_header(key, version, correlation_id))
-            found.append((correlation_id, decode(APIS[key].response, version, body[header:], exact=True)))
+            rest = body[len(frames.response_header(key, version, correlation_id)) :]
+            if key == ApiKey.API_VERSIONS and rest.startswith(UNSUPPORTED_VERSION):
+                # in version 0 (KIP-511)
+                version = 0
+            found.append((correlation_id, decode(APIS[key].response, version, rest, exact=True)))
         return found
 
 
