@@ -58,6 +58,9 @@ class LogWrites:
         cluster = self._node.cluster
         name = TOPICS[type(effect)]
         coordinator = self._node.coordinators[name]
+        if effect.token not in coordinator.store.writes:
+            # it has failed with an earlier write that it was decided on, or with the end of the coordinator's term
+            return coordinator.appended(now, effect.token, Error.NOT_COORDINATOR)
         batch = self._batch(effect, now)
         if len(batch) > cluster.planned_topic(name).batch_bytes_max(cluster.settings):
             return coordinator.appended(now, effect.token, Error.MESSAGE_TOO_LARGE)

@@ -20,6 +20,10 @@ class Journal:
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
 
+    def __bool__(self) -> bool:
+        """Return whether there is anything to take back."""
+        return bool(self._undo)
+
     def put(self, table: dict[K, V], key: K, value: V) -> None:
         """Put a value into a table."""
         self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.pop, key, None))

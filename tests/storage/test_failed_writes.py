@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from errno import ENOSPC
 from inspect import getclosurevars
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import pytest
 from brokers.crashing_files import CrashingFiles
 from brokers.durable_broker import DIR, DurableCluster
 
-from koordinator.emulator.core.overrides import freeze, thaw
+from koordinator.emulator.core.overrides import force_rebalance, freeze, thaw
 from koordinator.emulator.server import build
+from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -30,7 +32,11 @@ from koordinator.wire.messages.offset_delete import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from clients.frame_clients import Peer
+
+    from koordinator.emulator.core.data.storage import LogBatches
 
 START_MS = 1_700_000_000_000
 
@@ -213,18 +219,60 @@ def test_writes_that_fail_one_after_the_other_are_all_taken_back(release: str, m
     before = answers(side)
     side.files.room = 0
     for member in ("b", "c"):
-        peer = side.connect()
-        join = ConsumerGroupHeartbeatRequest(
-            group_id="g",
-            member_id=member,
-            member_epoch=0,
-            rebalance_timeout_ms=30_000,
-            subscribed_topic_names=("t",),
-            topic_partitions=(),
-        )
-        side.send(peer, side.request(peer, join, 1))
+        _send_join(side, member)
     side.files.room = None
     assert answers(side) == before
+
+
+@pytest.mark.parametrize("release", ["4.0", "4.4"])
+def test_writes_decided_on_one_that_fails_are_not_written(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    side = Side(monkeypatch, release)
+    _joined(side)
+    before, stored = answers(side), side.stored()
+    _override(side, freeze)
+    peers = [_send_join(side, member) for member in ("b", "c")]
+    append, failures = DataDir.append, iter([OSError(ENOSPC, "planted")])
+
+    def fail_once(data_dir: DataDir, appends: Iterable[LogBatches]) -> None:
+        for failure in failures:
+            raise failure
+        append(data_dir, appends)
+
+    monkeypatch.setattr(DataDir, "append", fail_once)
+    _override(side, thaw)
+    assert [response.error_code for peer in peers for _, response in peer.answers()] == [Error.NOT_COORDINATOR] * 2
+    assert answers(side) == before
+    assert side.stored() == stored
+
+
+@pytest.mark.parametrize("release", ["4.0", "4.4"])
+def test_a_forced_rebalance_after_a_failed_write_hides_no_topic_change(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = Side(monkeypatch, release)
+    _joined(side)
+    _grow_t(side)
+    side.files.room = 0
+    side.heartbeat("a", side.epochs["a"])
+    side.files.room = None
+    _override(side, lambda store, group: force_rebalance(store, group, "a test asked"))
+    forced = side.exchange(ConsumerGroupDescribeRequest(group_ids=("g",)), 0).groups[0].group_epoch
+    side.heartbeat("a", side.epochs["a"])
+    assert side.exchange(ConsumerGroupDescribeRequest(group_ids=("g",)), 0).groups[0].group_epoch == forced + 1
+
+
+def _send_join(side: Side, member: str) -> Peer:
+    peer = side.connect()
+    join = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=30_000,
+        subscribed_topic_names=("t",),
+        topic_partitions=(),
+    )
+    side.send(peer, side.request(peer, join, 1))
+    return peer
 
 
 def _grow_t(side: Side) -> None:

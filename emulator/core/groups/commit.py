@@ -76,15 +76,18 @@ def answer_after_writes(store: GroupStore, group: BaseGroup, call: Call | None, 
     store.reply(call, response)
 
 
-def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
-    """Let a durable write take effect, or take a failed one back, and answer what waits for it."""
-    group = write.group
+def complete(store: GroupStore, write: GroupWrite, error: Error) -> list[int]:
+    """Let a durable write take effect, or take a failed one back, and answer what waits for it.
+
+    Return the tokens of the later writes that were taken back with it, and fail as well.
+    """
+    group, later = write.group, {}
     if error is Error.NONE:
         group.stored = True
         replay_offsets(store, write)
     else:
-        later = [each for each in store.writes.values() if each.group.id == group.id]
-        for each in reversed([write, *later]):
+        later = {token: each for token, each in store.writes.items() if each.group.id == group.id and each.journal}
+        for each in reversed([write, *later.values()]):
             each.journal.revert()
     if write.completed is not None:
         write.completed(store, group, error)
@@ -94,6 +97,7 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> None:
         response = answer(error)
         if response is not None:
             store.reply(call, response)
+    return list(later)
 
 
 def replay_offsets(store: GroupStore, write: GroupWrite) -> None:

@@ -127,11 +127,12 @@ class Coordinator:
         store = self.store
         write = store.writes.pop(token, None)
         if write is None:
-            # `unload` has failed this write already
+            # `unload`, or an earlier write, has failed this one already
             return
         store.touch(now, write.group)
         try:
-            commit.complete(store, write, error)
+            for later in commit.complete(store, write, error):
+                self._appended(now, later, error)
         except Exception as bug:  # noqa: BLE001 - a bug ends the requests that wait for this write
             store.emit(Failed(bug, tuple(call for call, _ in write.answers)))
 

@@ -111,13 +111,16 @@ class ShareStateStore:
         """Complete a write, successfully (NONE) or not."""
         write = self.writes.pop(token, None)
         if write is None:
-            # `unload` has failed this write already
+            # `unload`, or an earlier write, has failed this one already
             return
+        later: dict[int, ShareStateWrite] = {}
         if error is not Error.NONE:
-            later = [each for each in self.writes.values() if each.key == write.key]
-            for each in reversed([write, *later]):
+            later = {other: each for other, each in self.writes.items() if each.key == write.key}
+            for each in reversed([write, *later.values()]):
                 each.journal.revert()
         write.answered(error)
+        for other in later:
+            self.appended(other, error)
 
     def reply(self, call: Call, response: Message) -> None:
         """Answer a call."""

@@ -72,6 +72,8 @@ class ClusterRing(Ring):
         self.asked: dict[tuple[int, int], Message] = {}
         self.answered: list[tuple[Any, Any]] = []
         self.operation: tuple[Steps[Any], str] | None = None
+        self.forgotten: set[str] = set()
+        """The groups that a node has forgotten without a record (`maybeDeleteEmptyConsumerGroup`)."""
         self.learned: Callable[[str, Any], None] = lambda _name, _result: None
         self._start()
 
@@ -190,6 +192,8 @@ class ClusterRing(Ring):
 
     def catch_up(self) -> None:
         """Perform everything that is due now, as the server does after an input."""
+        for broker in self.runtime:
+            self.forgotten |= broker.node.coordinator.store.forgotten.keys()
         while (due := self.broker.deadline()) is not None and due <= self.now:
             self._perform(self.broker.turn(self.now))
 
@@ -284,7 +288,10 @@ class ClusterRing(Ring):
         self.settle()
         if before is not None:
             after = durable_state(self.runtime)
-            for what, value in before.items():
+            # a group that was forgotten without a record, and founded again, is on the older records
+            unsure = {("group", group_id) for group_id in self.forgotten}
+            for what in before.keys() - unsure:
+                value = before[what]
                 assert after.get(what) == value, f"{what}: {value} before the restart, {after.get(what)} after it"
 
     def end(self) -> None:
