@@ -101,13 +101,15 @@ def checked(function: F) -> F:
     def call(self: object, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the method
         __tracebackhide__ = True
         is_outermost = CALL.get() is None
-        token = CALL.set(HandleCall(self, call, args, options)) if is_outermost else None
+        # within the block, so that an interrupt leaves no call behind: later errors would name it
         try:
+            if is_outermost:
+                CALL.set(HandleCall(self, call, args, options))
             _check(HandleCall(self, function, args, options))
             result = _shortened(function, self, *args, **options)
         finally:
-            if token is not None:
-                CALL.reset(token)
+            if is_outermost:
+                CALL.set(None)
         is_block = isinstance(result, AbstractContextManager) and not isinstance(result, Handle)
         return _Block(result) if is_block else result
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator import Emulator, aio
+from koordinator.handles.handle import CALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,6 +112,7 @@ def expect_each_released(moments: list[int], before: tuple[int, int]) -> None:
         with suppress(Interrupt), interrupted_at(moment):
             start_and_stop()
         expect_released(before, moment)
+        assert CALL.get() is None, f"{moment}: later errors would name this call"
         assert time.monotonic() - began < LIMIT_S, moment
 
 
