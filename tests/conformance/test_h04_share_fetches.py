@@ -199,6 +199,21 @@ def test_h302_an_exact_limit_of_records_cuts_batches(play: Player) -> None:
     assert taken == ["0-2/1", "3-9/1 10-11/1", "12-19/1 20-20/1", "21-29/1"]
 
 
+@share_scenario()
+def test_h308_records_come_first_from_partitions_whose_place_is_known(play: Player) -> None:
+    x, y = ShareFetches(play), ("x", 1)
+    x.begin(5, partitions=2)
+    x.produce("x", 5, partition=1)
+    assert [x.take("A", 0), x.fetch("A", 1, y, wait=WAIT_MS)] == ["0-4/1", {y: "0-4/1"}]
+    x.produce("x", 5, partition=1)
+    assert x.fetch("A", 2, wait=WAIT_MS) == {y: "5-9/1"}
+    for partition in (0, 1):
+        x.produce("x", 5, partition=partition)
+    assert x.fetch("A", 3, wait=WAIT_MS, max_records=1) == {X: "5-9/1"}
+    x.produce("x", 5)
+    assert x.fetch("A", 4, wait=WAIT_MS, max_records=1) == {y: "10-14/1"}
+
+
 @share_scenario(kip="KIP-1206")
 def test_h056_an_unknown_mode_of_acquisition_uses_an_epoch(play: Player) -> None:
     x = reads(play, 5, 5)

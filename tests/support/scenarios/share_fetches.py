@@ -39,11 +39,11 @@ class ShareFetches(ShareStates):
         play.needs(ApiKey.SHARE_FETCH, VERSION)
         super().__init__(play)
 
-    def begin(self, *counts: int, **configs: object) -> None:
+    def begin(self, *counts: int, partitions: int = 1, **configs: object) -> None:
         """Configure the group, create x, let A join, and write batches of so many records."""
         assert self.configure(**{"share_auto_offset_reset": "earliest", **configs}) == Error.NONE
-        self.new_topic("x", 1, configs={"retention.ms": "-1"})
-        assert self.settle_in("A", ["x"]) == (3, {"x": [0]})
+        self.new_topic("x", partitions, configs={"retention.ms": "-1"})
+        assert self.settle_in("A", ["x"]) == (3, {"x": [*range(partitions)]})
         self.produce("x", *counts)
 
     def delete_records(self, before: int) -> None:

@@ -48,11 +48,11 @@ class ShareStates(ShareMembers):
 
     # -- records of topics -------------------------------------------------------------------------------------
 
-    def produce(self, topic: str, *counts: int, timestamp: int = 1000) -> None:
-        """P: write batches of so many records to partition 0; `timestamp` is in ms."""
+    def produce(self, topic: str, *counts: int, timestamp: int = 1000, partition: int = 0) -> None:
+        """P: write batches of so many records to a partition; `timestamp` is in ms."""
         for count in counts:
             batch = write_batch([Record(timestamp=timestamp, value=b"v")] * count)
-            request = requests.produce(self._real[topic], {0: batch})
+            request = requests.produce(self._real[topic], {partition: batch})
             answer = self._play.slowly(request, 9)
             assert answer.responses[0].partition_responses[0].error_code == Error.NONE, answer
 

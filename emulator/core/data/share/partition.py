@@ -170,6 +170,8 @@ class SharePartition:
         self.state_epoch = state_epoch
         self.complete_count = 0
         """The number of finished records from the start offset on."""
+        self.found_offset = -1
+        """The offset that a fetch has found last in the log."""
         # in ascending order, without overlaps
         self._batches: list[Batch] = []
         # offsets before this one are not available

@@ -505,8 +505,13 @@ class ShareFetches:
     def _try(self, now: int, waiting: WaitingFetch) -> bool:
         """Finish a fetch if there is enough to read; return whether there is (`tryComplete`)."""
         acquirable = self._acquirable(waiting)
-        if not acquirable or not self._reader.is_satisfied(waiting, acquirable):
+        if not acquirable:
             return False
+        found = self._reader.find(waiting, acquirable)
+        if not self._reader.is_satisfied(waiting, acquirable):
+            return False
+        # Kafka reads here what it has to find, and the others later, but takes records from those first
+        acquirable = {key: each for key, each in acquirable.items() if key not in found} | found
         if waiting.timeout in self.waiting:
             self._remove(waiting.timeout)
         self._finish(now, waiting, acquirable)

@@ -361,6 +361,22 @@ def test_kip_932_malformed_acknowledgements_change_nothing(share: ShareDesk, tex
     assert shown(share.A("A", 2, "0-9=1")) == "ok"
 
 
+def test_kip_932_records_come_first_from_partitions_whose_place_in_the_log_is_known(share: ShareDesk) -> None:
+    y = share.topic("y")
+    share.P(5)
+    share.P(5, topic="y")
+    assert shown(share.F("A", 0, 0, wait=100)) == "[0-4 x1]"
+    assert shown(share.F("A", 1, (y, 0), wait=100)) == "[0-4 x1]"
+    share.P(5, topic="y")
+    assert shown(share.F("A", 2, wait=100)) == "[5-9 x1]"
+    share.P(5)
+    share.P(5, topic="y")
+    for epoch, topic_id in ((3, share.x), (4, y)):
+        (topic,) = share.F("A", epoch, wait=100, max_records=1).response.responses
+        assert topic.topic_id == topic_id
+        share.P(5)
+
+
 def test_kip_932_acknowledgements_across_the_start_of_nothing_in_flight_fail_as_in_kafka(share: ShareDesk) -> None:
     y = share.topic("y")
     share.P(3, topic="y")
