@@ -21,7 +21,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from scenarios.requests import Absent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from scenarios.player import Player
@@ -58,9 +58,15 @@ class ModernMembers(ABC):
     def is_assigned(self, topic: str, group: str) -> bool:
         """Return whether the first member of another group is assigned partitions of a topic."""
 
-    def new_topic(self, name: str, partitions: int, *, suffix: str | None = None) -> None:
+    def new_topic(
+        self, name: str, partitions: int, *, suffix: str | None = None, configs: Mapping[str, str] | None = None
+    ) -> None:
         """Create a topic of this play under a short name; `suffix` follows the group's name in the real one."""
-        self._real[name] = self._play.new_topic(partitions, suffix=suffix)
+        self.adopt(name, self._play.new_topic(partitions, configs, suffix=suffix))
+
+    def adopt(self, name: str, real: str) -> None:
+        """Give an existing topic a short name, and wait until the coordinator knows it."""
+        self._real[name] = real
         self._learn(name)
         limit = self._play.target.seconds + LIMIT_S
         # the coordinator of a broker may learn of it later than Metadata

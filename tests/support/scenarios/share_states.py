@@ -48,11 +48,11 @@ class ShareStates(ShareMembers):
 
     # -- records of topics -------------------------------------------------------------------------------------
 
-    def produce(self, topic: str, *counts: int, timestamp: int = 1000) -> None:
-        """P: write batches of so many records to partition 0; `timestamp` is in ms."""
+    def produce(self, topic: str, *counts: int, timestamp: int = 1000, partition: int = 0) -> None:
+        """P: write batches of so many records to a partition; `timestamp` is in ms."""
         for count in counts:
             batch = write_batch([Record(timestamp=timestamp, value=b"v")] * count)
-            request = requests.produce(self._real[topic], {0: batch})
+            request = requests.produce(self._real[topic], {partition: batch})
             answer = self._play.slowly(request, 9)
             assert answer.responses[0].partition_responses[0].error_code == Error.NONE, answer
 
@@ -88,11 +88,12 @@ class ShareStates(ShareMembers):
         request = write_wire.WriteShareGroupStateRequest(group_id=self._play.g, topics=(topic,))
         return _error(self._state_row(request, 1))
 
-    def read(self, at: Partition, leader_epoch: int = 0) -> Any:
+    def read(self, at: Partition, leader_epoch: int = 0, *, recorded: bool = True) -> Any:
         """R: ReadShareGroupState of one partition: (state epoch, start offset, batches), or the error."""
         row = read_wire.PartitionData(partition=at[1], leader_epoch=leader_epoch)
         topic = read_wire.ReadStateData(topic_id=self._id_of(at), partitions=(row,))
-        found = self._state_row(read_wire.ReadShareGroupStateRequest(group_id=self._play.g, topics=(topic,)))
+        request = read_wire.ReadShareGroupStateRequest(group_id=self._play.g, topics=(topic,))
+        found = self._state_row(request, recorded=recorded)
         return _error(found) or (found.state_epoch, found.start_offset, batches(found.state_batches))
 
     def summary(self, at: Partition, leader_epoch: int = 0) -> Any:
@@ -113,8 +114,12 @@ class ShareStates(ShareMembers):
         topic = delete_wire.DeleteStateData(topic_id=self._id_of(at), partitions=(row,))
         return _error(self._state_row(delete_wire.DeleteShareGroupStateRequest(group_id=self._play.g, topics=(topic,))))
 
-    def _state_row(self, request: Message, version: int = 0) -> Any:
-        answer = self._play.slowly(request, version, recorded=True)
+    def await_state(self, at: Partition, wanted: tuple[int, int, str]) -> None:
+        """Wait until R of a partition is `wanted`: the leader writes releases after its answers."""
+        self._play.wait_until(f"the state of {at} is {wanted}", lambda: self.read(at, recorded=False) == wanted)
+
+    def _state_row(self, request: Message, version: int = 0, *, recorded: bool = True) -> Any:
+        answer = self._play.slowly(request, version, recorded=recorded)
         ((row,),) = (topic.partitions for topic in answer.results)
         return row
 

@@ -51,6 +51,8 @@ UNORDERED = {
         (_ASSIGNED, "topic_name"),
         (f"{_ASSIGNED}.partitions", ""),
     ),
+    "ShareFetchResponse": (("responses", "topic_id"), ("responses.partitions", "partition_index")),
+    "ShareAcknowledgeResponse": (("responses", "topic_id"), ("responses.partitions", "partition_index")),
     "DescribeShareGroupOffsetsResponse": (
         ("groups.topics", "topic_name"),
         ("groups.topics.partitions", "partition_index"),

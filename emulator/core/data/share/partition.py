@@ -64,6 +64,13 @@ NO_RENEWALS = Refusal(Error.INVALID_RECORD_STATE, "Renewing acquisition locks is
 _first = attrgetter("first")
 
 
+class UnknownStartError(Exception):
+    """An acknowledgement begins before the start offset and ends after it, and nothing is in flight there.
+
+    Kafka fails without the batch, and answers the whole request with UNKNOWN_SERVER_ERROR.
+    """
+
+
 class InvalidStateError(ValueError):
     """The stored state of a share partition contradicts itself."""
 
@@ -163,6 +170,8 @@ class SharePartition:
         self.state_epoch = state_epoch
         self.complete_count = 0
         """The number of finished records from the start offset on."""
+        self.found_offset = -1
+        """The offset that a fetch has found last in the log."""
         # in ascending order, without overlaps
         self._batches: list[Batch] = []
         # offsets before this one are not available
@@ -471,7 +480,7 @@ class SharePartition:
     ) -> StateWrite | None:
         """Carry out a member's acknowledgements: all, or none but renewals. Return the write, None if there is none.
 
-        Raises RefusedError with INVALID_RECORD_STATE or INVALID_REQUEST. Kafka: `acknowledge`.
+        Raises RefusedError with INVALID_RECORD_STATE or INVALID_REQUEST, or UnknownStartError. Kafka: `acknowledge`.
         """
         write = StateWrite(0, 0, [])
         try:
@@ -489,6 +498,8 @@ class SharePartition:
         floor = self._floor(acknowledgement.first)
         if floor < 0 and acknowledgement.first < self.start:
             floor = self._floor(self.start)
+            if floor < 0:
+                raise UnknownStartError
         if floor < 0:
             raise RefusedError(NOT_IN_FLIGHT)
         batches = self._batches[floor : self._floor(acknowledgement.last) + 1]

@@ -33,6 +33,18 @@ class RecordReader:
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
 
+    def find(self, waiting: WaitingFetch, acquirable: Acquirable) -> Acquirable:
+        """Find the next offset of share partitions in the log, and return those where it was not known before.
+
+        Kafka: `maybeReadFromLog`, `maybeUpdateFetchOffsetMetadata`.
+        """
+        found = {key: state for key, state in acquirable.items() if state.found_offset != state.next_fetch_offset}
+        for key, state in found.items():
+            log, offset = self.log(key), state.next_fetch_offset
+            if log is not None and log.start <= offset <= self._limit(waiting, log):
+                state.found_offset = offset
+        return found
+
     def is_satisfied(self, waiting: WaitingFetch, acquirable: Acquirable) -> bool:
         """Return whether a read fails, or there are enough bytes: those of the log, acquirable or not."""
         total = 0

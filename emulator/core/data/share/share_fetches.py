@@ -27,7 +27,7 @@ from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
 from .batches import RecordState
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
-from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition
+from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition, UnknownStartError
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
 from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
 from .settings import ShareSettings
@@ -99,8 +99,9 @@ class ShareFetches:
             return [Reply(call, ShareFetchResponse(error_code=session))]
         else:
             exchange.session, exchange.epoch = session, next_epoch(request.share_session_epoch)
-            if _acknowledges(request):
-                self._acknowledge_all(now, exchange, request)
+            if _acknowledges(request) and not self._acknowledge_all(now, exchange, request):
+                self._effects.append(Reply(call, _failed(Error.UNKNOWN_SERVER_ERROR)))
+                return self._drain()
             if request.share_session_epoch == CLOSES or request.is_renew_ack:
                 exchange.rows = {}
                 self._answer(now, exchange)
@@ -120,8 +121,10 @@ class ShareFetches:
         if isinstance(session, Error):
             return [Reply(call, ShareAcknowledgeResponse(error_code=session))]
         exchange = ShareExchange(call, request, key, session)
-        self._acknowledge_all(now, exchange, request)
-        self._answer(now, exchange)
+        if self._acknowledge_all(now, exchange, request):
+            self._answer(now, exchange)
+        else:
+            self._effects.append(Reply(call, ShareAcknowledgeResponse(error_code=Error.UNKNOWN_SERVER_ERROR)))
         return self._drain()
 
     def owns(self, token: int) -> bool:
@@ -360,8 +363,12 @@ class ShareFetches:
 
     def _acknowledge_all(
         self, now: int, exchange: ShareExchange, request: ShareFetchRequest | ShareAcknowledgeRequest
-    ) -> None:
-        """Carry out the acknowledgements of a request; those that are not refused may wait for a write."""
+    ) -> bool:
+        """Carry out the acknowledgements of a request; those that are not refused may wait for a write.
+
+        Returns whether Kafka does not fail on the way. If it does, what was carried out before is written all the same,
+        and a session that the request closes stays open.
+        """
         carried_out: dict[PartitionKey, list[Acknowledgement]] = {}
         empty: list[PartitionKey] = []
         for topic_row in request.topics:
@@ -387,7 +394,13 @@ class ShareFetches:
         if carried_out:
             exchange.results |= dict.fromkeys(empty)
         for key, batches in carried_out.items():
-            self._acknowledge(now, exchange, key, batches)
+            try:
+                self._acknowledge(now, exchange, key, batches)
+            except UnknownStartError:
+                for token in exchange.writing:
+                    del self._writing[token]
+                return False
+        return True
 
     def _acknowledge(
         self, now: int, exchange: ShareExchange, key: PartitionKey, batches: list[Acknowledgement]
@@ -492,8 +505,13 @@ class ShareFetches:
     def _try(self, now: int, waiting: WaitingFetch) -> bool:
         """Finish a fetch if there is enough to read; return whether there is (`tryComplete`)."""
         acquirable = self._acquirable(waiting)
-        if not acquirable or not self._reader.is_satisfied(waiting, acquirable):
+        if not acquirable:
             return False
+        found = self._reader.find(waiting, acquirable)
+        if not self._reader.is_satisfied(waiting, acquirable):
+            return False
+        # Kafka reads here what it has to find, and the others later, but takes records from those first
+        acquirable = {key: each for key, each in acquirable.items() if key not in found} | found
         if waiting.timeout in self.waiting:
             self._remove(waiting.timeout)
         self._finish(now, waiting, acquirable)

@@ -361,6 +361,36 @@ def test_kip_932_malformed_acknowledgements_change_nothing(share: ShareDesk, tex
     assert shown(share.A("A", 2, "0-9=1")) == "ok"
 
 
+def test_kip_932_records_come_first_from_partitions_whose_place_in_the_log_is_known(share: ShareDesk) -> None:
+    y = share.topic("y")
+    share.P(5)
+    share.P(5, topic="y")
+    assert shown(share.F("A", 0, 0, wait=100)) == "[0-4 x1]"
+    assert shown(share.F("A", 1, (y, 0), wait=100)) == "[0-4 x1]"
+    share.P(5, topic="y")
+    assert shown(share.F("A", 2, wait=100)) == "[5-9 x1]"
+    share.P(5)
+    share.P(5, topic="y")
+    for epoch, topic_id in ((3, share.x), (4, y)):
+        (topic,) = share.F("A", epoch, wait=100, max_records=1).response.responses
+        assert topic.topic_id == topic_id
+        share.P(5)
+
+
+def test_kip_932_acknowledgements_across_the_start_of_nothing_in_flight_fail_as_in_kafka(share: ShareDesk) -> None:
+    y = share.topic("y")
+    share.P(3, topic="y")
+    share.S2()
+    assert shown(share.F("A", 1, (y, 0), wait=100)) == "[0-2 x1]"
+    assert shown(share.A("A", 2, "0-9=1")) == "ok"
+    failed = share.A("A", 3, "0-2=1", at=(y, 0), more={(share.x, 0): "9-10=1"})
+    assert (failed.response.error_code, failed.response.responses) == (-1, ())
+    assert share.writes[-1] == "0,3: 0-2/2/1"
+    for request in (share.F("A", 4, ack="9-10=1"), share.F("A", -1, ack="9-10=1"), share.A("A", -1, "9-10=1")):
+        assert shown(request) == "-1"
+    assert shown(share.A("A", 5, "0-9=1", "10=1")).startswith("121 ")
+
+
 def test_kip_1222_version_1_cannot_renew(share: ShareDesk) -> None:
     share.S2()
     assert shown(share.A("A", 1, "5-9=4", version=1)) == "42"
