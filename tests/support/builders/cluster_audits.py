@@ -171,7 +171,8 @@ def durable_state(runtime: ClusterRuntime) -> dict[object, object]:
     }
     for group in led_groups(runtime):
         found |= {("offset", group.id, *at): value.offset for at, value in group.offsets.items()}
-        if isinstance(group, ConsumerGroup) and group.members:
+        # a conversion whose request a freeze holds is not written yet
+        if isinstance(group, ConsumerGroup) and group.members and group.origin is None:
             found["group", group.id] = (
                 group.epoch, group.target_epoch, group.targets, group.static_members,
                 {
