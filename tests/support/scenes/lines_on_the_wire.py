@@ -76,9 +76,12 @@ GROUP, TOPIC, TOPIC_ID = "g", "t", UUID(int=7)
 API_KEYS = {api.name: key for key, api in APIS.items()}
 
 GROUP_APIS = sorted(
-    api.name for api in APIS.values() if "group_id" in fields_of(api.request) or api.request in MULTI_GROUP_REQUESTS
+    api.name
+    for api in APIS.values()
+    if ("group_id" in fields_of(api.request) or api.request in MULTI_GROUP_REQUESTS)
+    and "ShareGroupState" not in api.name
 )
-"""The APIs whose requests name a group."""
+"""The APIs of clients whose requests name a group; those of share coordinators are for brokers."""
 
 
 def over_the_wire(lines: Iterable[Line], api: str, version: int) -> None:
