@@ -218,9 +218,9 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         RELEASES,
         "the first epoch of a group is 1 in 4.3, and 0 before",
-        f"{CODE}/group.py",
-        "self.epoch = dialect.first_group_epoch",
-        "self.epoch = 1",
+        "emulator/core/groups/modern/group.py",
+        "self.epoch = self.target_epoch = dialect.first_group_epoch",
+        "self.epoch = self.target_epoch = 1",
         (RECORDED,),
     ),
     BrokenRule(

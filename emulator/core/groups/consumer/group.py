@@ -1,6 +1,6 @@
 """A consumer group: the state that its records describe. Every change is a record that is replayed.
 
-Kafka: `ModernGroup`, `ConsumerGroup`, and the `replay` methods of `GroupMetadataManager`.
+Kafka: `ConsumerGroup`, and the `replay` methods of `GroupMetadataManager`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages import consumer_group_records as wire
 
 from ...java.hash_tables import TimelineTable
-from ..group import CONSUMER, BaseGroup
+from ..group import CONSUMER
+from ..modern.group import ModernGroup
 from .member import ConsumerMember, MemberState
 from .records import group_tombstones
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from ...clock import GroupClock
     from ...data.topic import TopicState
     from ...dialect import Dialect
-    from ...effects import Call
     from ...journal import Journal
+    from ..group import BaseGroup
     from ..records import CoordinatorRecord
     from .assignment import Target
 
@@ -41,29 +42,17 @@ class ConsumerGroupState(Enum):
     STABLE = "Stable"
 
 
-class ConsumerGroup(BaseGroup):
-    """A group of the consumer protocol (KIP-848).
-
-    `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
-    `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is the version of the cluster's
-    topics for which an epoch was computed, -1 for none, and that epoch; a failed write takes only the epoch back.
-    """
+class ConsumerGroup(ModernGroup[ConsumerMember]):
+    """A group of the consumer protocol (KIP-848)."""
 
     kind = CONSUMER
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
-        super().__init__(group_id, partition, clock, now)
+        super().__init__(group_id, partition, clock, now, dialect)
         self._forgets_instance_ids = dialect.given_up_instance_ids_are_free
-        self.epoch = dialect.first_group_epoch
-        self.metadata_hash = 0
         self.topics: tuple[wire.TopicMetadata, ...] = ()
         """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
-        self.topics_seen = -1, 0
-        self.target_epoch = dialect.first_group_epoch
-        self.target_time = 0
         self.targets: dict[str, Target] = {}
-        self.members: dict[str, ConsumerMember] = {}
-        self.static_members: dict[str, str] = {}
         self.former_static_members: dict[str, str] = {}
         """The last owner of each instance id that a member gave up for another one. Before 4.4 Kafka's table keeps such
         an entry even after its member is gone (`ConsumerGroup.updateStaticMember`)."""
@@ -78,10 +67,6 @@ class ConsumerGroup(BaseGroup):
         writes them before its own."""
         self.noted_state = ConsumerGroupState.EMPTY
         """The state in the trace."""
-        self._order = TimelineTable()
-
-    def __repr__(self) -> str:
-        return f"<ConsumerGroup {self.id!r} {self.state.value} epoch={self.epoch} members={len(self.members)}>"
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -99,45 +84,13 @@ class ConsumerGroup(BaseGroup):
         return member.state is MemberState.STABLE and member.epoch == self.target_epoch
 
     @property
-    def generation(self) -> int:
-        """The epoch of the target."""
-        return self.target_epoch
-
-    @property
-    def state_name(self) -> str:
-        """The state, as ListGroups shows it."""
-        return self.state.value
-
-    @property
-    def listed_protocol_type(self) -> str:
-        """The protocol type, as ListGroups shows it."""
-        return CONSUMER
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group has no members."""
-        return not self.members
-
-    @property
     def is_unused(self) -> bool:
         """Whether the group has no members and no offsets; commits may be in flight."""
         return not (self.members or self.offsets or self.pending_offsets)
 
-    def ordered_members(self) -> list[ConsumerMember]:
-        """Return the members in the order of Kafka's table."""
-        return [self.members[member_id] for member_id in self._order]
-
     def put_in_order(self, member_ids: Iterable[str]) -> None:
         """Put the members into a new table, whose order follows from this one."""
         self._order = TimelineTable(member_ids)
-
-    def has_seen_topics(self, version: int) -> bool:
-        """Return whether the epoch takes this version of the cluster's topics into account.
-
-        Not if the records of that epoch were not applied, or taken back (Kafka: `ModernGroup.hasMetadataExpired`).
-        """
-        seen, epoch = self.topics_seen
-        return seen == version and self.epoch >= epoch
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
@@ -189,11 +142,6 @@ class ConsumerGroup(BaseGroup):
     def owner_of(self, instance_id: str) -> str | None:
         """Return the member id that Kafka's table has for an instance id; the member may be gone."""
         return self.static_members.get(instance_id) or self.former_static_members.get(instance_id)
-
-    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
-        """Note the latest request of a member, and the node time and length of the session that begins with it."""
-        heard = self.members[member_id].heard
-        heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, began_ms, timeout_ms
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:  # noqa: C901, PLR0912 - one case for each record
         """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages import share_group_records as wire
 from koordinator.wire.values import value
 
-from ...java.hash_tables import TimelineTable
-from ..group import BaseGroup
+from ..modern.group import ModernGroup
 from .member import ShareMember
 from .records import group_tombstones
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from ...clock import GroupClock
     from ...data.topic import TopicState
     from ...dialect import Dialect
-    from ...effects import Call
     from ...journal import Journal
     from ..records import CoordinatorRecord
     from .member import Partitions
@@ -51,35 +49,21 @@ class StatePartitions:
     deleting: Mapping[UUID, str] = field(default_factory=dict)
 
 
-class ShareGroup(BaseGroup):
-    """A group of the share protocol (KIP-932): many members on the same partitions.
-
-    `epoch` rises whenever another target has to be computed; `target_epoch` is that of the latest target, and
-    `target_time` the group time in ms at which it was computed, or 0. `topics_seen` is as in `ConsumerGroup`.
-    """
+class ShareGroup(ModernGroup[ShareMember]):
+    """A group of the share protocol (KIP-932): many members on the same partitions."""
 
     kind = SHARE
 
     expires = False
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
-        super().__init__(group_id, partition, clock, now)
-        self.epoch = self.target_epoch = dialect.first_group_epoch
-        self.metadata_hash = 0
-        self.topics_seen = -1, 0
-        self.target_time = 0
+        super().__init__(group_id, partition, clock, now, dialect)
         self.targets: dict[str, Partitions] = {}
-        self.members: dict[str, ShareMember] = {}
-        self.static_members: dict[str, str] = {}
         self.state_partitions = StatePartitions()
         self.initializing_since: dict[UUID, int] = {}
         """The group time in ms from which a topic waits for its state at the share coordinator; in no record."""
         self.noted_state = ShareGroupState.EMPTY
         """The state in the trace."""
-        self._order = TimelineTable()
-
-    def __repr__(self) -> str:
-        return f"<ShareGroup {self.id!r} {self.state.value} epoch={self.epoch} members={len(self.members)}>"
 
     @property
     def state(self) -> ShareGroupState:
@@ -87,38 +71,9 @@ class ShareGroup(BaseGroup):
         return ShareGroupState.STABLE if self.members else ShareGroupState.EMPTY
 
     @property
-    def generation(self) -> int:
-        """The epoch of the target."""
-        return self.target_epoch
-
-    @property
-    def state_name(self) -> str:
-        """The state, as ListGroups shows it."""
-        return self.state.value
-
-    @property
-    def listed_protocol_type(self) -> str:
-        """The protocol type, as ListGroups shows it."""
-        return SHARE
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group has no members."""
-        return not self.members
-
-    @property
     def is_unused(self) -> bool:
         """Whether nothing is known of the group: no members, and no state at the share coordinator."""
         return not self.members and self.state_partitions == StatePartitions()
-
-    def ordered_members(self) -> list[ShareMember]:
-        """Return the members in the order of Kafka's table."""
-        return [self.members[member_id] for member_id in self._order]
-
-    def has_seen_topics(self, version: int) -> bool:
-        """Return whether the epoch takes this version of the cluster's topics into account."""
-        seen, epoch = self.topics_seen
-        return seen == version and self.epoch >= epoch
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a member subscribes to a topic."""
@@ -156,11 +111,6 @@ class ShareGroup(BaseGroup):
         """Return the records that delete the group while it is Empty."""
         del dialect
         return group_tombstones(self.id)
-
-    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
-        """Note the latest request of a member, and the node time and length of the session that begins with it."""
-        heard = self.members[member_id].heard
-        heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, began_ms, timeout_ms
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
         """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""

@@ -17,7 +17,5 @@ def force_rebalance(store: GroupStore, group: ShareGroup, why: Reason) -> None:
     """Raise the epoch. Raises ValueError for a group without members."""
     if not group.members:
         raise ValueError(f"group {group.id!r} is Empty: only a group with members can be forced to rebalance")
-    if not group.has_seen_topics(store.cluster.topics_version):
-        # or the new epoch would pass for that of a failed write, which had looked at the topics
-        group.topics_seen = -1, 0
-    write(store, group, [group_record(group.id, group.epoch + 1, group.metadata_hash)], why)
+    epoch = group.next_unseeing_epoch(store.cluster.topics_version)
+    write(store, group, [group_record(group.id, epoch, group.metadata_hash)], why)
