@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scenarios.consumer_members import ALL, HALF, OTHER_HALF
-from scenarios.mixed_members import MixedMembers, assigned, owning
+from scenarios.mixed_members import MixedMembers, assigned, assigned_in_rows, owning
 from scenarios.registry import scenario
 
 if TYPE_CHECKING:
@@ -434,3 +434,28 @@ def test_g178_the_offsets_of_a_forgotten_group_return_with_its_next_member(play:
     assert x.fetch(None, -1) == (0, -1)
     x.join("B")
     assert x.fetch("B", 2) == (0, 5)
+
+
+@consumer_scenario(initial_delay=3)
+def test_g184_a_group_with_a_partition_of_two_members_is_not_upgraded(play: Player) -> None:
+    x = MixedMembers(play, same_epochs=True)
+    ids = [play.new_id(version=7, protocols=owning()) for _ in range(2)]
+    joins = [play.join(each, version=7, protocols=owning()) for each in ids]
+    for _ in joins:
+        play.pass_initial_delay(*joins)
+    play.expect_generation(1, *joins)
+    leader = joins[0].answer().leader
+    follower = ids[1 - ids.index(leader)]
+    play.sync(1, leader, dict.fromkeys(ids, assigned(ALL)), version=5).expect(assignment=assigned(ALL))
+    play.sync(1, follower, version=5).expect(assignment=assigned(ALL))
+    assert x.refused_join("A") == (-1, None)
+    assert x.listed() == ("classic", "Stable")
+    assert [x.classic_beat(1, each) for each in ids] == [0, 0]
+    again = [play.join(each, version=7, protocols=owning()) for each in (leader, follower)]
+    play.expect_generation(2, *again)
+    rows = {leader: assigned_in_rows(0, 1), follower: assigned_in_rows(2, 3)}
+    play.sync(2, leader, rows, version=5).expect(assignment=rows[leader])
+    play.sync(2, follower, version=5).expect(assignment=rows[follower])
+    # the last row of a topic counts
+    x.join("A")
+    assert [x.members()[each][1] for each in (leader, follower)] == [{"t": [1]}, {"t": [3]}]

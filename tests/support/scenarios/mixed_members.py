@@ -90,6 +90,12 @@ def assigned(partitions: Given, user_data: bytes | None = None) -> bytes:
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=rows, user_data=user_data), 1)
 
 
+def assigned_in_rows(*partitions: int) -> bytes:
+    """Return an assignment with a row of t for each partition."""
+    rows = tuple(TopicPartition(topic="t", partitions=(each,)) for each in partitions)
+    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=rows), 1)
+
+
 def owning(*partitions: int, names: Sequence[str] = ("range",)) -> tuple[tuple[str, bytes], ...]:
     """Return protocols with a version 1 subscription to t that owns partitions of it."""
     rows = (TopicPartition(topic="t", partitions=partitions),) if partitions else ()

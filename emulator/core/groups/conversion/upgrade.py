@@ -44,8 +44,8 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
     """Convert a classic group with members; its parked requests get REBALANCE_IN_PROGRESS.
 
     The records of the conversion are written with those of the member that joins. Raises RefusedError with
-    GROUP_ID_NOT_FOUND; or with UNKNOWN_SERVER_ERROR for a group without a generation, or with a member that lacks its
-    protocol, whose parked requests are answered all the same.
+    GROUP_ID_NOT_FOUND; or with UNKNOWN_SERVER_ERROR for a group without a generation, with a member that lacks its
+    protocol, or with a partition of two members. The parked requests are answered all the same.
     """
     _check_upgrade(store, classic)
     for classic_member in classic.members.values():
@@ -54,7 +54,7 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         rebalance.reply_to_sync(store, classic, classic_member, rebalance.sync_error(again))
     if classic.protocol_name is None:
         raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
-    members = [_upgraded(store, classic, classic.members[member_id]) for member_id in HashTable(classic.members)]
+    members = _upgraded_members(store, classic)
     group = create(store, now, classic.id)
     group.epoch = group.target_epoch = classic.generation
     journal = Journal()
@@ -101,6 +101,24 @@ def _check_upgrade(store: GroupStore, classic: ClassicGroup) -> None:
 def _cannot_upgrade(classic: ClassicGroup, reason: str) -> RefusedError:
     text = f"Cannot upgrade classic group {classic.id} to consumer group because {reason}"
     return RefusedError(Refusal(Error.GROUP_ID_NOT_FOUND, text))
+
+
+def _upgraded_members(store: GroupStore, classic: ClassicGroup) -> list[ConsumerMember]:
+    """Return the members in the order of Kafka's table; raises as `_upgraded` does, at the first that it refuses.
+
+    It refuses with UNKNOWN_SERVER_ERROR, too, if the leader gave a partition to two of them (Kafka:
+    `ConsumerGroup.addPartitionEpochs`).
+    """
+    members: list[ConsumerMember] = []
+    given: set[tuple[UUID, int]] = set()
+    for member_id in HashTable(classic.members):
+        member = _upgraded(store, classic, classic.members[member_id])
+        held = {(topic, partition) for topic, partitions in member.assigned.items() for partition in partitions}
+        if held & given:
+            raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
+        given |= held
+        members.append(member)
+    return members
 
 
 def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -> ConsumerMember:
