@@ -20,6 +20,14 @@ class Journal:
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
 
+    def __enter__(self) -> None:
+        """Take everything back if the body raises."""
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Take everything back after an error, which goes on."""
+        if error is not None:
+            self.revert()
+
     def __bool__(self) -> bool:
         """Return whether there is anything to take back."""
         return bool(self._undo)

@@ -100,6 +100,19 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> list[int]:
     return list(later)
 
 
+def take_back(store: GroupStore, newest: int, call: Call | None = None) -> None:
+    """Take back what a request or a timer has changed before a bug ended it: its writes fail, and reach no log.
+
+    `newest` is the token of the newest write before it. The members of classic groups stay as they are, as in Kafka.
+    """
+    placed, store.placed = store.placed, Journal()
+    for token in [each for each in reversed(store.writes) if each > newest]:
+        write = store.withdraw(token)
+        write.answers = [answer for answer in write.answers if answer[0] is not call]
+        complete(store, write, Error.UNKNOWN_SERVER_ERROR)
+    placed.revert()
+
+
 def replay_offsets(store: GroupStore, write: GroupWrite) -> None:
     """Replay the records of offsets in a write."""
     producer_id, ends_pending = write.producer and write.producer[0], store.dialect.tombstones_end_pending_offsets

@@ -103,11 +103,14 @@ class Coordinator:
     def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a group API."""
         self._fire_due(now)
+        store = self.store
+        newest = store.newest_write()
         try:
-            self.store.serve(now, call, request)
+            store.serve(now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
-            self.store.emit(Failed(error, (call,)))
-        return self.store.drain()
+            commit.take_back(store, newest, call)
+            store.emit(Failed(error, (call,)))
+        return store.drain()
 
     def tick(self, now: int) -> list[Effect]:
         """Fire the timers due by `now`, each at its own deadline."""
@@ -263,6 +266,7 @@ class Coordinator:
                 if not isinstance(timer[1], OffsetExpiryCheck):
                     # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
+                newest = store.newest_write()
                 try:
                     if isinstance(timer[1], OffsetExpiryCheck):
                         offset_expiry.expire(store, group)
@@ -272,5 +276,6 @@ class Coordinator:
                     # Kafka's coordinator fails and logs it
                     pass
                 except Exception as error:  # noqa: BLE001 - a bug ends one timer
+                    commit.take_back(store, newest)
                     store.emit(Failed(error))
             store.update_deadlines()

@@ -80,6 +80,8 @@ class GroupStore:
         self._handlers = handlers
         self._out: list[Effect] = []
         self._touched: dict[BaseGroup, int] = {}
+        self.placed = Journal()
+        """How to put back the groups that this request or timer has added or replaced."""
         self._token = 0
 
     def partition_of(self, group_id: str) -> int:
@@ -122,6 +124,7 @@ class GroupStore:
 
     def add(self, now: int, group: BaseGroup) -> None:
         """Add a new group."""
+        self.placed.note(partial(self._remove_added, group, self.groups.get(group.id)))
         self.groups[group.id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
@@ -152,12 +155,23 @@ class GroupStore:
         """Put a group of another kind in a group's place: it goes on with its offsets, commits and held requests."""
         self._hand_over_offsets(old, new)
         new.clock, new.now = old.clock, old.now
-        self.groups[new.id] = new
-        self.schedule_expiry_check(new)
         self._touched[new] = self._touched[old]
+        self.groups[new.id] = new
+        self.placed.note(partial(self._put_back, old, new))
+        self.schedule_expiry_check(new)
         new.held_requests, old.held_requests = new.held_requests + old.held_requests, []
         if not new.is_frozen:
             self.serve_held_requests(new)
+
+    def _remove_added(self, group: BaseGroup, old: BaseGroup | None) -> None:
+        if old is None:
+            self.discard_if_unused(group)
+        elif self.groups.get(group.id) is group:
+            self.groups[group.id] = old
+
+    def _put_back(self, old: BaseGroup, new: BaseGroup) -> None:
+        if self.groups.get(new.id) is new:
+            self.replace_group(new, old)
 
     def _hand_over_offsets(self, old: BaseGroup, new: BaseGroup) -> None:
         """Give a group the offsets of another, and its writes in flight without their completions."""
@@ -204,12 +218,13 @@ class GroupStore:
         pending = (*group.table.pending_partitions(), *sorted(self.in_flight(group))) if ends_pending else ()
         records = [offset_tombstone(group, *at) for at in dict.fromkeys((*group.offsets, *pending))]
         records += group.tombstones(self.dialect)
-        self.remove_group(group)
-        if records:
-            journal = Journal()
-            if self.dialect.waits_for_log:
-                journal.note(partial(self._undo_delete, group))
-            self.append(GroupWrite(group, records, list(answers), journal))
+        journal = Journal()
+        if self.dialect.waits_for_log:
+            journal.note(partial(self._undo_delete, group))
+        with journal:
+            self.remove_group(group)
+            if records:
+                self.append(GroupWrite(group, records, list(answers), journal))
 
     def forget(self, group: BaseGroup) -> None:
         """Remove an Empty consumer group without a record, as Kafka does for a JoinGroup that it then refuses.
@@ -230,7 +245,7 @@ class GroupStore:
     def _undo_delete(self, group: BaseGroup) -> None:
         """Restore an Empty group whose tombstones could not be written, unless a new one with its id has records."""
         newer = self.groups.get(group.id)
-        if newer is not None:
+        if newer is not None and newer is not group:
             if newer.stored:
                 return
             group.held_requests, newer.held_requests = newer.held_requests, []
@@ -302,6 +317,12 @@ class GroupStore:
         """Emit a fact for the trace."""
         self._out.append(fact)
 
+    def newest_write(self) -> int:
+        """Return the token of the newest write; `commit.take_back` takes back what follows."""
+        if self.placed:
+            self.placed = Journal()
+        return self._token
+
     @property
     def next_token(self) -> int:
         """The token of the next write; tokens ascend like the records in the log."""
@@ -312,6 +333,11 @@ class GroupStore:
         self._token = write.position = self._token + 1
         self.writes[self._token] = write
         self._out.append(Append(self._token, write.group.partition, tuple(write.records), write.producer))
+
+    def withdraw(self, token: int) -> GroupWrite:
+        """Remove a write of this input, whose records reach no log; return it."""
+        self._out = [effect for effect in self._out if not (isinstance(effect, Append) and effect.token == token)]
+        return self.writes.pop(token)
 
     def send(self, node_id: int, version: int, request: Message, answered: Answered) -> None:
         """Send a request to another broker, or this one; `answered` is called with the response."""

@@ -211,8 +211,6 @@ class ClassicGroup(BaseGroup):
 
         The pending-sync set keeps the old id, as in Kafka: if it had not synced, no member can do so any more.
         """
-        del self.members[old.id]
-        self.timers.cancel(old.session)
         new = replace(
             old,
             id=new_id,
@@ -222,6 +220,8 @@ class ClassicGroup(BaseGroup):
             last_call=None,
             session_began_ms=0,
         )
+        del self.members[old.id]
+        self.timers.cancel(old.session)
         self.members[new_id] = new
         if self.leader_id == old.id:
             self.leader_id = new_id

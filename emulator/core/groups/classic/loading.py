@@ -13,7 +13,7 @@ from ...effects import MemberChanged
 from ..causes import Cause, Reason
 from . import rebalance
 from .changes import create, restart_session, transition
-from .group import ClassicGroup, ClassicMember
+from .group import ClassicGroup, ClassicGroupState, ClassicMember
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,5 +91,6 @@ def unload(store: GroupStore, group: ClassicGroup) -> None:
 
 
 def restore(store: GroupStore, group: ClassicGroup, reason: str) -> None:
-    """Make a removed group Empty again."""
-    transition(store, group, Reason(Cause.STORE_ERROR, reason))
+    """Make a removed group Empty again; a bug may have ended its removal before it began."""
+    if group.state is ClassicGroupState.DEAD:
+        transition(store, group, Reason(Cause.STORE_ERROR, reason))

@@ -70,8 +70,9 @@ def write(
     changed_ids = dict.fromkeys(record.key.member_id for record in records if isinstance(record.key, _MEMBERS))
     for key in [key for member_id in changed_ids for key in member_timers(member_id)]:
         journal.note(partial(_put_back, group, key, group.timers.place(key)))
-    apply(store, group, records, why, journal)
-    store.append(GroupWrite(group, [*born, *records], or_error(store, call, response), journal))
+    with journal:
+        apply(store, group, records, why, journal)
+        store.append(GroupWrite(group, [*born, *records], or_error(store, call, response), journal))
     return store.freeze_if_requested(group)
 
 

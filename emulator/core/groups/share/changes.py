@@ -61,8 +61,9 @@ def write(
     for member_id in dict.fromkeys(record.key.member_id for record in records if isinstance(record.key, _MEMBERS)):
         session = SessionExpiry(member_id)
         journal.note(partial(_put_back, group, session, group.timers.place(session)))
-    apply(store, group, records, why, journal)
-    store.append(GroupWrite(group, records, or_error(store, call, response), journal, completed))
+    with journal:
+        apply(store, group, records, why, journal)
+        store.append(GroupWrite(group, records, or_error(store, call, response), journal, completed))
     return store.freeze_if_requested(group)
 
 

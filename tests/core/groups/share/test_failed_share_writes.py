@@ -1,4 +1,4 @@
-"""A failed write of a share group loses nothing: later answers equal those of a twin that never tried."""
+"""A failed write of a share group, or a bug, loses nothing: later answers equal those of a twin that never tried."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
+from scenes.planted_bugs import planted
 from scenes.share_play import SharePlay
 
 from koordinator.wire.errors import Error
@@ -156,6 +157,14 @@ def test_a_request_of_a_share_group_is_repeated_as_if_it_were_the_first(scene: S
         play.state = Error.NONE
         play.answer()
     assert_twins(tried, twin)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scene", "attempt"), PARAMETERS)
+def test_after_a_bug_at_any_moment_a_share_group_equals_its_twin(scene: Step, attempt: Step) -> None:
+    expected = look(twins(scene)[0])
+    for moment, tried in planted(lambda: twins(scene)[0], attempt, 25):
+        assert look(tried) == expected, moment
 
 
 @pytest.mark.parametrize("scene", ROWS)
