@@ -132,7 +132,7 @@ class ShareCoordinator:
         response, topic_result, partition_result, operation = self._operations[type(request)]
         topics = request.topics if request.group_id else ()
         results: list[list[Any]] = [[None] * len(topic.partitions) for topic in topics]
-        waiting = sum(map(len, results))
+        waiting, newest = sum(map(len, results)), self.store.newest_write
 
         def answer() -> None:
             made = tuple(
@@ -164,6 +164,7 @@ class ShareCoordinator:
                 except _RefusedRow as refused:
                     done(partition_result(partition=row.partition, **refused.fields))
                 except Exception as error:  # noqa: BLE001 - a bug ends one request
+                    self.store.take_back(newest)
                     self.store.emit(Failed(error, (call,)))
                     return self.store.drain()
         return self.store.drain()

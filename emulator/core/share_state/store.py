@@ -50,7 +50,8 @@ class ShareStateStore:
         self.owned: set[int] = set()
         self.loading: set[int] = set()
         self.writes: dict[int, ShareStateWrite] = {}
-        self._token = 0
+        self.newest_write = 0
+        """The token of the newest write."""
         self._out: list[Effect] = []
 
     @property
@@ -92,10 +93,19 @@ class ShareStateStore:
 
     def _write(self, key: StateKey, record_key: Key, record: Value | None, answered: Callable[[Error], None]) -> None:
         journal = Journal()
-        self.replay(record_key, record, journal)
-        self._token += 1
-        self.writes[self._token] = ShareStateWrite(key, journal, answered)
-        self._out.append(AppendShareState(self._token, self.partition_of(key), record_key, record))
+        with journal:
+            self.replay(record_key, record, journal)
+            self.newest_write += 1
+            self.writes[self.newest_write] = ShareStateWrite(key, journal, answered)
+            self._out.append(AppendShareState(self.newest_write, self.partition_of(key), record_key, record))
+
+    def take_back(self, newest: int) -> None:
+        """Take back the changes of this input after its write `newest`, because a bug has ended it."""
+        for token in [each for each in reversed(self.writes) if each > newest]:
+            self.writes.pop(token).journal.revert()
+        self._out = [
+            effect for effect in self._out if not (isinstance(effect, AppendShareState) and effect.token > newest)
+        ]
 
     def replay(self, record_key: Key, record: Value | None, journal: Journal) -> None:
         """Apply a record. An update without a snapshot counts for nothing."""

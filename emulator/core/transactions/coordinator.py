@@ -17,6 +17,7 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 from ..data.topic import TRANSACTIONS_TOPIC
+from ..effects import Failed
 from ..timers import AbortTimedOut, ExpireTransactionalIds, RetryMarkers
 from ..write_errors import new_write_error
 from . import adding, describing, ending, init_producer, markers
@@ -58,7 +59,12 @@ class TransactionCoordinator:
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Fire the timers due by `now`, then serve one request of a transaction API."""
         self._fire_due(now)
-        HANDLERS[type(request)](self.store, now, call, request)
+        newest = self.store.newest_write
+        try:
+            HANDLERS[type(request)](self.store, now, call, request)
+        except Exception as error:  # noqa: BLE001 - a bug ends one request
+            self.store.take_back(newest)
+            self.store.emit(Failed(error, (call,)))
         return self.store.drain()
 
     def tick(self, now: int) -> list[Effect]:

@@ -53,7 +53,8 @@ class TransactionStore:
         self.markers: dict[int, MarkersInFlight] = {}
         self._started_at = now
         self._out: list[Effect] = []
-        self._token = 0
+        self.newest_write = 0
+        """The token of the newest write."""
 
     @property
     def transaction_version(self) -> int:
@@ -131,10 +132,18 @@ class TransactionStore:
         data = replace(transaction.data, status=status, updated_ms=now, **fields)  # type: ignore[arg-type]
         transaction.change = TransactionChange(data, cause, answer)
         tombstone = status is TransactionStatus.DEAD
-        self._token += 1
-        self.writes[self._token] = transaction
+        self.newest_write += 1
+        self.writes[self.newest_write] = transaction
         record = None if tombstone else data.record()
-        self.emit(AppendTransaction(self._token, transaction.partition, transaction.id, record))
+        self.emit(AppendTransaction(self.newest_write, transaction.partition, transaction.id, record))
+
+    def take_back(self, newest: int) -> None:
+        """Give up the changes of this input after its write `newest`, because a bug has ended it."""
+        for token in [each for each in self.writes if each > newest]:
+            self.writes.pop(token).change = None
+        self._out = [
+            effect for effect in self._out if not (isinstance(effect, AppendTransaction) and effect.token > newest)
+        ]
 
     def apply(self, now: int, transaction: TransactionalId, change: TransactionChange) -> None:
         """Make a change that is durable the state of its transactional id."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from scenes.planted_bugs import planted
 from scenes.share_play import SharePlay
 
+from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.emulator.core.share_state.state import StateKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_share_group_state as delete_wire
@@ -21,7 +23,7 @@ from koordinator.wire.messages import write_share_group_state as write_wire
 from koordinator.wire.messages.share_state_records import ShareSnapshotValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 FENCED = {
     "4.3": "The share coordinator rejected the request because the share-group state epoch did not match.",
@@ -249,3 +251,27 @@ def test_a_request_without_group_or_topics_has_no_results(play: StatePlay, group
     asked: Sequence[Any] = (row,) * topics
     request = summary_wire.ReadShareGroupStateSummaryRequest(group_id=group, topics=tuple(asked))
     assert play.ask_shares(request, 1).results == ()
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda play: play.initialize(2, 7),
+        lambda play: play.write([(3, 5, 2, 1)], start=3),
+        lambda play: play.read(9),
+        StatePlay.delete,
+    ],
+    ids=["initialize", "write", "read", "delete"],
+)
+def test_after_a_bug_at_any_moment_a_share_partition_is_as_before(attempt: Callable[[StatePlay], object]) -> None:
+    def with_state() -> StatePlay:
+        play = StatePlay()
+        assert play.initialize(1, 0) == OK
+        assert play.write([(0, 9, 0, 1)]) == OK
+        return play
+
+    expected = with_state()
+    for moment, play in planted(with_state, attempt, 20, ShareCoordinator.handle):
+        assert play.shares.store.states == expected.shares.store.states, moment
+        assert play.summary() == expected.summary(), moment
+        assert play.kinds() == expected.kinds(), moment

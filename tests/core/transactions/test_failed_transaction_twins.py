@@ -10,8 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scenes.planted_bugs import planted
 from scenes.transaction_play import TransactionPlay
 
+from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.emulator.core.transactions.transaction import EPOCH_MAX
 from koordinator.emulator.core.transactions.transitions import TransactionCause
 from koordinator.wire.errors import Error
@@ -224,6 +226,22 @@ def test_a_transactional_request_is_repeated_after_a_failed_write_as_if_it_were_
     scene: Any, attempt: Any, variant: tuple[str, int]
 ) -> None:
     assert_twins(*play_twins(scene, attempt, variant), attempt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scene", "attempt", "variant"), [row for row in rows() if row.values[2] == ("4.4", 2)])
+def test_after_a_bug_at_any_moment_a_transactional_id_equals_its_twin(
+    scene: Any, attempt: Any, variant: tuple[str, int]
+) -> None:
+    twin = twins(scene, variant)[0]
+    expected, answer = look(twin), attempt(twin)
+    serve = TransactionCoordinator.handle
+    for moment, tried in planted(lambda: twins(scene, variant)[0], attempt, 25, serve):
+        records = len(tried.records)
+        assert look(tried) == expected, moment
+        assert len(tried.records) == records, moment
+        if scene not in DRAWING:
+            assert attempt(tried) == answer, moment
 
 
 def _failing(play: TransactionPlay, attempt: Callable[[TransactionPlay], Any]) -> list[TransactionCause]:

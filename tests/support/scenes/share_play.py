@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.core.effects import AppendShareState, Call, Reply, SendRequest
+from koordinator.emulator.core.effects import AppendShareState, Call, Failed, Reply, SendRequest
 from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
@@ -142,6 +142,8 @@ class SharePlay(Play):
             if error is Error.NONE:
                 self.state_records.append(effect)
             effects += self.shares.appended(self.now, effect.token, error)
+        if isinstance(effect, Failed):
+            raise effect.error
         assert isinstance(effect, Reply)
         return effect.response
 

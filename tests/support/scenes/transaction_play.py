@@ -12,7 +12,7 @@ from builders import requests
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.topic import TRANSACTIONS_TOPIC
-from koordinator.emulator.core.effects import AppendTransaction, Call, Reply, SendRequest
+from koordinator.emulator.core.effects import AppendTransaction, Call, Failed, Reply, SendRequest
 from koordinator.emulator.core.transactions.coordinator import TransactionCoordinator
 from koordinator.wire.apis import REQUEST_KEYS
 from koordinator.wire.errors import Error
@@ -203,6 +203,8 @@ class TransactionPlay:
                         self.kept_writes.append(token)
                     else:
                         self._take(self.coordinator.appended(self.now, token, self.writes))
+                case Failed(error):
+                    raise error
                 case SendRequest():
                     self.sent.append(effect)
                     if self.markers is None:
