@@ -20,8 +20,10 @@ from koordinator.wire import frames
 from koordinator.wire.apis import APIS
 from koordinator.wire.codec import decode, encode
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -207,6 +209,42 @@ def test_running_out_of_files_affects_only_new_connections() -> None:
         assert await (await server.connect()).ask(HEARTBEAT, 4)
 
     with served() as server:
+        run(scene, server)
+
+
+def test_modules_are_imported_while_connections_are_refused_for_lack_of_files() -> None:
+    """RE2 and the codecs are imported when a request needs them."""
+    records = [Record(0, 1_700_000_000_000 + each, b"k", b"value" * 100) for each in range(3)]
+    batch = write_batch(records, compression="zstd")
+
+    async def scene(server: Server) -> None:
+        early = await server.connect()
+        assert await early.ask(HEARTBEAT, 4)
+        server.limit_files(server.files + 10)
+        for _ in range(40):
+            late = await server.connect()
+            with suppress(trio.BrokenResourceError):
+                await late.stream.send_all(Client.frame(HEARTBEAT, 4))
+        member = await early.ask(
+            ConsumerGroupHeartbeatRequest(
+                group_id="g",
+                member_id="m",
+                member_epoch=0,
+                rebalance_timeout_ms=30_000,
+                subscribed_topic_names=(),
+                subscribed_topic_regex="t.*",
+                topic_partitions=(),
+            ),
+            1,
+        )
+        assert member.error_code == Error.NONE
+        assert (await early.ask(requests.produce("t", {0: batch}), 9)).responses[0].partition_responses[
+            0
+        ].base_offset == 0
+        asked = await early.ask(requests.list_offsets("t", {0: 1_700_000_000_001}), 7)
+        assert asked.topics[0].partitions[0].offset == 1
+
+    with served("--topic", "t:1") as server:
         run(scene, server)
 
 
