@@ -1110,7 +1110,7 @@ func (h Node) Resume() {
 	h.call("POST", path("/nodes/%v/resume", h.ID), v, nil)
 }
 
-// Remove removes a node from the cluster, and stop it first if it is not down.
+// Remove removes a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
 func (h Node) Remove() {
 	h.t.Helper()
 	v := values{}

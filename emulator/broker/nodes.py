@@ -208,8 +208,14 @@ class NodeRuntimes:
         return outputs + self._catch_up(now)
 
     def remove_node(self, now: int, node_id: int) -> list[Output]:
-        """Stop a node unless it is down, and remove it from the cluster (`unregister-broker`)."""
-        outputs = [] if self._node(node_id).broker is None else self.stop_node(now, node_id)
+        """Stop a node unless it is down, and remove it from the cluster (`unregister-broker`).
+
+        Raises ValueError for the last node, without which a cluster has no address.
+        """
+        node = self._node(node_id)
+        if len(self._nodes) == 1:
+            raise ValueError(f"node {node_id} is the last one of its cluster: stop it, or end the cluster")
+        outputs = [] if node.broker is None else self.stop_node(now, node_id)
         del self._nodes[node_id]
         self.cluster.unregister(node_id)
         self._note(node_id, "removed")

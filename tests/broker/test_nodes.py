@@ -243,6 +243,13 @@ class TestAddingAndRemoving:
         with pytest.raises(ValueError, match="there is no node 2; there are 1"):
             nodes.do(nodes.runtime.start_node, HERE)
 
+    def test_the_last_node_of_a_cluster_stays(self, nodes: Nodes) -> None:
+        (member,) = nodes.stable(HERE, "a")
+        nodes.do(nodes.runtime.remove_node, HERE)
+        with pytest.raises(ValueError, match="node 1 is the last one of its cluster: stop it, or end the cluster"):
+            nodes.do(nodes.runtime.remove_node, THERE)
+        assert nodes.heartbeat(THERE, member) is Error.NONE
+
 
 class TestPausing:
     def test_a_paused_node_answers_when_it_is_resumed(self, nodes: Nodes) -> None:

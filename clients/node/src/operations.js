@@ -1247,7 +1247,7 @@ export class Node extends Handle {
   }
 
   /**
-   * Remove a node from the cluster, and stop it first if it is not down.
+   * Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
    * @returns {Promise<void>}
    */
   async remove() {

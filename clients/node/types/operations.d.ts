@@ -1126,7 +1126,7 @@ export declare class Node extends Handle {
      */
     resume(): Promise<void>;
     /**
-     * Remove a node from the cluster, and stop it first if it is not down.
+     * Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
      * @returns {Promise<void>}
      */
     remove(): Promise<void>;
