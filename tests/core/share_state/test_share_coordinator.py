@@ -13,7 +13,9 @@ from scenes.planted_bugs import planted
 from scenes.share_play import SharePlay
 
 from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
+from koordinator.emulator.core.effects import AppendShareState, Call, Reply
 from koordinator.emulator.core.share_state.state import StateKey
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_share_group_state as delete_wire
 from koordinator.wire.messages import initialize_share_group_state as initialize_wire
@@ -24,6 +26,8 @@ from koordinator.wire.messages.share_state_records import ShareSnapshotValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from koordinator.emulator.core.effects import Effect
 
 FENCED = {
     "4.3": "The share coordinator rejected the request because the share-group state epoch did not match.",
@@ -40,6 +44,8 @@ Rows = list[tuple[int, int, int, int]]
 class StatePlay(SharePlay):
     """A share coordinator that is asked about partitions of t in group g."""
 
+    _started = 0
+
     def topic_id(self, name: str) -> UUID:
         """Return the id of a topic; an unknown one for another name."""
         topic = self.cluster.topics.get(name)
@@ -50,9 +56,34 @@ class StatePlay(SharePlay):
         rows = (initialize_wire.InitializeStateData(topic_id=self.topic_id(topic), partitions=(data,)),)
         return self._result(initialize_wire.InitializeShareGroupStateRequest(group_id="g", topics=rows))
 
-    def write(
-        self, rows: Rows, start: int = -1, *, state_epoch: int = LATEST, leader_epoch: int = LATEST, completed: int = -1
-    ) -> tuple[int, str | None]:
+    def write(self, rows: Rows, start: int = -1, **fields: int) -> tuple[int, str | None]:
+        return self._result(self._writing(rows, start, **fields), 1)
+
+    def start_write(self, rows: Rows, start: int = -1) -> int:
+        """Begin a write, which stays in flight until `end_write`; return its token."""
+        self._started += 1
+        call = Call(0, self._started, ApiKey.WRITE_SHARE_GROUP_STATE, 1, "broker", "/127.0.0.1")
+        (append,) = self.shares.handle(self.now, call, self._writing(rows, start))
+        assert isinstance(append, AppendShareState)
+        return append.token
+
+    def end_write(self, token: int, error: Error = Error.NONE) -> dict[int, Error]:
+        """Complete a write; return the errors of the answers by the number of their write."""
+        return self.answers(self.shares.appended(self.now, token, error))
+
+    @staticmethod
+    def answers(effects: list[Effect]) -> dict[int, Error]:
+        """Return the errors of answers to writes, by the number of the write."""
+        found = {}
+        for effect in effects:
+            assert isinstance(effect, Reply)
+            response: Any = effect.response
+            found[effect.call.correlation_id] = Error(response.results[0].partitions[0].error_code)
+        return found
+
+    def _writing(
+        self, rows: Rows, start: int, *, state_epoch: int = LATEST, leader_epoch: int = LATEST, completed: int = -1
+    ) -> write_wire.WriteShareGroupStateRequest:
         data = write_wire.PartitionData(
             partition=0,
             state_epoch=state_epoch,
@@ -65,7 +96,7 @@ class StatePlay(SharePlay):
             ),
         )
         topics = (write_wire.WriteStateData(topic_id=self.topic_id("t"), partitions=(data,)),)
-        return self._result(write_wire.WriteShareGroupStateRequest(group_id="g", topics=topics), 1)
+        return write_wire.WriteShareGroupStateRequest(group_id="g", topics=topics)
 
     def read(self, leader_epoch: int = 0) -> Any:
         """Return (state epoch, start offset, batches), or (error, text)."""
@@ -222,6 +253,27 @@ def test_a_failed_write_is_taken_back(play: StatePlay) -> None:
     assert play.read() == (1, 0, [])
 
 
+def test_a_failed_write_takes_the_later_ones_of_its_partition_with_it(play: StatePlay) -> None:
+    play.initialize(1, 0)
+    first, second, third = (play.start_write([(at, at, 2, 1)], 0) for at in range(3))
+    assert play.end_write(first) == {1: Error.NONE}
+    assert play.end_write(second, Error.KAFKA_STORAGE_ERROR) == {2: Error.NOT_COORDINATOR, 3: Error.NOT_COORDINATOR}
+    assert play.read() == (1, 0, [(0, 0, 2, 1)])
+    # the log completes it, too
+    assert play.end_write(third) == {}
+    assert play.read() == (1, 0, [(0, 0, 2, 1)])
+
+
+def test_writes_in_flight_fail_with_their_coordinator(play: StatePlay) -> None:
+    play.initialize(1, 0)
+    first, second = (play.start_write([(at, at, 2, 1)], 0) for at in range(2))
+    partition = play.shares.store.partition_of(StateKey("g", play.topic_id("t"), 0))
+    assert play.answers(play.shares.unload(play.now, partition - 1)) == {}
+    failed = play.answers(play.shares.unload(play.now, partition))
+    assert failed == {1: Error.NOT_COORDINATOR, 2: Error.NOT_COORDINATOR}
+    assert [play.end_write(token) for token in (first, second)] == [{}, {}]
+
+
 def test_a_loaded_coordinator_has_the_states_of_its_records(play: StatePlay) -> None:
     play.initialize(3, 2)
     play.write([(2, 4, 2, 1)], 2, completed=3)
@@ -234,6 +286,19 @@ def test_a_loaded_coordinator_has_the_states_of_its_records(play: StatePlay) -> 
     assert play.read()[0] == Error.COORDINATOR_LOAD_IN_PROGRESS
     play.shares.loaded(play.now, partition, [(each.key, each.record) for each in play.state_records])
     assert (play.summary(), play.read()) == before
+
+
+def test_an_update_without_a_snapshot_before_it_counts_for_nothing(play: StatePlay) -> None:
+    play.initialize(3, 2)
+    play.write([(2, 4, 2, 1)], 2)
+    snapshot, update = ((each.key, each.record) for each in play.state_records)
+    partition = play.shares.store.partition_of(StateKey("g", play.topic_id("t"), 0))
+    play.shares.unload(play.now, partition)
+    play.shares.begin_load(play.now, partition)
+    play.shares.loaded(play.now, partition, [update])
+    assert play.read() == (Error.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
+    play.shares.loaded(play.now, partition, [update, snapshot])
+    assert play.read() == (3, 2, [])
 
 
 def test_a_deleted_topic_leaves_a_tombstone(play: StatePlay) -> None:
