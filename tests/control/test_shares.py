@@ -33,14 +33,19 @@ def cluster() -> Iterator[Cluster]:
 def a(cluster: Cluster) -> Iterator[ShareMember]:
     """Return a member that has acquired records 0 to 3."""
     with ShareMember(cluster, "jobs") as member:
-        member.join()
-        while not cluster.group("g").share_positions():
-            member.fetch()
+        read(cluster, member, "jobs")
         cluster.topic("jobs").produce(*(f"job {at}" for at in range(4)))
         got = member.fetch(wait_ms=5_000)
         while not got or got[-1][1] < 3:
             got += member.fetch(wait_ms=5_000)
         yield member
+
+
+def read(cluster: Cluster, member: ShareMember, topic: str) -> None:
+    """Let a member join its group, which reads the topic from its end on."""
+    member.join()
+    while not cluster.group(member.group).share_positions(topic):
+        member.fetch()
 
 
 def rows(cluster: Cluster) -> list[RecordsInFlight]:
@@ -78,6 +83,33 @@ def test_the_locks_of_one_member_end_and_those_of_others_stay(cluster: Cluster, 
     assert group.expire_locks("jobs", member=a.name) == 4
     assert {row.state for row in rows(cluster)} == {"available"}
     assert group.expire_locks() == 0
+
+
+def test_locks_of_other_topics_partitions_and_groups_stay(cluster: Cluster, a: ShareMember) -> None:
+    del a
+    cluster.create_topic("mails", 1)
+    with ShareMember(cluster, "mails", "B") as b, ShareMember(cluster, "jobs", "C", "other") as c:
+        read(cluster, b, "mails")
+        read(cluster, c, "jobs")
+        cluster.topic("mails").produce("mail")
+        cluster.topic("jobs").produce("job 4")
+        assert b.fetch(wait_ms=5_000) == [(0, 0, 1)]
+        assert c.fetch(wait_ms=5_000) == [(4, 4, 1)]
+        group = cluster.group("g")
+        assert group.expire_locks("jobs", 1) == 0
+        assert group.expire_locks("jobs") == 4
+        mails, (others,) = group.share_positions("mails"), cluster.group("other").share_positions()
+        assert [row.state for position in (*mails, others) for row in position.records] == ["acquired", "acquired"]
+        assert group.expire_locks() == 1
+
+
+def test_a_share_partition_without_its_state_has_no_locks(cluster: Cluster) -> None:
+    group = cluster.group("g")
+    with ShareMember(cluster, "jobs") as member, group.hold("ReadShareGroupState") as hold:
+        member.join()
+        assert member.fetch() == []
+        hold.wait_entered()
+        assert (group.expire_locks(), group.share_positions()) == (0, [])
 
 
 def test_a_lock_ends_by_the_clock_of_its_group(cluster: Cluster, a: ShareMember) -> None:
