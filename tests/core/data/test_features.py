@@ -9,9 +9,19 @@ from brokers.cluster import Nodes
 
 from koordinator.emulator.core.data.features import GROUP_VERSION, SAFE_DOWNGRADE, SHARE_VERSION, UPGRADE
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from koordinator.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
+from koordinator.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from koordinator.wire.messages.share_fetch import ShareFetchRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest, UpdateFeaturesResponse
 
 if TYPE_CHECKING:
@@ -66,6 +76,33 @@ def test_group_version_0_turns_consumer_groups_off() -> None:
     assert errors() == (Error.UNSUPPORTED_VERSION, Error.UNSUPPORTED_VERSION)
     assert update(nodes, {GROUP_VERSION: 1}).error_code == 0
     assert errors() == (Error.NONE, Error.NONE)
+
+
+def test_share_version_0_turns_share_groups_off() -> None:
+    nodes = Nodes(1)
+    beat = ShareGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=0, subscribed_topic_names=("t",))
+    asked = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
+
+    def errors() -> list[int]:
+        whole = (
+            nodes.request_at(1, beat, 1),
+            nodes.request_at(1, ShareFetchRequest(group_id="g", member_id="m", share_session_epoch=0), 1),
+            nodes.request_at(1, ShareAcknowledgeRequest(group_id="g", member_id="m", share_session_epoch=1), 1),
+            nodes.request_at(1, AlterShareGroupOffsetsRequest(group_id="empty", topics=()), 0),
+            nodes.request_at(1, DeleteShareGroupOffsetsRequest(group_id="none", topics=()), 0),
+        )
+        rows = (
+            nodes.request_at(1, ShareGroupDescribeRequest(group_ids=("g",)), 1),
+            nodes.request_at(1, DescribeShareGroupOffsetsRequest(groups=(asked,)), 1),
+        )
+        return [each.error_code for each in whole] + [each.groups[0].error_code for each in rows]
+
+    served = [0, 0, 0, 0, Error.GROUP_ID_NOT_FOUND, 0, 0]
+    assert errors() == served
+    assert update(nodes, {SHARE_VERSION: 0}, SAFE_DOWNGRADE).error_code == 0
+    assert errors() == [Error.UNSUPPORTED_VERSION] * 7
+    assert update(nodes, {SHARE_VERSION: 1}).error_code == 0
+    assert errors() == served
 
 
 def test_all_features_change_or_none() -> None:

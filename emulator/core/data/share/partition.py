@@ -285,8 +285,7 @@ class SharePartition:
         if wanted <= 0:
             # no new records, but those between the ones in flight
             wanted, last = min(read.records_max, self.end - read.offset + 1), min(last, self.end)
-        if wanted <= 0:
-            return []
+        assert wanted > 0, f"offset {read.offset} is read at the limit of records in flight: see can_acquire"
         base = read.batches[0][0]
         self._archive_stale(read.offset, base)
         floor = self._floor(base)

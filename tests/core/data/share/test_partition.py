@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from koordinator.emulator.core.data.share.batches import Acquired, RecordState, StateBatch
+from koordinator.emulator.core.data.share.batches import Acquired, RecordState, StateBatch, without
 from koordinator.emulator.core.data.share.partition import (
     Acknowledgement,
     InvalidStateError,
@@ -211,6 +212,37 @@ def test_kip_932_batches_of_aborted_transactions_are_archived_when_they_are_acqu
     assert desk.last_write == "6,5: 6/4/1 7/2/1 8/2/1 9/4/1 10/2/1"
 
 
+def test_kip_932_aborted_batches_among_several_rows_have_none_of_their_own() -> None:
+    desk = Desk(3, 2, 2, 3)
+    assert desk.fetch(batch_size=1, aborted=((0, 2), (5, 6))) == "3-4x1 7-9x1"
+    desk = Desk(3, 2, 2, 3)
+    assert desk.fetch(batch_size=1, aborted=((3, 4),)) == "0-2x1 5-6x1 7-9x1"
+
+
+def test_aborted_batches_are_left_out_in_one_pass() -> None:
+    looks = 0
+
+    class Range(tuple[int, int]):
+        def __getitem__(self, index: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            return super().__getitem__(index)
+
+    rows = [Acquired(at, at, 1) for at in range(1_000)]
+    assert without(rows, [Range((at, at)) for at in range(0, 1_000, 2)]) == rows[1::2]
+    assert looks < 6 * len(rows)
+
+
+def test_kip_932_at_the_limit_of_records_in_flight_no_records_after_them_are_acquired() -> None:
+    desk = Desk(60, 60, 60, limits=Limits(5, 100, 30_000))
+    desk.fetch()
+    desk.acknowledge("70-79=2")
+    # the log is compacted up to here
+    desk.log = [(120, 179)]
+    assert [desk.fetch(), desk.fetch()] == ["", "full"]
+    assert [(batch.first, batch.last) for batch in desk.partition.batches] == [(0, 119)]
+
+
 # -- the start of the log
 
 
@@ -266,6 +298,36 @@ def test_available_records_that_the_log_has_no_more_are_archived() -> None:
     assert desk.fetch() == "7-9x2"
     desk.acknowledge("7-9=1")
     assert (desk.partition.start, desk.partition.in_flight) == (10, 0)
+
+
+def test_available_records_that_the_log_has_no_more_are_archived_even_if_nothing_else_is_acquired() -> None:
+    desk = Desk(5, 5)
+    desk.fetch(batch_size=1)
+    desk.acknowledge("0-4=2")
+    desk.log = [(5, 9)]
+    assert (desk.fetch(), desk.partition.next_fetch_offset) == ("", 10)
+    desk.acknowledge("5-9=1")
+    assert (desk.partition.start, desk.partition.in_flight) == (10, 0)
+
+
+def test_kip_932_acknowledgements_pass_over_whole_batches_before_the_start_of_the_log() -> None:
+    desk = Desk(5, 5)
+    desk.fetch(batch_size=1)
+    desk.partition.truncate(5)
+    assert desk.acknowledge("0-9=1") == "ok"
+    assert desk.last_write == "5,5: 5-9/2/1"
+
+
+def test_kip_932_the_start_offset_does_not_move_while_deleted_records_are_held() -> None:
+    desk = Desk(5, 5, 5)
+    desk.fetch(batch_size=1)
+    desk.partition.truncate(5)
+    write = desk.partition.acknowledge(0, "A", [acknowledgement("5-9=1")], LIMITS)
+    assert write is not None
+    assert not desk.partition.complete(write, is_written=True)
+    assert (desk.partition.start, desk.partition.end, len(desk.partition.batches)) == (5, 14, 3)
+    desk.wait(30_000)
+    assert (desk.partition.start, desk.partition.end, len(desk.partition.batches)) == (10, 14, 1)
 
 
 # -- acknowledgement
