@@ -163,8 +163,8 @@ class ShareFetches:
         """Answer the waiting fetches for which there are records now, after an append to these partitions."""
         for name, partition in partitions if self._watchers else ():
             topic = self._cluster.topic(name)
-            if topic is not None:
-                self._look_again(now, (topic.topic_id, partition))
+            assert topic is not None, f"there is no topic {name} to append to"
+            self._look_again(now, (topic.topic_id, partition))
         return self._drain()
 
     def leaders_changed(self) -> None:
@@ -275,7 +275,8 @@ class ShareFetches:
                 pass
             else:
                 return self._look_again(now, (led.topic_id, led.partition), led.group_id)
-        elif result is not None:
+        else:
+            assert result is not None, f"{led} was read without a state or an error"
             error = result.error
         self._drop(led)
         waiting.failed[led.topic_id, led.partition] = empty_row(led.partition, error)

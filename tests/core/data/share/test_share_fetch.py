@@ -10,8 +10,14 @@ from koordinator.emulator.core.timers import RecordLockExpiry
 from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from koordinator.wire.messages.read_share_group_state import ReadShareGroupStateResponse
 from koordinator.wire.records import Record, read_batches, read_header, write_batch
 from tests.core.data.share.conftest import GROUP_ID, ShareDesk, Stored, shown
+
+
+def move_leader(share: ShareDesk, node_id: int) -> None:
+    share.cluster.move_leader(share.cluster.topics["x"], 0, node_id)
+    share._perform(share.data.leaders_changed(share.now))
 
 
 def delete_records(share: ShareDesk, offset: int) -> None:
@@ -129,6 +135,18 @@ def test_kip_932_a_finished_fetch_lets_others_look_at_the_rest(share: ShareDesk)
     assert shown(waiting) == "parked"
     assert shown(share.F("C", 0, 0, max_records=1, share_acquire_mode=1)) == "[0-0 x2]"
     assert shown(waiting) == "[1-4 x2]"
+
+
+def test_kip_932_an_acknowledgement_lets_no_fetch_of_another_group_look(share: ShareDesk) -> None:
+    share.configs("h", share_auto_offset_reset="earliest")
+    share.S2()
+    assert shown(share.F("A", 0, 0, group_id="h", wait=500)) == "[0-9 x1]"
+    waiting = share.F("B", 0, 0, wait=3000)
+    share.A("A", 1, "0-4=2")
+    assert shown(share.A("A", 1, "0-9=1", group_id="h")) == "ok"
+    assert shown(waiting) == "parked"
+    share.A("A", 2, "5-9=1")
+    assert shown(waiting) == "[0-4 x2]"
 
 
 @pytest.mark.slow
@@ -294,6 +312,15 @@ def test_kip_932_a_closed_connection_releases_and_stores(share: ShareDesk) -> No
     assert shown(share.F("A", 1, wait=1500)) == "[0-1 x2][4-6 x2][9-14 x2]"
 
 
+def test_a_response_without_the_share_partition_is_an_error(share: ShareDesk) -> None:
+    share.S1()
+    share.is_held = True
+    waiting = share.F("A", 0, 0, wait=500)
+    share._perform(share.data.answered(share.now, share.held.popleft().token, ReadShareGroupStateResponse()))
+    share.wait(500)
+    assert shown(waiting) == "-1"
+
+
 # -- leaders
 
 
@@ -320,6 +347,54 @@ def test_kip_932_a_share_partition_is_forgotten_with_its_leadership() -> None:
     assert shown(share.A("A", 1, "0-4=1")) == f"3 {message}"
     share.wait(500)
     assert shown(waiting) == "no row"
+
+
+def test_a_state_that_comes_after_the_leadership_has_gone_counts_for_nothing() -> None:
+    share = ShareDesk(2)
+    share.S1()
+    share.is_held = True
+    waiting = share.F("A", 0, 0, wait=500)
+    move_leader(share, 2)
+    share.coordinator.errors.append(Error.INVALID_REQUEST)
+    share.flow()
+    assert not share.coordinator.errors
+    share.wait(500)
+    assert shown(waiting) == "no row"
+
+
+def test_a_late_fenced_write_leaves_the_share_partition_that_was_loaded_since() -> None:
+    share = ShareDesk(2)
+    share.S2()
+    share.is_held = True
+    late = share.A("A", 1, "0-4=1")
+    for leader in (2, 1):
+        move_leader(share, leader)
+    assert shown(share.F("A", 2)) == "no row"
+    write, read = share.held
+    share.held.clear()
+    share._perform(share.data.answered(share.now, read.token, share.coordinator.answer(read.request)))
+    assert shown(share.F("A", 3)) == "[0-9 x1]"
+    share._perform(share.data.answered(share.now, write.token, share.coordinator.answer(write.request)))
+    assert shown(late).startswith("6 ")
+    share.is_held = False
+    assert shown(share.A("A", 4, "0-9=1")) == "ok"
+
+
+def test_a_wait_that_ends_as_the_topic_is_deleted_has_no_records(share: ShareDesk) -> None:
+    share.F("A", 0, 0)
+    waiting = share.F("A", 1, wait=500)
+    # by another node
+    share.cluster.delete_topic(share.cluster.topics["x"])
+    share.wait(500)
+    assert shown(waiting) == "no row"
+
+
+def test_a_lock_that_ends_as_the_topic_is_deleted_ends_no_wait(share: ShareDesk) -> None:
+    share.S2()
+    waiting = share.F("B", 0, 0, wait=60_000)
+    share.cluster.delete_topic(share.cluster.topics["x"])
+    share.wait(30_000)
+    assert shown(waiting) == "parked"
 
 
 # -- acknowledging
@@ -448,6 +523,17 @@ def test_kip_932_a_failed_write_leaves_the_records_with_their_member(share: Shar
 
 
 # -- locks
+
+
+def test_a_clock_moves_the_ends_of_the_locks_of_its_group_while_others_are_loaded(share: ShareDesk) -> None:
+    share.S2()
+    share.is_held = True
+    share.F("A", 0, 0, group_id="h")
+    for group_id, row in (("h", "no row"), ("g", "[0-9 x2]")):
+        share.cluster.clock_of(group_id, share.now).move_to(share.now, share.now + 30_000)
+        share.data.shares.clock_changed(share.now, group_id)
+        share.wait(0)
+        assert shown(share.F("A", 1 if group_id == "h" else 2)) == row
 
 
 def test_kip_932_an_expired_lock_ends_a_wait(share: ShareDesk) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from koordinator.emulator.core.data.share import sessions
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.core.data.share.conftest import ShareDesk, shown
@@ -135,6 +136,31 @@ def test_kip_932_sessions_have_a_limit_and_refusals_wait() -> None:
     assert shown(refused) == "133"
     assert shown(share.F("A", 0, 0)) == "empty row"
     assert shown(share.F("B", 0, 0)) == "133"
+
+
+def test_sessions_have_a_limit_of_partitions_together(share: ShareDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "PARTITIONS_MAX", 3)
+    assert shown(share.F("A", 0, 0, 7)) == "7: 3"
+    assert shown(share.F("B", 0, 0, 7)) == "133"
+    assert shown(share.F("B", 0, 0)) == "empty row"
+    assert shown(share.F("B", 1, 8)) == "no row"
+    share.F("A", -1)
+    assert shown(share.F("C", 0, 0, 7)) == "empty row; 7: 3"
+
+
+def test_kip_932_a_session_is_closed_once_if_two_requests_close_it(share: ShareDesk) -> None:
+    share.S2()
+    share.is_held = True
+    first = share.A("A", -1, "0-3=1")
+    assert shown(share.F("A", -1)) == "no row"
+    assert shown(first) == "parked"
+    share.flow()
+    assert shown(first) == "ok"
+    assert share.writes == [
+        "0,4: 0-0/2/1 1-1/2/1 2-2/2/1 3-3/2/1",
+        "0,4: " + " ".join(f"{n}-{n}/0/1" for n in range(4, 10)),
+    ]
+    assert shown(share.F("A", 0, 0)) == "[4-9 x2]"
 
 
 def test_kip_932_a_new_session_does_not_release_the_records_of_the_old_one(share: ShareDesk) -> None:
