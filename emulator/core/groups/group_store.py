@@ -255,8 +255,8 @@ class GroupStore:
         self.schedule_expiry_check(group)
 
     def discard_if_unused(self, group: BaseGroup) -> None:
-        """Remove a group that was created for a commit which has failed, unless it is in use by now."""
-        is_unused = group.is_unused and not self.in_flight(group)
+        """Remove a group that was created for a request which has failed, unless it is in use by now."""
+        is_unused = group.is_unused and not any(write.group is group for write in self.writes.values())
         if is_unused and not self.is_visible(group) and self.groups.get(group.id) is group:
             self.remove_group(group)
 

@@ -230,6 +230,14 @@ class TestRecordsAndLoading:
         assert play.subscribe("C", group="h") is Error.COORDINATOR_NOT_AVAILABLE
         assert "h" not in play.coordinator.store.groups
 
+    def test_a_refused_heartbeat_removes_no_group_with_records_in_flight(self, play: ConsumerPlay) -> None:
+        play.writes = None
+        play.start_heart("A", 0, topics=["nope"], owned={}, timeout=30_000)
+        play.start_heart("A", -1)
+        assert play.beat("B", 5) is Error.UNKNOWN_MEMBER_ID
+        play.complete_writes()
+        assert play.shape() == ("Empty", 3, 3)
+
     def test_a_response_waits_for_earlier_writes_of_the_group(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         play.writes = None

@@ -231,6 +231,25 @@ class TestInitializationOfShares:
         play.beat("A", 2)
         assert [initialized(each) for each in play.asked] == [{0: (2, -1), 1: (2, -1)}, {0: (2, start), 1: (2, start)}]
 
+    def test_a_response_that_comes_after_the_group_has_gone_counts_for_nothing(self, play: SharePlay) -> None:
+        play.state = None
+        play.beat("A", 0, ["u"])
+        play._perform(play.coordinator.unload(play.now, play.cluster.partition_of("g")))
+        play.written()
+        play.answer()
+        assert play.written() == []
+        assert "g" not in play.coordinator.groups
+
+    def test_a_response_that_comes_after_its_topic_has_gone_counts_for_nothing(self, play: SharePlay) -> None:
+        play.state = None
+        play.beat("A", 0, ["u"])
+        play.cluster.delete_topic(play.cluster.topics["u"])
+        play._perform(play.coordinator.topics_deleted(play.now, ["u"]))
+        play.written()
+        play.answer()
+        assert play.written() == []
+        assert play.share_group().state_partitions.initialized == {}
+
     def test_a_loaded_group_goes_on(self, play: SharePlay) -> None:
         play.settle_in("A")
         play.reload("g")
@@ -264,6 +283,19 @@ class TestFailedShareWrites:
         assert "g" not in play.coordinator.groups
         play.writes = Error.NONE
         assert play.settle_in("A") == (3, ALL)
+
+    @pytest.mark.parametrize("written", [True, False])
+    def test_a_refused_heartbeat_removes_no_group_with_records_in_flight(
+        self, play: SharePlay, *, written: bool
+    ) -> None:
+        play.writes = None
+        play.start_heart("A", 0, ["nope"])
+        play.start_heart("A", -1)
+        assert play.beat("B", 5)[0] == Error.UNKNOWN_MEMBER_ID
+        play.complete_writes(Error.NONE if written else Error.NOT_ENOUGH_REPLICAS)
+        assert ("g" in play.coordinator.groups) == written
+        play.writes = Error.NONE
+        assert play.settle_in("B") == ((5, ALL) if written else (3, ALL))
 
     def test_a_failed_heartbeat_leaves_the_member_as_it_was(self, play: SharePlay) -> None:
         play.settle_in("A")
