@@ -75,8 +75,7 @@ def _put_back(group: ShareGroup, session: SessionExpiry, place: tuple[int, int] 
 
 def _note_return(store: GroupStore, group: ShareGroup) -> None:
     """Emit the state to which a failed write has taken the group back."""
-    if store.groups.get(group.id) is group:
-        _note_state(store, group, Reason(Cause.STORE_ERROR, "The records could not be written"))
+    _note_state(store, group, Reason(Cause.STORE_ERROR, "The records could not be written"))
 
 
 def apply(

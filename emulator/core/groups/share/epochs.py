@@ -56,8 +56,7 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
             for member_id, each in targets.items()
             if group.targets.get(member_id) != each
         ]
-        computed_at = group.now if store.dialect.spaces_assignments else 0
-        records.append(target_epoch_record(group.id, epoch, computed_at))
+        records.append(target_epoch_record(group.id, epoch, group.now))
     member = _reconciled(store, after, target, target_epoch, changed=changed)
     if member is not after:
         records.append(current_record(group.id, member))
@@ -92,8 +91,6 @@ def _targets(store: GroupStore, group: ShareGroup, updated: ShareMember) -> dict
 
 def _is_too_early(store: GroupStore, group: ShareGroup) -> bool:
     """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    if not store.dialect.spaces_assignments:
-        return False
     interval_ms = ShareSettings(store.cluster, group.id).assignment_interval_ms
     # after a restart the group's time may be earlier than that of its record: an advanced clock is not stored
     return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms

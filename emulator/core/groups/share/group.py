@@ -124,8 +124,8 @@ class ShareGroup(ModernGroup[ShareMember]):
             case wire.ShareGroupMemberMetadataKey(member_id=member_id), wire.ShareGroupMemberMetadataValue() as member:
                 self._put_member(_subscribed(self._member(member_id), member), journal)
             case wire.ShareGroupMemberMetadataKey(member_id=member_id), None:
-                if journal.pop(self.members, member_id) is not None:
-                    self._order.remove(member_id, journal)
+                journal.pop(self.members, member_id)
+                self._order.remove(member_id, journal)
             case (
                 wire.ShareGroupTargetAssignmentMemberKey(member_id=member_id),
                 wire.ShareGroupTargetAssignmentMemberValue() as value,

@@ -204,8 +204,9 @@ def _remove(
 
 def fire(store: GroupStore, group: ShareGroup, key: TimerKey) -> None:
     """End the session of a member that is silent: it is removed, and its records stay locked."""
-    if isinstance(key, SessionExpiry) and key.member_id in group.members:
-        # counts if the removal cannot be written
-        group.timers.set(key, group.now + RETRY_MS)
-        text = f"Member {key.member_id} fenced from the group because its session expired."
-        _remove(store, group, key.member_id, Reason(Cause.SESSION_EXPIRED, text, key.member_id))
+    assert isinstance(key, SessionExpiry), f"{key} is no timer of a share group"
+    assert key.member_id in group.members, f"{key.member_id} has a session in group {group.id} and is no member"
+    # counts if the removal cannot be written
+    group.timers.set(key, group.now + RETRY_MS)
+    text = f"Member {key.member_id} fenced from the group because its session expired."
+    _remove(store, group, key.member_id, Reason(Cause.SESSION_EXPIRED, text, key.member_id))
