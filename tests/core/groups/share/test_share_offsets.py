@@ -5,11 +5,12 @@ A test named after a scenario, such as h101, plays it as it was seen on a broker
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scenes.share_play import ALL, SharePlay, initialized
 
+from koordinator.emulator.core.share_state.state import StateKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import alter_share_group_offsets as alter_wire
 from koordinator.wire.messages import delete_share_group_offsets as delete_wire
@@ -17,11 +18,16 @@ from koordinator.wire.messages import describe_share_group_offsets as describe_w
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.primitives import ZERO_UUID
 
+if TYPE_CHECKING:
+    from scenes.play import Exchange
+
 NO_PARTITION = "This server does not host this topic-partition."
 
 
-def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str = "g", version: int = 1) -> Any:
-    """Return (topic, partition): (start offset, lag, error) for each row."""
+def start_describe(
+    play: SharePlay, topics: dict[str, list[int]] | None, group: str = "g", version: int = 1
+) -> Exchange[Any]:
+    """Send DescribeShareGroupOffsets."""
     named = (
         None
         if topics is None
@@ -31,8 +37,12 @@ def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str =
         )
     )
     asked = describe_wire.DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=named)
-    request = describe_wire.DescribeShareGroupOffsetsRequest(groups=(asked,))
-    (row,) = play.send(request, version).response.groups
+    return play.send(describe_wire.DescribeShareGroupOffsetsRequest(groups=(asked,)), version)
+
+
+def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str = "g", version: int = 1) -> Any:
+    """Return (topic, partition): (start offset, lag, error) for each row."""
+    (row,) = start_describe(play, topics, group, version).response.groups
     assert row.error_code == 0
     return {
         (topic.topic_name, each.partition_index): (each.start_offset, each.lag, each.error_code)
@@ -41,8 +51,8 @@ def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str =
     }
 
 
-def alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g") -> Any:
-    """Return {(topic, partition): error}, or (error, text) for the whole request."""
+def start_alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g") -> Exchange[Any]:
+    """Send AlterShareGroupOffsets."""
     topics = tuple(
         alter_wire.AlterShareGroupOffsetsRequestTopic(
             topic_name=name,
@@ -52,7 +62,12 @@ def alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g"
         )
         for (name, partition), offset in offsets.items()
     )
-    response = play.send(alter_wire.AlterShareGroupOffsetsRequest(group_id=group, topics=topics), 0).response
+    return play.send(alter_wire.AlterShareGroupOffsetsRequest(group_id=group, topics=topics), 0)
+
+
+def alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g") -> Any:
+    """Return {(topic, partition): error}, or (error, text) for the whole request."""
+    response = start_alter(play, offsets, group).response
     if response.error_code:
         return Error(response.error_code), response.error_message
     return {
@@ -98,8 +113,50 @@ class TestDescribedShareOffsets:
         assert alter(play, {("t", 0): 100}) == {("t", 0): Error.NONE}
         assert described(play, {"t": [0]}) == {("t", 0): (100, log.end - 100, 0)}
 
+    def test_the_offsets_of_several_share_coordinators_are_one_response(self, play: SharePlay) -> None:
+        play.cluster.register(2, "127.0.0.1", 9093)
+        left(play)
+        offsets = {("t", partition): partition for partition in range(4)}
+        alter(play, offsets)
+        play.state = None
+        sent = start_describe(play, {"t": [0, 1, 2, 3]})
+        assert sorted(each.node_id for each in play.questions) == [1, 2]
+        last = play.questions.pop()
+        play.answer()
+        assert sent.responses == []
+        play.questions.append(last)
+        play.answer()
+        (topic,) = sent.response.groups[0].topics
+        assert {("t", row.partition_index): row.start_offset for row in topic.partitions} == offsets
+
+    def test_a_share_coordinator_that_cannot_answer_is_the_error_of_its_partition(self, play: SharePlay) -> None:
+        left(play)
+        alter(play, {("t", 0): 3})
+        key = StateKey("g", play.cluster.topics["t"].topic_id, 0)
+        play.shares.begin_load(play.now, play.shares.store.partition_of(key))
+        loading = Error.COORDINATOR_LOAD_IN_PROGRESS
+        assert described(play, {"t": [0]}) == {("t", 0): (-1, -1, loading)}
+
 
 class TestAlteredShareOffsets:
+    def test_an_error_of_the_share_coordinator_is_that_of_the_partition(self, play: SharePlay) -> None:
+        left(play)
+        play.state = Error.MESSAGE_TOO_LARGE
+        results = alter(play, {("t", 0): 3, ("nope", 0): 1})
+        assert results == {("t", 0): Error.UNKNOWN_SERVER_ERROR, ("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
+        assert play.share_group().state_partitions.initializing == {}
+
+    def test_offsets_are_altered_even_if_another_node_coordinates_the_group_now(self, play: SharePlay) -> None:
+        left(play)
+        play.state = None
+        sent = start_alter(play, {("t", 0): 3})
+        play._perform(play.coordinator.unload(play.now, play.cluster.partition_of("g")))
+        play.written()
+        play.answer()
+        assert sent.response.responses[0].partitions[0].error_code == Error.NONE
+        assert play.written() == []
+        assert "g" not in play.coordinator.groups
+
     def test_h098_an_empty_group_starts_elsewhere(self, play: SharePlay) -> None:
         left(play)
         play.asked.clear()
@@ -161,6 +218,17 @@ class TestDeletedShareOffsets:
         assert play.written() == [[15], [-12, -15, -11]]
         assert "g" not in play.coordinator.groups
         assert play.shares.store.states == {}
+
+    def test_a_group_that_another_node_coordinates_is_not_deleted(self, play: SharePlay) -> None:
+        left(play)
+        play.state = None
+        sent = play.send(DeleteGroupsRequest(groups_names=("g",)), 2)
+        play.reload("g")
+        play.written()
+        play.answer()
+        assert sent.response.results[0].error_code == Error.NOT_COORDINATOR
+        assert play.written() == []
+        assert play.share_group().state_partitions.deleting
 
     @pytest.mark.parametrize("lost", [True, False])
     def test_a_group_whose_state_cannot_be_deleted_stays(self, play: SharePlay, *, lost: bool) -> None:
