@@ -11,7 +11,8 @@ from koordinator import Simulation, faults
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from koordinator import Cluster, Group, Puppet
+    from koordinator import Cluster, Group
+    from koordinator.handles.puppets import Puppet
 
 BACKOFF_US = 100_000
 """`retry.backoff.ms`, in µs."""

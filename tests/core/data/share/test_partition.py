@@ -223,6 +223,8 @@ def test_aborted_batches_are_left_out_in_one_pass() -> None:
     looks = 0
 
     class Range(tuple[int, int]):
+        __slots__ = ()
+
         def __getitem__(self, index: Any) -> Any:
             nonlocal looks
             looks += 1
