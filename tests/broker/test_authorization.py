@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from brokers.guarded_wire import EVERYONE, THE_CLUSTER, G, GuardedWire, T, right
 from builders.acl_requests import (
     ALL,
-    CLUSTER,
     DENY,
     GROUP,
     LITERAL,
@@ -16,16 +16,14 @@ from builders.acl_requests import (
     RECORDS,
     TOPIC,
     TRANSACTION,
-    acl,
     creation,
     deletion,
     request,
     requests,
 )
-from clients.frame_clients import Peer, Wire
+from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.authorization.table import GUARDS
-from koordinator.emulator.config.settings import STANDARD_AUTHORIZER
 from koordinator.emulator.core.data.metadata_changes import AclSet
 from koordinator.emulator.storage.metadata_journal import changes_of, line_of
 from koordinator.wire.apis import REQUEST_KEYS, ApiKey
@@ -40,38 +38,12 @@ if TYPE_CHECKING:
 
 READ, WRITE, DESCRIBE = OPERATIONS["Read"], OPERATIONS["Write"], OPERATIONS["Describe"]
 
-T, G, THE_CLUSTER = (TOPIC, "t", LITERAL), (GROUP, "g", LITERAL), (CLUSTER, "kafka-cluster", LITERAL)
-
-EVERYONE = "User:ANONYMOUS"
-
 REFUSALS = {
     Error.TOPIC_AUTHORIZATION_FAILED,
     Error.GROUP_AUTHORIZATION_FAILED,
     Error.CLUSTER_AUTHORIZATION_FAILED,
     Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-
-
-class GuardedWire(Wire):
-    """A broker with an authorizer; the first connection is that of another broker, and sets ACLs."""
-
-    def __init__(self, **settings: object) -> None:
-        super().__init__(**{"authorizer_class_name": STANDARD_AUTHORIZER, **settings})
-        self.node.cluster.create_topic("u", 1)
-        self.admin = self.connect()
-        self.broker._connections[self.admin.number].principal = ""
-
-    def allow(self, *acls: AclCreation) -> None:
-        answer = self.ask(self.admin, creation(acls), 3)
-        assert not any(row.error_code for row in answer.results), answer
-
-    def heartbeat(self, peer: Peer, group: str = "g") -> Error:
-        asked = request(ApiKey.HEARTBEAT, group_id=group, generation_id=1, member_id="m")
-        return Error(self.ask(peer, asked, 4).error_code)
-
-
-def right(resource: tuple[int, str, int], operation: int = ALL, *more: Any, **others: Any) -> AclCreation:
-    return acl(resource, operation, *more, **{"principal": EVERYONE, **others})
 
 
 @pytest.fixture

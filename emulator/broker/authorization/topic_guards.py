@@ -13,8 +13,9 @@ from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPar
 from koordinator.wire.messages.metadata import MetadataResponseTopic
 from koordinator.wire.primitives import ZERO_UUID
 
-from ...config.kafka_configs import GROUP, TOPIC, configs_of
+from ...config.kafka_configs import BROKER_LOGGER, GROUP, TOPIC, configs_of
 from ...core.acls.acl import CLUSTER_NAME, Operation, ResourceType
+from ...core.data.metadata import LOOKUP_BY_ID_SINCE
 from ...core.data.topic import INTERNAL_TOPICS
 from .cluster_guards import cluster_operations
 from .guards import TEXTS, Admitted, Refused, merged, rows_refused
@@ -36,9 +37,15 @@ def metadata(client: Client, request: MetadataRequest) -> Admitted:
     """Need Describe of each topic, and Create of those that the request would create."""
     if request.topics is None:
         return Admitted(request, lambda response: _all_described(client, response))
-    ids = [row for row in request.topics if row.topic_id != ZERO_UUID]
+    ids = tuple(replace(row, name=None) for row in request.topics if row.topic_id != ZERO_UUID)
+    is_by_id = bool(ids) or any(row.name is None for row in request.topics)
+    if is_by_id and client.call.api_version < LOOKUP_BY_ID_SINCE:
+        # it is refused for that
+        return Admitted(request)
+    # beside ids names are ignored
+    asked = ids or request.topics
     refused: dict[object, MetadataResponseTopic] = {}
-    for row in ids or request.topics:
+    for row in asked:
         name = client.name_of(row)
         if not name:
             continue
@@ -51,7 +58,7 @@ def metadata(client: Client, request: MetadataRequest) -> Admitted:
             refused[name] = MetadataResponseTopic(
                 error_code=TOPIC_REFUSED, name=name, is_internal=name in INTERNAL_TOPICS
             )
-    allowed = tuple(row for row in request.topics if (row.name or row.topic_id) not in refused)
+    allowed = tuple(row for row in asked if (row.name or row.topic_id) not in refused)
 
     def complete(response: MetadataResponse) -> MetadataResponse:
         described = _with_operations(client, response)
@@ -174,13 +181,20 @@ def configs(operation: Operation, text: bool) -> Guard:  # noqa: FBT001 - a tabl
         refused: dict[ResourceType, list[Any]] = {}
         allowed: list[Any] = []
         release = client.cluster.settings.kafka_version
-        if not all(configs_of(row.resource_type, release) for row in request.resources):
+        with_zookeeper = client.cluster.features.dialect.administers_with_zookeeper
+        is_alteration = operation is Operation.ALTER_CONFIGS
+        unknown = {row.resource_type for row in request.resources if not configs_of(row.resource_type, release)}
+        if with_zookeeper and is_alteration:
+            unknown.discard(BROKER_LOGGER)
+        if unknown and (with_zookeeper or not is_alteration):
             # a type without rights fails the whole request
             return Admitted(request)
         for row in request.resources:
             kind = {TOPIC: ResourceType.TOPIC, GROUP: ResourceType.GROUP}.get(row.resource_type, ResourceType.CLUSTER)
             name = CLUSTER_NAME if kind is ResourceType.CLUSTER else row.resource_name
-            (allowed if client.may(operation, kind, name) else refused.setdefault(kind, [])).append(row)
+            # a controller refuses the rows of such a type, and alters the others
+            is_allowed = row.resource_type in unknown or client.may(operation, kind, name)
+            (allowed if is_allowed else refused.setdefault(kind, [])).append(row)
         if not refused:
             return Admitted(request)
         refusals = [
