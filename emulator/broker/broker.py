@@ -473,6 +473,8 @@ class Broker:
                     peer = self._connections.get(effect.call.connection)
                     if peer is not None:
                         self._close(now, peer, effect.reason)
+                    else:
+                        self._forget_closed(now, effect.call.connection)
                 elif isinstance(effect, Failed):
                     self._end_failed(now, effect)
                 else:
@@ -506,9 +508,7 @@ class Broker:
         self._failures.add(f"{place} {client}", error, peer.frame)
         if received is not None:
             try:
-                response = failure_of(received.call, received.request)
-                if response is not None:
-                    return self._respond(now, peer, received, response, None)
+                return self._respond(now, peer, received, failure_of(received.call, received.request), None)
             except Exception as second:  # noqa: BLE001 - the connection closes instead
                 self._failures.add(f"the error response to {place}", second)
         if not self._forget_closed(now, peer.number) and peer.number in self._connections:
@@ -544,8 +544,7 @@ class Broker:
             adapter = api_table.adapters[key, version]
         rendered = adapter.render_response(response, version, api_table.numbering)
         if peer.inbox is not None:
-            if step is not None and step.alter is not None:
-                return
+            assert step is None or step.alter is None, "a puppet's responses have no bytes"
             self._end(peer)
             self._recorder.answered(now, peer, received, response, rendered, estimate_size(response), step)
             peer.inbox.append((now, Answer(peer.number, call, response)))

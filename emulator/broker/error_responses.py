@@ -68,11 +68,10 @@ def error_of(call: Call, request: Message, error: Error, at: str | None = None) 
     return cls(**_error_fields(cls, version, request, error, in_rows=in_rows))
 
 
-def failure_of(call: Call, request: Message) -> Message | None:
-    """Return the response with UNKNOWN_SERVER_ERROR, wherever this version has room for it; None if it has none."""
+def failure_of(call: Call, request: Message) -> Message:
+    """Return the response with UNKNOWN_SERVER_ERROR, wherever this version has room for it."""
     cls = APIS[call.api_key].response
-    if not _has_error(cls, call.api_version):
-        return None
+    assert _has_error(cls, call.api_version), "every response has a place for an error"
     has_top = any(name in fields_of(cls) and call.api_version in fields_of(cls)[name].versions for name in ERROR_FIELDS)
     return error_response(call, request, Error.UNKNOWN_SERVER_ERROR, "top" if has_top else "partition")
 

@@ -42,6 +42,13 @@ def joining(member_id: str = "", instance_id: str | None = None) -> JoinGroupReq
     return requests.join_group("g", member_id, instance_id, protocols=(("range", b"\0\0"),))
 
 
+def produced(value: bytes, topic: str = "t") -> ProduceRequest:
+    """Return a request without acks."""
+    records = write_batch([Record(offset=0, timestamp=0, key=None, value=value, headers=())])
+    data = TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=records),))
+    return ProduceRequest(acks=0, timeout_ms=1, topic_data=(data,))
+
+
 def parked_join(wire: Wire) -> Peer:
     """Return a peer whose JoinGroup waits for the initial delay."""
     peer = wire.connect()
@@ -94,14 +101,34 @@ class TestMuting:
 
     def test_acks_0_gets_no_answer_and_holds_nothing_up(self, wire: Wire) -> None:
         peer = wire.connect()
-        records = write_batch([Record(offset=0, timestamp=0, key=None, value=b"v", headers=())])
-        data = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=records),))
 
-        wire.send(peer, wire.request(peer, ProduceRequest(acks=0, timeout_ms=1, topic_data=(data,)), 7))
+        wire.send(peer, wire.request(peer, produced(b"v"), 7))
 
         assert peer.bytes == b""
         assert wire.ask(peer, HEARTBEAT, 3) is not None
         assert stored_records(wire.node.cluster, "t")[0].value == b"v"
+
+    def test_an_invalid_request_ends_the_queue_of_a_client_that_is_gone(self, wire: Wire) -> None:
+        peer = parked_join(wire)
+        wire.send(peer, frames.frame(struct.pack(">hhih", 999, 0, 7, 1) + b"c") + wire.request(peer, produced(b"v"), 7))
+        wire.broker.disconnected(wire.now, peer.number)
+
+        wire.wait(0)
+
+        assert not wire.broker._closed
+        assert (peer.closed, wire.logged) == (None, []), "there is nothing to close"
+        assert stored_records(wire.node.cluster, "t") == []
+
+    def test_a_failed_produce_without_acks_ends_the_queue_of_a_client_that_is_gone(self, wire: Wire) -> None:
+        peer = parked_join(wire)
+        queued = (produced(b"1"), produced(b"2", topic="nosuch"), produced(b"3"))
+        wire.send(peer, b"".join(wire.request(peer, each, 7) for each in queued))
+        wire.broker.disconnected(wire.now, peer.number)
+
+        wire.wait(0)
+
+        assert not wire.broker._closed
+        assert [record.value for record in stored_records(wire.node.cluster, "t")] == [b"1"]
 
     def test_a_response_to_a_closed_connection_is_dropped(self, wire: Wire) -> None:
         peer = parked_join(wire)

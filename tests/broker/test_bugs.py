@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.cluster import Nodes
+from builders import requests
 from builders.valid_frames import served
+from clients.frame_clients import Wire
 
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.emulator.broker import broker, log_writes
 from koordinator.emulator.broker.failures import BrokerBug
 from koordinator.emulator.core.groups import commit, coordinator, kinds
 from koordinator.wire.apis import APIS, ApiKey
@@ -56,9 +59,9 @@ def codes(message: Any, version: int) -> Iterator[int]:
 @pytest.mark.slow
 def test_every_api_answers_with_its_error_code_or_closes() -> None:
     nodes = Nodes(1)
-    broker = nodes.runtime.broker(1)
-    for request_class in broker.node.handlers:
-        broker.node.handlers[request_class] = fail
+    handlers = nodes.runtime.broker(1).node.handlers
+    for request_class in handlers:
+        handlers[request_class] = fail
     for key, version in served():
         if key == ApiKey.API_VERSIONS:
             continue
@@ -102,6 +105,73 @@ def test_a_bug_in_a_completed_write_ends_its_requests(monkeypatch: pytest.Monkey
     assert nodes.commit(1, 5, member) is Error.UNKNOWN_SERVER_ERROR
     monkeypatch.undo()
     assert nodes.heartbeat(1, member) is Error.NONE
+
+
+def test_a_bug_while_a_record_is_written_ends_its_request_and_takes_its_change_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    assert nodes.commit(1, 3, member) is Error.NONE
+    monkeypatch.setattr(log_writes, "batch_of", fail)
+    assert nodes.commit(1, 5, member) is Error.UNKNOWN_SERVER_ERROR
+    monkeypatch.undo()
+    assert nodes.committed(1) == 3
+    assert nodes.commit(1, 6, member) is Error.NONE
+    assert nodes.committed(1) == 6
+
+
+def test_a_bug_while_a_response_is_encoded_is_answered_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+
+    def fail_once(*_: Any) -> Any:
+        monkeypatch.undo()
+        fail()
+
+    monkeypatch.setattr(broker, "frame_of", fail_once)
+    assert nodes.heartbeat(1, member) is Error.UNKNOWN_SERVER_ERROR
+    assert nodes.heartbeat(1, member) is Error.NONE
+
+
+def test_where_the_error_cannot_be_encoded_either_the_connection_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    peer = nodes.connect()
+    monkeypatch.setattr(broker, "frame_of", fail)
+    request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member)
+    assert nodes.ask(peer, request, 4) is None
+    assert peer.closed == "a bug in koordinator ended a request"
+    monkeypatch.undo()
+    assert nodes.heartbeat(1, member) is Error.NONE
+    assert "the error response to Heartbeat v4" in "".join(nodes.logged)
+
+
+def test_a_bug_before_a_request_is_known_closes_its_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(1)
+    (member,) = nodes.stable(1, "i1")
+    peer, request = nodes.connect(), HeartbeatRequest(group_id="g", generation_id=1, member_id=member)
+    frame = nodes.request(peer, request, 4)
+    monkeypatch.setattr(broker, "read_request_header", fail)
+    nodes.send(peer, frame)
+    assert (peer.closed, peer.bytes) == ("a bug in koordinator ended a request", b"")
+    monkeypatch.undo()
+    assert nodes.heartbeat(1, member) is Error.NONE
+
+
+def test_a_bug_in_a_queued_request_of_a_client_that_is_gone_ends_its_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = Wire()
+    peer, request = wire.connect(), HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    frames = [wire.request(peer, requests.join_group("g", "", "i", protocols=(("range", b""),)), 5)]
+    frames += [wire.request(peer, request, 4) for _ in range(2)]
+    wire.send(peer, b"".join(frames))
+    wire.broker.disconnected(wire.now, peer.number)
+    assert wire.broker._closed
+    monkeypatch.setattr(broker, "read_request_header", fail)
+    wire.wait(0)
+    assert not wire.broker._closed
+    assert len([line for line in wire.logged if "a bug in koordinator ended a frame" in line]) == 1
+    assert not peer.closed
 
 
 @pytest.mark.parametrize("error", [PlantedError, OSError])

@@ -90,6 +90,18 @@ def test_a_node_that_goes_down_closes_the_connections_of_puppets() -> None:
     assert told_of_connecting(nodes, 1) == "node 1 is down"
 
 
+def test_a_request_of_a_puppet_whose_connection_has_closed_is_dropped() -> None:
+    nodes = Nodes(1, kafka_version="2.4")
+    connection = puppet(nodes)
+    nodes.do(nodes.runtime.send_message, connection, 9, joining("one"))
+    assert len(told(nodes)) == 1, "the release does not serve this version"
+    nodes.do(nodes.runtime.send_message, connection, 5, joining("one"))
+    assert nodes.runtime.broker(1).send_message(nodes.now, connection, 5, joining("one")) == []
+    nodes.wait(2 * FORMING_MS)
+    assert told(nodes) == []
+    assert GROUP not in nodes.runtime.broker(1).node.coordinator.groups
+
+
 def told_of_connecting(nodes: Nodes, node: int) -> object:
     connection = puppet(nodes, node)
     ((number, reason),) = told(nodes)
