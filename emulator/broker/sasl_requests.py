@@ -117,7 +117,8 @@ class Authentication:
             self.forget(peer.number)
             peer.frames.limit = self._settings.socket_request_max_bytes
             peer.principal = user_principal(peer.authenticator.user)
-        elif peer.authenticator.is_in_exchange:
+        else:
+            assert peer.authenticator.is_in_exchange, "a handshake has begun one"
             self._waiting[peer.number] = peer
 
     def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:

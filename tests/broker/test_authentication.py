@@ -6,14 +6,17 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from brokers.fault_broker import FaultyNodes
 from builders.sasl_messages import Scram, bearer, plain, token
 from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordinator import faults
 from koordinator.emulator.broker.authentication.authenticator import Authenticator
 from koordinator.emulator.core.data.scram import credential_of
 from koordinator.wire.errors import Error
@@ -207,6 +210,15 @@ def test_a_client_that_leaves_during_the_delay_leaves_nothing_behind() -> None:
     assert wire.broker.deadline() is None
 
 
+def test_a_connection_that_a_rule_closes_at_its_handshake_leaves_nothing_behind() -> None:
+    nodes = FaultyNodes()
+    nodes.rule("SaslHandshake", faults.lose_reply())
+    peer = nodes.connect(listener="SASL_PLAINTEXT")
+    nodes.ask(peer, SaslHandshakeRequest(mechanism="PLAIN"), 1)
+    assert peer.closed
+    assert not nodes.runtime.broker(1)._authentication._waiting
+
+
 # -- mechanisms ----------------------------------------------------------------------------------------------
 
 
@@ -290,6 +302,15 @@ def test_scram_refuses_a_malformed_final_message(wire: SecureWire, case: str) ->
     assert refused(wire.authenticate(peer, final)) == INVALID
 
 
+def test_scram_refuses_a_credential_with_too_few_iterations_at_the_first_message(wire: SecureWire) -> None:
+    clients = wire.node.cluster.clients
+    clients.apply(replace(credential_of("alice", 1, "alice-secret", b"salt"), iterations=4_095))
+    peer = wire.connect()
+    wire.handshake(peer, "SCRAM-SHA-256")
+    assert refused(wire.authenticate(peer, Scram("sha256", "alice", "alice-secret").first)) == INVALID
+    assert peer.closed
+
+
 def test_scram_refuses_another_authorization_id(wire: SecureWire) -> None:
     peer = wire.connect()
     wire.handshake(peer, "SCRAM-SHA-256")
@@ -359,6 +380,25 @@ def test_a_token_names_the_only_authorization_id(wire: SecureWire) -> None:
         "Authentication failed: Client requested an authorization id (bob) that is different from the token's principal"
         " name (olga)"
     )
+
+
+@pytest.mark.parametrize(
+    "message", [b"n,,\x01auth=Bearer\x01\x01", b"n,,\x01auth=Bearer a b\x01\x01", b"n,,\x01other=x\x01\x01", b"hello"]
+)
+def test_a_message_without_a_token_is_refused(wire: SecureWire, message: bytes) -> None:
+    peer = wire.connect()
+    wire.handshake(peer, "OAUTHBEARER")
+    assert refused(wire.authenticate(peer, message)) == INVALID.replace("SCRAM-SHA-256", "OAUTHBEARER")
+    assert peer.closed
+
+
+def test_another_scheme_than_bearer_closes_the_connection_without_a_byte(wire: SecureWire) -> None:
+    peer = wire.connect()
+    wire.handshake(peer, "OAUTHBEARER")
+    before = peer.bytes
+    good = bearer(token({"sub": "olga", "exp": wire.now / 1000 + 60}))
+    wire.send(peer, wire.request(peer, SaslAuthenticateRequest(auth_bytes=good.replace(b"Bearer", b"Basic")), 2))
+    assert (peer.closed, peer.bytes) == ("SaslAuthenticate: no bearer token", before)
 
 
 # -- sessions (KIP-368) --------------------------------------------------------------------------------------
@@ -435,6 +475,17 @@ def test_the_shorter_of_session_and_token_counts(limited: SecureWire) -> None:
     limited.handshake(peer, "OAUTHBEARER")
     answer = limited.authenticate(peer, bearer(token({"sub": "olga", "exp": limited.now / 1000 + 2})))
     assert answer.session_lifetime_ms == 2_000
+
+
+def test_a_certificate_names_no_client_of_a_listener_with_sasl(wire: SecureWire) -> None:
+    peer, gone = wire.log_in(), wire.connect()
+    wire.broker.disconnected(wire.now, gone.number)
+    for each in (peer, gone):
+        assert wire.broker.identified(wire.now, each.number, "CN=carol") == []
+    assert wire.broker._connections[peer.number].principal == "User:alice"
+    plain_text = Wire.connect(wire)
+    wire.broker.identified(wire.now, plain_text.number, "CN=carol")
+    assert wire.broker._connections[plain_text.number].principal == "User:CN=carol"
 
 
 # -- secrets -------------------------------------------------------------------------------------------------

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from brokers.scripted_broker import Scripted
 
 from koordinator import Cluster, Emulator
 from koordinator.client.admin import Admin
 from koordinator.client.connection import Address
 from koordinator.client.errors import AuthenticationFailed, ClientError, SecuredListener, Unreachable
 from koordinator.client.security import ConnectionSecurity, properties
+from koordinator.wire.apis import ApiKey
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,6 +71,35 @@ def test_a_wrong_password_is_refused_with_the_text_of_the_broker(sasl_ssl: Clust
     with pytest.raises(AuthenticationFailed, match=r"Authentication failed") as raised:
         brokers(sasl_ssl, config)
     assert "wrong" not in str(raised.value)
+
+
+def challenged(final: bytes) -> Any:
+    """Answer the first message of SCRAM with a challenge, and the second with `final`."""
+
+    def answer(request: SaslAuthenticateRequest, _version: int) -> SaslAuthenticateResponse:
+        message = request.auth_bytes.decode()
+        if not message.startswith("n,,"):
+            return SaslAuthenticateResponse(auth_bytes=final)
+        nonce = message.partition(",r=")[2]
+        return SaslAuthenticateResponse(auth_bytes=f"r={nonce}x,s=c2FsdA==,i=4096".encode())
+
+    return answer
+
+
+@pytest.mark.parametrize("final", [b"v=AAAA", b""])
+def test_a_broker_that_cannot_prove_that_it_knows_the_password_is_no_broker(final: bytes) -> None:
+    """RFC 5802: the client verifies the server's signature."""
+    security = ConnectionSecurity("SASL_PLAINTEXT", "SCRAM-SHA-256", "alice", "secret")
+    with Scripted() as broker:
+        broker.answers(ApiKey.SASL_HANDSHAKE, SaslHandshakeResponse(mechanisms=("SCRAM-SHA-256",)))
+        broker.answers(ApiKey.SASL_AUTHENTICATE, challenged(final))
+        with (
+            pytest.raises(AuthenticationFailed, match="the broker does not know the password of alice") as raised,
+            Admin([Address(broker.host, broker.port)], LIMIT_S, "1", security=security) as admin,
+        ):
+            admin.brokers()
+        assert "secret" not in str(raised.value)
+        assert not broker.requests(ApiKey.METADATA)
 
 
 def test_a_mechanism_that_is_not_enabled_is_refused_with_those_that_are() -> None:

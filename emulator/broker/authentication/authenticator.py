@@ -108,8 +108,8 @@ class Authenticator:
 
     def told_versions(self) -> None:
         """Expect a handshake: ApiVersions was answered without an error."""
-        if self._state is State.START:
-            self._state = State.HANDSHAKE
+        assert self._state is State.START, "ApiVersions is answered once, before the handshake"
+        self._state = State.HANDSHAKE
 
     def respond(self, now: int, version: int, request: Message) -> SaslVerdict | None:
         """Return the response to a request of an authentication; None if it has no part in one."""
