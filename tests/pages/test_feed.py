@@ -97,6 +97,33 @@ def test_the_members_of_a_group_before_the_trace_are_not_counted() -> None:
     assert row[4] is None
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ({"kind": "rule", "rule_id": "r1", "change": "removed", "api": "Fetch"}, "r1 removed"),
+        (
+            {"kind": "rule", "rule_id": "r1", "change": "used", "api": "Fetch", "body": {"kind": "delay", "ms": 5}},
+            "r1 acts on Fetch: delay 5",
+        ),
+        ({"kind": "hold", "hold_id": "h1", "change": "behind", "api": "Fetch"}, "Fetch waits behind h1"),
+        ({"kind": "hold", "hold_id": "h1", "change": "entered", "api": "Fetch"}, "h1 holds Fetch"),
+        ({"kind": "hold", "hold_id": "h1", "change": "released", "api": "Fetch"}, "h1 released: Fetch continues"),
+        ({"kind": "hold", "hold_id": "h1", "change": "removed"}, "h1 removed"),
+        (
+            {"kind": "locks", "cause": "lock_timeout", "body": {"ended": [["t", 0, 3, 5, 1, "archived"]]}},
+            "lock ended · lock timeout · t-0: 3-5 archived",
+        ),
+        ({"kind": "dropped", "count": 7}, "7 older events were discarded"),
+        (
+            {"kind": "response", "api": "ShareFetch", "body": {"acquired": [["t", 0, 3, 3, 2]]}},
+            "ShareFetch → OK · t-0: 3 (delivery 2)",
+        ),
+    ],
+)
+def test_a_line_is_told_in_a_few_words(line: dict[str, Any], text: str) -> None:
+    assert summary(line) == text
+
+
 def test_only_a_join_response_names_the_leader() -> None:
     response: dict[str, Any] = {"kind": "response", "body": {"members": ["a"]}}
     assert summary({**response, "api": "JoinGroup"}) == "JoinGroup → OK · leader of 1 member"

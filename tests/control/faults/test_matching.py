@@ -9,10 +9,17 @@ from brokers.cluster import GROUP, joining
 from brokers.fault_broker import FaultyNodes, ask_once, commit_request
 
 from koordinator import faults
+from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTransaction
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
+from koordinator.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
+from koordinator.wire.messages.end_txn import EndTxnRequest
 from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
+from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
 
 HEARTBEAT = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id="nobody")
 
@@ -144,6 +151,45 @@ class TestMatches:
             nodes.request_at(node, FindCoordinatorRequest(key="b"), 2)
         assert nodes.hits(rule) == 2
         assert [each.node for each in nodes.rule_data(rule).requests] == [2, 2]
+
+    @pytest.mark.parametrize(
+        ("version", "request_"),
+        [
+            (1, FindCoordinatorRequest(key_type=1, key="x")),
+            (4, FindCoordinatorRequest(key_type=1, coordinator_keys=("y", "x"))),
+            (3, AddPartitionsToTxnRequest(v3_and_below_transactional_id="x")),
+            (4, AddPartitionsToTxnRequest(transactions=(AddPartitionsToTxnTransaction(transactional_id="x"),))),
+            (3, EndTxnRequest(transactional_id="x")),
+        ],
+    )
+    def test_every_request_of_a_transaction_matches_its_transactional_id(self, version: int, request_: Any) -> None:
+        nodes = FaultyNodes()
+        rules = [nodes.rule("*", faults.drop(), transaction=each) for each in ("z", "x*")]
+        ask_once(nodes, request_, version)
+        assert [nodes.hits(each) for each in rules] == [0, 1]
+
+    def test_the_key_of_a_group_is_no_transactional_id(self) -> None:
+        nodes = FaultyNodes()
+        rules = [nodes.rule("*", faults.drop(), **{name: "x"}) for name in ("transaction", "group")]
+        ask_once(nodes, FindCoordinatorRequest(key_type=0, key="x"), 1)
+        assert [nodes.hits(each) for each in rules] == [0, 1]
+        ask_once(nodes, FindCoordinatorRequest(key_type=1, key="x"), 1)
+        assert [nodes.hits(each) for each in rules] == [1, 1]
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            ShareGroupDescribeRequest(group_ids=("a", "b")),
+            DescribeShareGroupOffsetsRequest(
+                groups=tuple(DescribeShareGroupOffsetsRequestGroup(group_id=each, topics=None) for each in ("a", "b"))
+            ),
+        ],
+    )
+    def test_a_description_of_share_groups_matches_each_of_them(self, request_: Any) -> None:
+        nodes = FaultyNodes()
+        rules = [nodes.rule("*", faults.drop(), group=each) for each in ("c", "b")]
+        ask_once(nodes, request_, 1)
+        assert [nodes.hits(each) for each in rules] == [0, 1]
 
     def test_a_hundred_rules_act_in_order(self) -> None:
         nodes = FaultyNodes()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import struct
+import sys
+import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import crc32c
 import pytest
-from builders.damaged_batches import ATTRIBUTES, HEADER_ENDS, patched, with_body
+from builders.damaged_batches import ATTRIBUTES, COUNT, HEADER_ENDS, patched, with_body
 from builders.damaged_messages import message
 
+from koordinator.emulator.core.data.log import LOOKUP_BYTES_MAX
 from koordinator.wire.compression import Codec, compress
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
@@ -221,6 +224,45 @@ def test_the_size_of_an_old_message_is_checked_before_its_contents(desk: Desk) -
     desk.topic("t", configs={"max.message.bytes": f"{len(wrapper) - 1}"})
     for data in (wrapper, wrapper[:-1] + b"!"):
         assert desk.produce(data, version=2).error_code == Error.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize(("policy", "error"), [("compact", Error.UNSUPPORTED_COMPRESSION_TYPE), ("delete", 0)])
+def test_a_batch_whose_codec_is_missing_is_stored_unless_compaction_would_read_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, policy: str, error: int
+) -> None:
+    desk.topic("t", configs={"cleanup.policy": policy})
+    batch = desk.batch(b"a", compression="gzip")
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    # the codec of the attributes is zstd
+    row = desk.produce(patched(batch, ATTRIBUTES, ">h", 4))
+    assert row.error_code == error
+    assert ("pip install cramjam" in (row.error_message or "")) is bool(error)
+    assert desk.cluster.topics["t"].logs[0].end == (0 if error else 1)
+
+
+@pytest.mark.parametrize(("policy", "error"), [("compact", Error.INVALID_RECORD), ("delete", 0)])
+def test_a_batch_that_expands_too_far_is_stored_unless_compaction_would_read_it(
+    desk: Desk, policy: str, error: int
+) -> None:
+    desk.topic("t", configs={"cleanup.policy": policy})
+    body = zlib.compressobj(wbits=31)
+    zeros = b"".join(body.compress(bytes(1 << 20)) for _ in range(LOOKUP_BYTES_MAX >> 20)) + body.compress(b"0")
+    bomb = patched(with_body(zeros + body.flush(), desk.batch(b"a")), ATTRIBUTES, ">h", 1)
+    assert len(bomb) < 20_000
+    assert desk.produce(bomb).error_code == error
+    assert desk.cluster.topics["t"].logs[0].end == (0 if error else 1)
+
+
+@pytest.mark.parametrize(("release", "error"), [("2.4", Error.INVALID_RECORD), ("2.8", Error.UNKNOWN_SERVER_ERROR)])
+def test_offsets_of_a_compressed_batch_count_from_0(new_desk: Callable[..., Desk], release: str, error: Error) -> None:
+    desk = new_desk(kafka_version=release)
+    desk.topic("t")
+    first, second = (desk.batch(each)[HEADER_ENDS:] for each in (b"a", b"b"))
+    body = compress(Codec.GZIP, first + second)
+    # both records have offset 0
+    batch = patched(patched(with_body(body, desk.batch(b"a", b"b")), ATTRIBUTES, ">h", 1), COUNT, ">i", 2)
+    assert desk.produce(batch, version=7).error_code == error
+    assert desk.values() == []
 
 
 def _numbered(desk: Desk, sequence: int, values: int = 1, epoch: int = 0, producer: int = 7) -> tuple[int, int]:
