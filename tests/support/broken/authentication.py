@@ -24,8 +24,8 @@ AUTHENTICATION_RULES = (
         SASL,
         "ApiVersions is answered once",
         f"{CODE}/authenticator.py",
-        "            self._state = State.HANDSHAKE\n",
-        "            pass\n",
+        "        self._state = State.HANDSHAKE\n",
+        "        pass\n",
         (f"{TESTS}::test_api_versions_is_answered_once",),
     ),
     BrokenRule(
