@@ -15,6 +15,7 @@ from koordinator.wire.primitives import ZERO_UUID
 from ..config.kafka_configs import BROKER, CLIENT_METRICS, GROUP
 from .acls.authorizer import authorizer_of
 from .clock import GroupClock
+from .data import reassignments
 from .data.client_metadata import ClientMetadata
 from .data.features import Features
 from .data.log import PartitionLog
@@ -128,9 +129,10 @@ class ClusterState:
         self._elect_leaders()
 
     def unfence(self, node_id: int) -> None:
-        """Mark a broker as up; it leads the partitions that had no leader."""
+        """Mark a broker as up; it leads the partitions that had no leader, and is in sync in all of its partitions."""
         self.brokers[node_id].is_up = True
         self._elect_leaders()
+        reassignments.complete_all(self)
 
     def is_up(self, node_id: int) -> bool:
         """Return whether the broker exists and is not fenced."""
@@ -202,9 +204,17 @@ class ClusterState:
                 topic.unknown.discard(partition)
                 topic.logs[partition].begin_epoch(topic.epochs[partition])
             if topic.name in self.topics:
-                epoch = topic.epochs[partition]
-                changes.append(PartitionLed(topic.topic_id, partition, topic.replicas[partition], epoch))
+                changes.append(self._led(topic, partition))
         self.storage.led(changes)
+
+    def replicas_changed(self, topic: TopicState, partition: int) -> None:
+        """Store the replicas of a partition after a reassignment that has begun; its leader remains."""
+        self.leader_changes += 1
+        self.storage.led([self._led(topic, partition)])
+
+    def _led(self, topic: TopicState, partition: int) -> PartitionLed:
+        # all brokers are up after a restart, so that each reassignment ends
+        return PartitionLed(topic.topic_id, partition, topic.lasting_replicas(partition), topic.epochs[partition])
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Bring changes into effect (`replay` of KRaft's control managers). Those of leaders are in effect already."""

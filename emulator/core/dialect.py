@@ -202,6 +202,10 @@ class Dialect:
     prints_java_sets: bool = since("4.0")
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
 
+    reassignment_awaits_added_alone: bool = since("4.0")
+    """Whether a reassignment that removes no more replicas than it adds ends when the added ones are in sync; before,
+    it waits for all that remain. Since 4.0 (`PartitionReassignmentReplicas.maybeCompleteReassignment`)."""
+
     describes_unset_client_metrics: bool = since("4.3")
     """Whether DescribeConfigs shows the defaults of client metrics, and only the requested rows. Since 4.1
     (`ConfigHelper`).

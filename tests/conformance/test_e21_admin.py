@@ -22,6 +22,7 @@ from koordinator.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from koordinator.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
@@ -32,6 +33,7 @@ from koordinator.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ if TYPE_CHECKING:
 
     from scenarios.player import Player
 
+    Nodes = tuple[int, ...]
+
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+NO_REASSIGNMENT_IN_PROGRESS = 85
 PREFERRED, UNCLEAN = 0, 1
 
 
@@ -197,6 +202,81 @@ def test_e905_reassignments_to_brokers_that_do_not_exist(play: Player) -> None:
         (ListPartitionReassignmentsTopics(name=none),),
     ):
         admin(play, ListPartitionReassignmentsRequest(topics=asked), 0)
+
+
+class Reassigned:
+    """A partition that has its only replica on node 1, the controller."""
+
+    def __init__(self, play: Player) -> None:
+        play.go_to_controller()
+        self._play = play
+        self.topic = f"{play.g}.topic"
+        placed = CreatableReplicaAssignment(partition_index=0, broker_ids=(1,))
+        row = CreatableTopic(name=self.topic, num_partitions=-1, replication_factor=-1, assignments=(placed,))
+        answer = play.slowly(CreateTopicsRequest(topics=(row,), timeout_ms=30_000), 4)
+        assert [each.error_code for each in answer.topics] == [0], answer
+        self.wait_placed((1,), 1)
+
+    def reassign(self, *replicas: int, cancels: bool = False) -> int:
+        """Reassign the partition; return the error."""
+        partition = ReassignablePartition(partition_index=0, replicas=None if cancels else replicas)
+        moved = (ReassignableTopic(name=self.topic, partitions=(partition,)),)
+        answer = self._play.slowly(AlterPartitionReassignmentsRequest(topics=moved, timeout_ms=3000), 0)
+        assert answer.error_code == 0
+        ((row,),) = [topic.partitions for topic in answer.responses]
+        return int(row.error_code)
+
+    def ongoing(self, *partitions: int) -> list[tuple[int, Nodes, Nodes, Nodes]]:
+        """Return partition, replicas, added and removed ones of these ongoing reassignments, or all."""
+        asked = (ListPartitionReassignmentsTopics(name=self.topic, partition_indexes=partitions),)
+        answer = self._play.slowly(ListPartitionReassignmentsRequest(topics=asked if partitions else None), 0)
+        return [
+            (row.partition_index, row.replicas, row.adding_replicas, row.removing_replicas)
+            for topic in answer.topics
+            for row in topic.partitions
+        ]
+
+    def wait_placed(self, replicas: Nodes, leader: int, in_sync: Nodes | None = None) -> None:
+        """Wait until the partition has these replicas and this leader."""
+        look = MetadataRequest(topics=(MetadataRequestTopic(name=self.topic),), allow_auto_topic_creation=False)
+
+        def is_placed() -> bool:
+            topic = self._play.slowly(look, 4).topics[0]
+            placed = replicas, leader, replicas if in_sync is None else in_sync
+            return [(each.replica_nodes, each.leader_id, each.isr_nodes) for each in topic.partitions] == [placed]
+
+        self._play.wait_until(f"{replicas}, led by {leader}", is_placed)
+
+
+@scenario(kip="KIP-455", nodes=2, restarted=True)
+def test_e999_a_reassignment_waits_for_the_broker_that_it_adds(play: Player) -> None:
+    # with ZooKeeper the broker has to live
+    play.needs(ApiKey.CONSUMER_GROUP_DESCRIBE, 0)
+    x = Reassigned(play)
+    with play.without_other_node():
+        assert x.reassign(2) == 0
+        x.wait_placed((2, 1), 1, (1,))
+        moving = (0, (2, 1), (2,), (1,))
+        assert [x.ongoing(), x.ongoing(0, 7), x.ongoing(7)] == [[moving], [moving], []]
+        assert x.reassign(cancels=True) == 0
+        x.wait_placed((1,), 1)
+        assert x.ongoing() == []
+        assert x.reassign(cancels=True) == NO_REASSIGNMENT_IN_PROGRESS
+        assert x.reassign(1, 2) == 0
+        assert x.ongoing() == [(0, (1, 2), (2,), ())]
+        # it knows no other replicas than those of the last reassignment
+        assert x.reassign(2) == 0
+        assert x.ongoing() == [moving]
+        assert x.reassign(1) == 0
+        if play.since("4.0.0"):
+            # it waits for the replica that it removes
+            assert x.ongoing() == [(0, (1, 2), (2,), (2,))]
+        else:
+            x.wait_placed((1,), 1)
+        assert x.reassign(2) == 0
+        assert x.ongoing() == [moving]
+    x.wait_placed((2,), 2)
+    assert x.ongoing() == []
 
 
 @scenario(kip="KIP-1142")

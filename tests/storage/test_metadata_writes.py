@@ -15,6 +15,11 @@ from koordinator.emulator.config.seed_record import SeedRecord
 from koordinator.emulator.core.refusal import RefusedError
 from koordinator.emulator.storage.data_dir import JOURNAL
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -67,6 +72,20 @@ def test_a_topic_that_is_acknowledged_outlives_a_kill() -> None:
     cluster, files = a_cluster()
     assert codes(cluster, "u", "v") == [Error.NONE] * 2
     assert topics(cluster) == topics(restarted(files)) == ["t", "u", "v"]
+
+
+def test_a_reassignment_in_flight_ends_with_a_restart() -> None:
+    cluster, files = a_cluster(brokers=2)
+    (topic,) = cluster.broker.cluster.topics.values()
+    (led,) = topic.replicas[0]
+    cluster.broker.stop_node(cluster.now, 3 - led)
+    partition = ReassignablePartition(replicas=(3 - led,))
+    moved = (ReassignableTopic(name="t", partitions=(partition,)),)
+    answer = cluster.ask(cluster.connect(led), AlterPartitionReassignmentsRequest(topics=moved), 0)
+    assert answer.responses[0].partitions[0].error_code == Error.NONE
+    assert topic.replicas == [(3 - led, led)]
+    again = restarted(files, brokers=2).broker.cluster.topics["t"]
+    assert (again.replicas, again.leaders) == ([(3 - led,)], [3 - led])
 
 
 def test_of_a_request_the_topics_that_cannot_be_written_are_refused_alone() -> None:

@@ -49,7 +49,7 @@ class Administration:
     delete_topics: Callable[[ClusterState, DeleteTopicsRequest], DeleteTopicsResponse]
     elect_leaders: Callable[[ClusterState, ElectLeadersRequest], ElectLeadersResponse]
     reassign: Callable[[ClusterState, AlterPartitionReassignmentsRequest], AlterPartitionReassignmentsResponse]
-    list_reassignments: Callable[[], ListPartitionReassignmentsResponse]
+    list_reassignments: Callable[[ClusterState, ListPartitionReassignmentsRequest], ListPartitionReassignmentsResponse]
     describe_configs: Callable[[ClusterState, int, DescribeConfigsRequest], DescribeConfigsResponse]
     alter_configs: Callable[[ClusterState, int, IncrementalAlterConfigsRequest], IncrementalAlterConfigsResponse]
     replace_configs: Callable[[ClusterState, int, AlterConfigsRequest], AlterConfigsResponse]
@@ -85,7 +85,9 @@ RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
     DeleteRecordsRequest: lambda cluster, node, _, request: topic_admin.delete_records(cluster, node, request),
     ElectLeadersRequest: lambda cluster, _, __, request: _of(cluster).elect_leaders(cluster, request),
     AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: _of(cluster).reassign(cluster, request),
-    ListPartitionReassignmentsRequest: lambda cluster, _, __, ___: _of(cluster).list_reassignments(),
+    ListPartitionReassignmentsRequest: lambda cluster, _, __, request: _of(cluster).list_reassignments(
+        cluster, request
+    ),
     DescribeConfigsRequest: lambda cluster, node, _, request: _of(cluster).describe_configs(cluster, node, request),
     IncrementalAlterConfigsRequest: lambda cluster, node, _, request: _of(cluster).alter_configs(
         cluster, node, request

@@ -1,6 +1,6 @@
 """ElectLeaders, reassignments, log directories and the quorum, of a cluster that has one copy of each log.
 
-A reassignment ends at once, so none is ever ongoing. Each broker has one log directory, whose size is unknown. Each
+Each broker has one log directory, whose size is unknown. Each
 broker is a controller as well, and has all of the metadata log. Texts and codes are those of KRaft
 (`ReplicationControlManager`).
 """
@@ -54,10 +54,12 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..dialect import dialect_of
 from ..refusal import Refusal
+from . import reassignments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
     from koordinator.wire.schema import Message
 
     from ..cluster import ClusterState
@@ -144,7 +146,7 @@ def elect(cluster: ClusterState, kind: int, topic: TopicState, partition: int) -
 def alter_partition_reassignments(
     cluster: ClusterState, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Give partitions other replicas, at once; there is no reassignment to cancel."""
+    """Give partitions other replicas (`reassignments`), or cancel their reassignments."""
     responses = []
     for asked in request.topics:
         rows = []
@@ -176,7 +178,10 @@ def _reassign(cluster: ClusterState, name: str, asked: ReassignablePartition, *,
     if topic.log(partition) is None:
         return Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{partition}.")
     if replicas is None:
-        return Refusal(Error.NO_REASSIGNMENT_IN_PROGRESS, "")
+        if partition not in topic.reassignments:
+            return Refusal(Error.NO_REASSIGNMENT_IN_PROGRESS, "")
+        reassignments.cancel(cluster, topic, partition)
+        return None
     problem = _replicas_problem(cluster, replicas)
     if problem is not None:
         return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}.")
@@ -184,17 +189,8 @@ def _reassign(cluster: ClusterState, name: str, asked: ReassignablePartition, *,
     if keeps_count and len(replicas) != before:
         problem = f"The replication factor is changed from {before} to {len(replicas)}"
         return Refusal(Error.INVALID_REPLICATION_FACTOR, problem)
-    give_replicas(cluster, topic, partition, replicas)
+    reassignments.begin(cluster, topic, partition, replicas)
     return None
-
-
-def give_replicas(cluster: ClusterState, topic: TopicState, partition: int, replicas: tuple[int, ...]) -> None:
-    """Give a partition other replicas, of which the leader remains, or the first that is up leads."""
-    if replicas != topic.replicas[partition]:
-        leader = topic.leaders[partition]
-        topic.replicas[partition] = replicas
-        up = (node for node in replicas if cluster.is_up(node))
-        cluster.move_leader(topic, partition, leader if leader in replicas else next(up, replicas[0]))
 
 
 def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str | None:
@@ -208,9 +204,11 @@ def _replicas_problem(cluster: ClusterState, replicas: tuple[int, ...]) -> str |
     return None
 
 
-def list_partition_reassignments() -> ListPartitionReassignmentsResponse:
-    """Return no reassignment: none is ever ongoing."""
-    return ListPartitionReassignmentsResponse(error_message=None)
+def list_partition_reassignments(
+    cluster: ClusterState, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """Return the ongoing reassignments."""
+    return ListPartitionReassignmentsResponse(error_message=None, topics=reassignments.ongoing(cluster, request))
 
 
 def describe_log_dirs(cluster: ClusterState, node_id: int, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:

@@ -45,6 +45,14 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 NAME_MAX = 249
 
 
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """The replicas that an ongoing reassignment adds to a partition, and those that it removes at its end."""
+
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
 @dataclass(slots=True)
 class TopicState:
     """A topic: per partition its log, replicas (preferred leader first), leader and epoch; and its configs."""
@@ -57,6 +65,8 @@ class TopicState:
     """The node id of each partition's leader, or NO_LEADER."""
     epochs: list[int] = field(default_factory=list)
     """The leader epoch of each partition."""
+    reassignments: dict[int, Reassignment] = field(default_factory=dict)
+    """The ongoing reassignments, by partition."""
     configs: dict[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The configs that it inherits from all brokers."""
@@ -97,6 +107,11 @@ class TopicState:
     def leader(self, partition: int) -> int:
         """Return the node id of a partition's leader; NO_LEADER also for an unknown partition."""
         return self.leaders[partition] if 0 <= partition < len(self.leaders) else NO_LEADER
+
+    def lasting_replicas(self, partition: int) -> tuple[int, ...]:
+        """Return the replicas that a partition has after its ongoing reassignment, if there is one."""
+        replicas, reassignment = self.replicas[partition], self.reassignments.get(partition)
+        return replicas if reassignment is None else tuple(n for n in replicas if n not in reassignment.removing)
 
     def batch_bytes_max(self, settings: Settings) -> int:
         """Return the size limit of a batch in bytes: `max.message.bytes` of the topic, else `message.max.bytes`."""

@@ -15,11 +15,13 @@ from koordinator.wire.messages.elect_leaders import ElectLeadersResponse, Replic
 from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsResponse
 
 from ..refusal import Refusal
-from .replica_admin import PREFERRED, UNCLEAN, elect, elected, give_replicas, reassigned
+from . import reassignments
+from .replica_admin import PREFERRED, UNCLEAN, elect, elected, reassigned
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
     from koordinator.wire.messages.elect_leaders import ElectLeadersRequest
+    from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 
     from ..cluster import ClusterState
     from .topic import TopicState
@@ -81,9 +83,11 @@ def alter_partition_reassignments(
     return AlterPartitionReassignmentsResponse(error_message="", responses=tuple(responses))
 
 
-def list_partition_reassignments() -> ListPartitionReassignmentsResponse:
-    """Return no reassignment: none is ever ongoing."""
-    return ListPartitionReassignmentsResponse(error_message="")
+def list_partition_reassignments(
+    cluster: ClusterState, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """Return the ongoing reassignments."""
+    return ListPartitionReassignmentsResponse(error_message="", topics=reassignments.ongoing(cluster, request))
 
 
 def _reassign(cluster: ClusterState, name: str, partition: int, replicas: tuple[int, ...] | None) -> Refusal | None:
@@ -95,7 +99,7 @@ def _reassign(cluster: ClusterState, name: str, partition: int, replicas: tuple[
         return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, problem)
     if topic is None:
         return UNKNOWN
-    give_replicas(cluster, topic, partition, replicas)
+    reassignments.begin(cluster, topic, partition, replicas)
     return None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -23,6 +25,7 @@ from koordinator.wire.messages.describe_quorum import (
     TopicData,
 )
 from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from koordinator.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.core.data.conftest import Desk as NewDesk
 
@@ -32,9 +35,9 @@ if TYPE_CHECKING:
 PREFERRED, UNCLEAN = 0, 1
 
 
-def three_brokers() -> Desk:
+def three_brokers(**settings: object) -> Desk:
     """Return a desk of three brokers with a topic that the first and second have replicas of."""
-    desk = NewDesk(brokers=3)
+    desk = NewDesk(brokers=3, **settings)
     desk.cluster.create_topic("t", replicas=[(2, 1)])
     return desk
 
@@ -69,7 +72,7 @@ def test_kip_460_an_unclean_election_needs_a_partition_without_leader() -> None:
     assert elected(desk, UNCLEAN, wanted) == [Error.ELIGIBLE_LEADERS_NOT_AVAILABLE]
 
 
-def reassigned(desk: Desk, replicas: tuple[int, ...], *, may_change_count: bool = True) -> int:
+def reassigned(desk: Desk, replicas: tuple[int, ...] | None, *, may_change_count: bool = True) -> int:
     topics = (ReassignableTopic(name="t", partitions=(ReassignablePartition(replicas=replicas),)),)
     request = AlterPartitionReassignmentsRequest(topics=topics, allow_replication_factor_change=may_change_count)
     code: int = desk.send(request).response.responses[0].partitions[0].error_code
@@ -86,6 +89,66 @@ def test_kip_455_a_leader_stays_if_it_remains_a_replica() -> None:
     epoch = topic.epochs[0]
     assert reassigned(desk, (3, 1)) == 0
     assert topic.epochs == [epoch]
+
+
+def ongoing(desk: Desk) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Return replicas, added and removed ones of the ongoing reassignments."""
+    topics = desk.send(ListPartitionReassignmentsRequest(topics=None)).response.topics
+    return [
+        (row.replicas, row.adding_replicas, row.removing_replicas) for topic in topics for row in topic.partitions
+    ]
+
+
+def test_kip_455_a_reassignment_waits_for_the_broker_that_it_adds() -> None:
+    desk = three_brokers()
+    topic = desk.cluster.topics["t"]
+    desk.cluster.fence(3)
+    assert reassigned(desk, (3, 2)) == 0
+    assert (topic.replicas, topic.leaders, topic.epochs) == ([(3, 2, 1)], [2], [0])
+    assert desk.cluster.in_sync(topic, 0) == (2, 1)
+    assert ongoing(desk) == [((3, 2, 1), (3,), (1,))]
+    desk.cluster.unfence(3)
+    assert (topic.replicas, topic.leaders, topic.epochs) == ([(3, 2)], [2], [1])
+    assert ongoing(desk) == []
+
+
+def test_kip_455_the_end_of_a_reassignment_elects_a_leader_for_a_removed_one() -> None:
+    desk = three_brokers()
+    desk.cluster.fence(3)
+    assert reassigned(desk, (3, 1)) == 0
+    assert desk.cluster.topics["t"].leaders == [2]
+    desk.cluster.unfence(3)
+    assert desk.cluster.topics["t"].leaders == [3]
+
+
+def test_kip_455_a_cancelled_reassignment_keeps_the_replicas_that_it_would_have_removed() -> None:
+    desk = three_brokers()
+    assert reassigned(desk, None) == Error.NO_REASSIGNMENT_IN_PROGRESS
+    desk.cluster.fence(3)
+    assert reassigned(desk, (3, 2)) == 0
+    assert reassigned(desk, None) == 0
+    assert (desk.cluster.topics["t"].replicas, ongoing(desk)) == ([(2, 1)], [])
+    assert reassigned(desk, None) == Error.NO_REASSIGNMENT_IN_PROGRESS
+
+
+def test_kip_455_a_partition_loses_replicas_when_all_others_are_in_sync() -> None:
+    desk = three_brokers()
+    assert reassigned(desk, (1, 2, 3)) == 0
+    desk.cluster.fence(1)
+    assert reassigned(desk, (1, 2)) == 0
+    assert ongoing(desk) == [((1, 2, 3), (), (3,))]
+    desk.cluster.unfence(1)
+    assert (desk.cluster.topics["t"].replicas, ongoing(desk)) == ([(1, 2)], [])
+
+
+@pytest.mark.parametrize(("release", "replicas"), [("3.9", [(3, 2, 1)]), ("4.0", [(3, 2)])])
+def test_kip_455_before_4_0_a_reassignment_waits_for_all_replicas_that_remain(
+    release: str, replicas: list[tuple[int, ...]]
+) -> None:
+    desk = three_brokers(kafka_version=release)
+    desk.cluster.fence(2)
+    assert reassigned(desk, (3, 2)) == 0
+    assert desk.cluster.topics["t"].replicas == replicas
 
 
 def test_kip_860_the_replication_factor_may_have_to_stay() -> None:

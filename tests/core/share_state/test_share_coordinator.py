@@ -12,8 +12,8 @@ import pytest
 from scenes.planted_bugs import planted
 from scenes.share_play import SharePlay
 
-from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.emulator.core.effects import AppendShareState, Call, Reply
+from koordinator.emulator.core.share_state.coordinator import ShareCoordinator
 from koordinator.emulator.core.share_state.state import StateKey
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error

@@ -317,8 +317,12 @@ class Player(Requests, Situations):
         other.transcript, other.prefix = self.transcript, OTHER
         return other
 
+    def go_to_controller(self) -> None:
+        """Send new connections to node 1, which is the only controller of a broker."""
+        self._cluster.home = 1
+
     def without_other_node(self) -> AbstractContextManager[None]:
-        """Return a context in which the node that does not coordinate the group is down."""
+        """Return a context in which the other node is down: that without the group's coordinator, or node 2."""
         return self._cluster.without_other()
 
     @property
