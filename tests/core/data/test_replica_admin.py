@@ -94,9 +94,7 @@ def test_kip_455_a_leader_stays_if_it_remains_a_replica() -> None:
 def ongoing(desk: Desk) -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
     """Return replicas, added and removed ones of the ongoing reassignments."""
     topics = desk.send(ListPartitionReassignmentsRequest(topics=None)).response.topics
-    return [
-        (row.replicas, row.adding_replicas, row.removing_replicas) for topic in topics for row in topic.partitions
-    ]
+    return [(row.replicas, row.adding_replicas, row.removing_replicas) for topic in topics for row in topic.partitions]
 
 
 def test_kip_455_a_reassignment_waits_for_the_broker_that_it_adds() -> None:
