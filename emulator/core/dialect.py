@@ -77,6 +77,10 @@ class Dialect:
     """Whether a node serves a partition it could not read as an empty one. OLD: yes
     (`GroupMetadataManager.loadGroupsAndOffsets`); NEW answers NOT_COORDINATOR (`CoordinatorRuntime`)."""
 
+    offsets_have_table_order: bool = since("NEW")
+    """Whether the tombstones of all offsets of a group, or of expired ones, have the order of a hash table. Since the
+    new coordinator (`OffsetMetadataManager.deleteAllOffsets`, `cleanupExpiredOffsets`)."""
+
     writes_new_groups: bool = since("NEW")
     """Whether JoinGroup writes a group it creates at once, empty and at generation 0
     (`GroupMetadataManager.classicGroupJoinToClassicGroup`). OLD first writes a group when its leader has assigned, or

@@ -117,3 +117,15 @@ def test_3_9_asks_the_coordinator_of_a_fenced_producer_too(release: str, error: 
     )
     client.ask(WriteTxnMarkersRequest(markers=(marker,)), 1)
     assert client.produce("another", 0) == error
+
+
+def test_a_marker_without_a_producer_fails_the_request_and_is_not_written() -> None:
+    client = Client("4.4")
+
+    def marker(producer_id: int, *partitions: int) -> WritableTxnMarker:
+        topics = (WritableTxnMarkerTopic(name="t", partition_indexes=partitions),) if partitions else ()
+        return WritableTxnMarker(producer_id=producer_id, producer_epoch=0, topics=topics)
+
+    answer = client.ask(WriteTxnMarkersRequest(markers=(marker(client.producer_id), marker(-1, 0, 9))), 1)
+    found = [(row.producer_id, [each.error_code for each in row.topics[0].partitions]) for row in answer.markers]
+    assert found == [(-1, [Error.UNKNOWN_SERVER_ERROR] * 2)]

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from ..cluster import ClusterState
 
+NO_PRODUCER = -1
+"""The producer id of records without a producer, which ends no transaction (`MemoryRecordsBuilder`)."""
+
 STRICT_SINCE = 2
 """The transaction version from which a marker must have a higher epoch than the producer's records."""
 
@@ -45,9 +48,16 @@ def write_markers(
     ended: list[TransactionEnded] = []
     results: dict[int, dict[tuple[str, int], Error]] = {}
     for marker in request.markers:
+        if marker.producer_epoch < 0 or marker.producer_id == NO_PRODUCER:
+            # an exception ends the request: no partition is said to have its marker
+            results = {
+                each.producer_id: dict.fromkeys(places, Error.UNKNOWN_SERVER_ERROR)
+                for each in request.markers
+                if (places := _places(each))
+            }
+            break
         errors = results.setdefault(marker.producer_id, {})
-        places = ((topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes)
-        for name, partition in dict.fromkeys(places):
+        for name, partition in _places(marker):
             errors[name, partition] = _write(cluster, node_id, now, name, partition, marker)
             if errors[name, partition] is Error.NONE:
                 grown.append((name, partition))
@@ -58,6 +68,13 @@ def write_markers(
         for producer_id, errors in results.items()
     )
     return WriteTxnMarkersResponse(markers=tuple(rows)), grown, ended
+
+
+def _places(marker: WritableTxnMarker) -> list[tuple[str, int]]:
+    """Return the partitions of a marker, each once."""
+    return list(
+        dict.fromkeys((topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes)
+    )
 
 
 def _topic_rows(errors: Mapping[tuple[str, int], Error]) -> tuple[WritableTxnMarkerTopicResult, ...]:
@@ -74,8 +91,6 @@ def _write(
     topic, log = cluster.topic(name), cluster.log(name, partition)
     if topic is None or log is None or cluster.check_leader(topic, partition, node_id):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if marker.producer_epoch < 0:
-        return Error.UNKNOWN_SERVER_ERROR
     producers, coordinator_epoch = log.producers, marker.coordinator_epoch
     strict = marker.transaction_version >= STRICT_SINCE
     error = producers.refuse_marker(marker.producer_id, marker.producer_epoch, coordinator_epoch, strict=strict)

@@ -21,6 +21,7 @@ from ..journal import Journal
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
 from .commit import GroupWrite
+from .offset_table import in_table_order
 from .records import offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
@@ -216,7 +217,8 @@ class GroupStore:
         """Remove an Empty group and write tombstones for it and its offsets; the answers wait for the write."""
         ends_pending = bool(answers) and self.dialect.tombstones_end_pending_offsets
         pending = (*group.table.pending_partitions(), *sorted(self.in_flight(group))) if ends_pending else ()
-        records = [offset_tombstone(group, *at) for at in dict.fromkeys((*group.offsets, *pending))]
+        offsets = in_table_order(group.offsets, self.dialect)
+        records = [offset_tombstone(group, *at) for at in dict.fromkeys((*offsets, *pending))]
         records += group.tombstones(self.dialect)
         journal = Journal()
         if self.dialect.waits_for_log:

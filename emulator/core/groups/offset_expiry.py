@@ -16,6 +16,7 @@ from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .commit import GroupWrite, or_error, replay_offsets
 from .group import CONSUMER
+from .offset_table import in_table_order
 from .offsets import UNSET, merge_rows
 from .records import offset_tombstone
 
@@ -161,7 +162,8 @@ def expire(store: GroupStore, group: BaseGroup) -> None:
         if (deadline := _expires_at(store, group, tp[0], committed)) is not None
     }
     unstable = store.unstable_partitions(group)
-    deleted = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable]
+    expired = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable]
+    deleted = [tp for tp in in_table_order(group.offsets, store.dialect) if tp in {*expired}] if expired else []
     group.earliest_offset_expiry = min(expiry.values(), default=LONG_MAX)
     if deleted or _would_be_empty(store, group, deleted):
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))

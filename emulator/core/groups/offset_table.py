@@ -12,10 +12,12 @@ from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommi
 from koordinator.wire.values import value
 
 from ..java.hash_order import scala_partition_order
+from ..java.hash_tables import TimelineTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..dialect import Dialect
     from .records import CoordinatorRecord
 
     TopicPartition = tuple[str, int]
@@ -31,6 +33,16 @@ class PendingCommit:
     value: OffsetCommitValue
     position: int
     refused: bool = False
+
+
+def in_table_order(partitions: Iterable[TopicPartition], dialect: Dialect) -> list[TopicPartition]:
+    """Return partitions in the order of Kafka's table of offsets, in releases where tombstones have it."""
+    if not dialect.offsets_have_table_order:
+        return list(partitions)
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return [(topic, partition) for topic in TimelineTable(topics) for partition in TimelineTable(topics[topic])]
 
 
 class OffsetTable:

@@ -92,7 +92,7 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
         for row in topic.partitions
         if not 0 <= row.partition_index < store.cluster.partition_count(topic.name)
     }
-    if len(refused) == len(_partitions(request)):
+    if refused.keys() >= {*_partitions(request)}:
         return _reply(store, call, request, refused, Error.NONE)
     error = store.status(request.group_id) if request.group_id else Error.INVALID_GROUP_ID
     if error is Error.COORDINATOR_LOAD_IN_PROGRESS and call.api_version < LOADING_SINCE:
@@ -273,6 +273,7 @@ def _as_requested(
                 ),
             )
             for topic in request.topics
+            if topic.partitions
         )
     )
 

@@ -24,6 +24,7 @@ TIMELINE_SLOTS_MIN = 2
 TIMELINE_FACTOR = -7_046_029_254_386_353_131
 
 K = TypeVar("K", str, int, UUID, tuple[UUID, int])
+T = TypeVar("T", str, int)
 
 
 def java_hash(key: str | int | UUID | tuple[UUID, int]) -> int:
@@ -95,30 +96,31 @@ class HashTable(Generic[K]):
         return (code ^ code >> 16) & (self._buckets - 1), self._ranks[key]
 
 
-class TimelineTable:
+class TimelineTable(Generic[T]):
     """The keys of an `org.apache.kafka.timeline.TimelineHashMap`; a slot iterates from its last key to its first."""
 
-    def __init__(self, keys: Iterable[str] = ()) -> None:
-        self._keys: dict[str, None] = {}
+    def __init__(self, keys: Iterable[T] = ()) -> None:
+        self._keys: dict[T, None] = {}
         self._slots = TIMELINE_SLOTS_MIN
         for key in keys:
             self.put(key, Journal())
 
-    def put(self, key: str, journal: Journal) -> None:
+    def put(self, key: T, journal: Journal) -> None:
         """Put a key; the table may grow even if it has the key already."""
         if (len(self._keys) + 1) * LOAD_FACTOR > self._slots:
             journal.set(self, "_slots", self._slots * 2)
         journal.put(self._keys, key, None)
 
-    def remove(self, key: str, journal: Journal) -> None:
+    def remove(self, key: T, journal: Journal) -> None:
         """Remove a key, if it is in the table."""
         journal.pop(self._keys, key)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[T]:
         last_first = list(reversed(self._keys))
         last_first.sort(key=self._slot)
         return iter(last_first)
 
-    def _slot(self, key: str) -> int:
-        product = java_string_hash(key) * TIMELINE_FACTOR & UINT64
+    def _slot(self, key: T) -> int:
+        code = java_string_hash(key) if isinstance(key, str) else key
+        product = code * TIMELINE_FACTOR & UINT64
         return product >> 65 - self._slots.bit_length()

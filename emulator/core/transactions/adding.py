@@ -39,14 +39,16 @@ BROKERS_ONLY_SINCE = 4
 
 Results = dict["TopicPartition", Error]
 
+Rows = list[tuple[str, tuple[int, ...]]]
+"""Topics with partitions, as they stand in a response."""
+
 
 @dataclass(slots=True, eq=False)
 class PendingAdds:
     """The results of one request, a row for each of its transactions, and the number of writes it waits for."""
 
     call: Call
-    results: list[tuple[str, Results, Sequence[TopicPartition]]] = field(default_factory=list)
-    """With the partitions of each row of the response."""
+    results: list[tuple[str, Results, Rows]] = field(default_factory=list)
     waiting: int = 0
 
 
@@ -80,12 +82,13 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
                 at: Error.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else Error.OPERATION_NOT_ATTEMPTED
                 for at in partitions
             }
-            adds.results.append((wanted.transactional_id, results, tuple(results)))
+            adds.results.append((wanted.transactional_id, results, _merged(results)))
         elif wanted.verify_only:
             results = _verify(store, wanted, partitions)
-            adds.results.append((wanted.transactional_id, results, tuple(results)))
+            adds.results.append((wanted.transactional_id, results, _merged(results)))
         else:
-            _add(store, now, adds, wanted, partitions, _partitions(first[wanted.transactional_id]))
+            rows = [(topic.name, topic.partitions) for topic in first[wanted.transactional_id]]
+            _add(store, now, adds, wanted, partitions, rows)
     if transactions and not adds.waiting:
         store.reply(call, response(adds))
 
@@ -104,8 +107,8 @@ def add_offsets(store: TransactionStore, now: int, call: Call, request: AddOffse
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
     )
-    partitions = [(OFFSETS_TOPIC, store.cluster.partition_of(request.group_id))]
-    _add(store, now, adds, wanted, partitions, partitions)
+    partition = store.cluster.partition_of(request.group_id)
+    _add(store, now, adds, wanted, [(OFFSETS_TOPIC, partition)], [(OFFSETS_TOPIC, (partition,))])
     if not adds.waiting:
         store.reply(call, response(adds))
 
@@ -114,22 +117,32 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> list[TopicPartitio
     return [(topic.name, partition) for topic in topics for partition in topic.partitions]
 
 
+def _merged(partitions: Iterable[TopicPartition]) -> Rows:
+    """Return a row for each topic."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return [(topic, tuple(each)) for topic, each in topics.items()]
+
+
 def _add(
     store: TransactionStore,
     now: int,
     adds: PendingAdds,
     wanted: AddPartitionsToTxnTransaction,
     partitions: list[TopicPartition],
-    answered: list[TopicPartition],
+    rows: Rows,
 ) -> None:
     """Add partitions, all or none; those that are in the transaction already cost nothing.
 
-    `answered` are those of the response, which all get the same error.
+    `rows` are those of the response, which all get the same error.
     """
     transaction, error = _find(store, wanted)
+    answered = [(topic, partition) for topic, each in rows for partition in each]
     results = dict.fromkeys(answered, error)
-    repeats = store.dialect.repeats_added_partitions and adds.call.api_key == ApiKey.ADD_PARTITIONS_TO_TXN
-    adds.results.append((wanted.transactional_id, results, answered if repeats else tuple(results)))
+    adds.results.append(
+        (wanted.transactional_id, results, rows if store.dialect.repeats_added_partitions else _merged(results))
+    )
     if transaction is None or error is not Error.NONE:
         return
     error = _refuse(store, transaction, wanted)
@@ -209,7 +222,7 @@ def response(adds: PendingAdds) -> AddPartitionsToTxnResponse | AddOffsetsToTxnR
     if call.api_key == ApiKey.ADD_OFFSETS_TO_TXN:
         ((error,),) = (results.values() for _, results, _ in adds.results)  # one transaction, one partition
         return AddOffsetsToTxnResponse(error_code=fenced_error(call, error))
-    rows = [(transactional_id, _topic_rows(call, results, at)) for transactional_id, results, at in adds.results]
+    rows = [(transactional_id, _topic_rows(call, results, each)) for transactional_id, results, each in adds.results]
     if call.api_version < BROKERS_ONLY_SINCE:
         ((_, topics),) = rows
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)
@@ -221,15 +234,16 @@ def response(adds: PendingAdds) -> AddPartitionsToTxnResponse | AddOffsetsToTxnR
     )
 
 
-def _topic_rows(
-    call: Call, results: Results, partitions: Iterable[TopicPartition]
-) -> tuple[AddPartitionsToTxnTopicResult, ...]:
-    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    for topic, partition in partitions:
-        row = AddPartitionsToTxnPartitionResult(
-            partition_index=partition, partition_error_code=fenced_error(call, results[topic, partition])
-        )
-        topics.setdefault(topic, []).append(row)
+def _topic_rows(call: Call, results: Results, rows: Rows) -> tuple[AddPartitionsToTxnTopicResult, ...]:
     return tuple(
-        AddPartitionsToTxnTopicResult(name=topic, results_by_partition=tuple(rows)) for topic, rows in topics.items()
+        AddPartitionsToTxnTopicResult(
+            name=topic,
+            results_by_partition=tuple(
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=partition, partition_error_code=fenced_error(call, results[topic, partition])
+                )
+                for partition in partitions
+            ),
+        )
+        for topic, partitions in rows
     )

@@ -78,7 +78,7 @@ def list_(store: TransactionStore, now: int, call: Call, request: list_transacti
         and (request.duration_filter < 0 or now - transaction.data.started_ms > request.duration_filter)
         and (pattern is None or pattern.fullmatch(transaction.id))
     )
-    unknown = tuple(name for name in request.state_filters if name not in _FILTERS)
+    unknown = tuple(name for name in dict.fromkeys(request.state_filters) if name not in _FILTERS)
     return store.reply(
         call, list_transactions.ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=rows)
     )

@@ -82,11 +82,21 @@ def test_the_offsets_of_an_empty_group_expire_after_the_retention(play: Play) ->
     assert play.offset(*A) == 1
     play.wait(CHECK)
     assert (play.fetch(), play.state()) == ({}, "Dead")
+    # in the order of Kafka's hash table
     assert tombstones(play)[-3:] == [
-        OffsetCommitKey(group="g", topic="t", partition=0),
         OffsetCommitKey(group="g", topic="u", partition=0),
+        OffsetCommitKey(group="g", topic="t", partition=0),
         GroupMetadataKey(group="g"),
     ]
+
+
+@pytest.mark.parametrize(("release", "order"), [("2.8", [1, 0]), ("4.4", [0, 1])])
+def test_the_tombstones_of_a_deleted_group_have_the_order_of_a_hash_table(release: str, order: list[int]) -> None:
+    play = Play(kafka_version=release)
+    play.commit(offsets={("t", 1): 88})
+    play.commit(offsets={("t", 0): 76, ("t", 1): 62})
+    play.start_delete("g")
+    assert [key.partition for key in tombstones(play) if isinstance(key, OffsetCommitKey)] == order
 
 
 def test_each_offset_of_a_simple_group_expires_by_its_commit(play: Play) -> None:

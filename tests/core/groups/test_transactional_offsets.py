@@ -127,6 +127,7 @@ def test_unknown_partitions_and_long_metadata_are_refused_alone(each: Play) -> N
 def test_without_a_known_partition_neither_group_nor_transaction_is_looked_at(each: Play) -> None:
     each.verified = Error.PRODUCER_FENCED
     assert each.txn_errors({("nosuch", 0): 1}, group="") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
+    assert each.txn_errors({("nosuch", 0): 1, ("nosuch", 1): 1}) == [Error.UNKNOWN_TOPIC_OR_PARTITION] * 2
     assert each.txn_errors({}) == []
     assert each.txn_errors({A: 1}, group="") == [Error.INVALID_GROUP_ID]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from scenes.transaction_play import PENDING, TransactionPlay
 
@@ -138,6 +140,16 @@ def test_a_transaction_that_is_given_twice_has_two_rows(play: TransactionPlay, *
     ]
     # the last one is verified; that of the first is answered when adding
     assert found == ([[1], [1]] if verify else [[0, 0], [0, 0]])
+
+
+def test_a_topic_that_is_given_twice_has_two_rows(play: TransactionPlay) -> None:
+    _, x, _ = play.init(tid="x")
+    twice = tuple(AddPartitionsToTxnTopic(name="t", partitions=(each,)) for each in (0, 0))
+    row = replace(wanted("x", x, 0, 0, verify=False), topics=twice)
+    (answer,) = play.send(AddPartitionsToTxnRequest(transactions=(row,)), 5).results_by_transaction
+    assert [[each.partition_index for each in topic.results_by_partition] for topic in answer.topic_results] == [
+        [0]
+    ] * 2
 
 
 def test_an_empty_batch_is_never_answered(play: TransactionPlay) -> None:

@@ -74,10 +74,13 @@ def _refuse_epoch(
 
 
 def fetch_error(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
-    """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch."""
-    if query.member_id is None and query.member_epoch < 0:
-        return Error.NONE
-    member = group.members.get(query.member_id or "")
+    """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch.
+
+    An epoch without an id makes Kafka's coordinator fail.
+    """
+    if query.member_id is None:
+        return Error.NONE if query.member_epoch < 0 else Error.UNKNOWN_SERVER_ERROR
+    member = group.members.get(query.member_id)
     if member is None:
         return Error.UNKNOWN_MEMBER_ID
     if query.member_epoch == member.epoch:

@@ -285,6 +285,8 @@ class TestOffsetsAndAdmin:
         stale, unknown = Error.STALE_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID
         assert answers == [stale, stale, unknown, unknown, unknown]
         assert play.fetch_as("A", 3) == -1
+        # the coordinator fails to look for a member without an id
+        assert play.fetch_as(None, 3) == Error.UNKNOWN_SERVER_ERROR
 
     def test_g090_offsets_of_subscribed_topics_are_kept(self, play: ConsumerPlay) -> None:
         play.subscribe("A")

@@ -6,6 +6,8 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from exploring.fields.requests import OTHER_GROUP, UNKNOWN_ID, Known
+from koordinator.wire.messages.join_group import JoinGroupRequest
+from koordinator.wire.messages.write_txn_markers import WritableTxnMarker
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.schema import FieldSpec, Kind, fields_of
 
@@ -25,6 +27,9 @@ FIXED = {
 LATE = ("rebalance_timeout_ms", "session_timeout_ms")
 """Fields without small values: requests would be answered at any time."""
 
+ONCE = {(JoinGroupRequest, "protocols"), (WritableTxnMarker, "topics")}
+"""Arrays whose rows are not repeated: Kafka never answers then, which is a known difference (docs/fidelity.md)."""
+
 NAMES = {"group_id", "groups", "groups_names", "group_ids", "transactional_id", "v3_and_below_transactional_id"}
 """Fields whose values must belong to one sequence."""
 
@@ -41,14 +46,15 @@ def changed(message: Any, version: int, chance: random.Random) -> Any:
         at = chance.randrange(len(rows))
         row = changed(rows[at], version, chance)
         return replace(message, **{name: row if value is rows[at] else (*rows[:at], row, *rows[at + 1 :])})
-    return replace(message, **{name: chance.choice(_values(name, spec, value, version))})
+    values = _values(name, spec, value, version, repeats=(type(message), name) not in ONCE)
+    return replace(message, **{name: chance.choice(values)})
 
 
-def _values(name: str, spec: FieldSpec, value: Any, version: int) -> list[Any]:
+def _values(name: str, spec: FieldSpec, value: Any, version: int, *, repeats: bool) -> list[Any]:
     nothing = [None] if version in spec.nullable else []
     if spec.is_array:
         rows = value or ()
-        repeated = [rows + rows[:1], rows + rows[-1:], rows[:1] * 3] if rows else []
+        repeated = [rows + rows[:1], rows + rows[-1:], rows[:1] * 3] if rows and repeats else []
         return [(), *repeated, *repeated, *nothing, *[(*rows[:-1], each) for each in _elements(name, spec)]]
     return nothing + _scalars(name, spec)
 

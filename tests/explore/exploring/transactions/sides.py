@@ -58,6 +58,10 @@ FIELDS = Kind(
     {
         "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.num.partitions": f"{fields_playing.OFFSETS_PARTITIONS}",
+        "group.consumer.heartbeat.interval.ms": "5000",
+        "group.consumer.assignment.interval.ms": "0",
+        # or 4.4 may answer a heartbeat before it has computed the target
+        "group.consumer.assignor.offload.enable": "false",
         # nothing expires by time
         "offsets.retention.check.interval.ms": "86400000",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
