@@ -198,8 +198,11 @@ class Server:
         else:
             connection = TlsConnection(number, client, of.tls, client_host)
         self._connections[number] = connection
-        self._route(self._runtime.connected(self.now(), number, client_host, of.node_id, of.listener))
-        self._watch(connection)
+        try:
+            self._route(self._runtime.connected(self.now(), number, client_host, of.node_id, of.listener))
+            self._watch(connection)
+        except Exception as error:  # noqa: BLE001 - a bug ends one connection
+            self._end_failed(connection, error)
 
     async def _serve_clients(self) -> None:
         """Take the turns of clients, forever."""
@@ -208,13 +211,13 @@ class Server:
             for connection in self._turns.take():
                 try:
                     reason = self._take_turn(connection)
+                    if reason is None:
+                        self._watch(connection)
                 except Exception as error:  # noqa: BLE001 - a bug ends one connection
-                    self._runtime.failures.add(f"connection {connection.number}", error)
-                    reason = "a bug in koordinator"
-                if reason is None:
-                    self._watch(connection)
+                    self._end_failed(connection, error)
                 else:
-                    self._end(connection, reason)
+                    if reason is not None:
+                        self._end(connection, reason)
 
     def _take_turn(self, connection: SocketConnection) -> str | None:
         """Send queued output, or else process the next bytes.
@@ -255,11 +258,19 @@ class Server:
         else:
             self._turns.watch(connection, 0 if self._runtime.is_muted(connection.number) else READABLE)
 
+    def _end_failed(self, connection: SocketConnection, error: Exception) -> None:
+        """Report a bug, and end the connection in whose turn it was."""
+        self._runtime.failures.add(f"connection {connection.number}", error)
+        self._end(connection, "a bug in koordinator")
+
     def _end(self, connection: SocketConnection, reason: str) -> None:
         del self._connections[connection.number]
         self._turns.watch(connection, 0)
         connection.close()
-        self._runtime.disconnected(self.now(), connection.number, reason)
+        try:
+            self._runtime.disconnected(self.now(), connection.number, reason)
+        except Exception as error:  # noqa: BLE001 - a bug ends one connection, and this one has ended
+            self._runtime.failures.add(f"the end of connection {connection.number}", error)
         # a jumping group clock may have waited for this connection
         self._check_deadline()
         self._notify()

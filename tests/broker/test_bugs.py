@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import is_dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,10 @@ from clients.frame_clients import Wire
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.emulator.broker import broker, log_writes
+from koordinator.client.errors import ConnectionLost
+from koordinator.emulator.broker.broker import Broker
 from koordinator.emulator.broker.failures import BrokerBug
+from koordinator.emulator.core.data.data_plane import DataPlane
 from koordinator.emulator.core.groups import commit, coordinator, kinds
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.errors import Error
@@ -192,3 +196,33 @@ def test_stop_raises_and_the_other_cluster_lives(monkeypatch: pytest.MonkeyPatch
     finally:
         cluster.stop()
         other.stop()
+
+
+@pytest.mark.parametrize(
+    "function", [(Broker, "connected"), (Broker, "is_muted"), (Broker, "disconnected"), (DataPlane, "disconnected")]
+)
+def test_a_bug_when_a_connection_begins_or_ends_is_not_the_end_of_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, function: tuple[type, str]
+) -> None:
+    cluster, reached = Emulator().start(), Event()
+    host, _, port = cluster.bootstrap_servers.partition(":")
+
+    def boom(*_: Any) -> Any:
+        reached.set()
+        fail()
+
+    def connect() -> closing[BrokerConnection]:
+        return closing(BrokerConnection(Address(host, int(port)), Deadline(10), "1"))
+
+    try:
+        monkeypatch.setattr(*function, boom)
+        with suppress(ConnectionLost), connect() as connection:
+            connection.send(MetadataRequest(topics=()), 9, MetadataResponse)
+        assert reached.wait(60)
+        monkeypatch.undo()
+        with connect() as later:
+            assert later.send(MetadataRequest(topics=()), 9, MetadataResponse).brokers
+        with pytest.raises(BrokerBug, match="planted"):
+            cluster.stop()
+    finally:
+        cluster.stop()
