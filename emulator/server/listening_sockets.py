@@ -118,8 +118,10 @@ async def accept_forever(
     Connections are refused that leave the process fewer than `reserved_files` files, or an eighth of a small limit.
     `log` gets one line with the cause until a connection is accepted again; `where` names the listener in it.
     """
-    with socket.fromfd(listening.fileno(), listening.family, listening.type) as accepting:
-        accepting.settimeout(0)
+    # the same file: a copy could not be made when the process has no more
+    accepting = socket.socket(listening.family, listening.type, fileno=listening.fileno())
+    accepting.settimeout(0)
+    try:
         is_refusing = False
         while True:
             await trio.lowlevel.wait_readable(accepting)
@@ -137,6 +139,8 @@ async def accept_forever(
                     break
                 is_refusing = False
                 serve(client, address)
+    finally:
+        accepting.detach()
 
 
 def _refuse_without_reserve(client: socket.socket, reserved_files: int) -> None:

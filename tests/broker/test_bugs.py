@@ -15,8 +15,8 @@ from clients.frame_clients import Wire
 
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
-from koordinator.emulator.broker import broker, log_writes
 from koordinator.client.errors import ConnectionLost
+from koordinator.emulator.broker import broker, log_writes
 from koordinator.emulator.broker.broker import Broker
 from koordinator.emulator.broker.failures import BrokerBug
 from koordinator.emulator.core.data.data_plane import DataPlane

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import struct
 from typing import TYPE_CHECKING
@@ -50,3 +51,20 @@ def test_the_last_files_are_left_to_the_process_and_the_refusal_is_logged_once(
     (line,) = [each for each in caplog.messages if "refused" in each]
     assert line.startswith("listener PLAINTEXT of node 1: connections are refused: the process may have")
     assert "raise `ulimit -n`" in line
+
+
+def test_a_node_stops_and_starts_while_no_more_files_can_be_opened() -> None:
+    with Emulator(brokers=2) as cluster:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest_free = os.open("/dev/null", os.O_RDONLY)
+        os.close(lowest_free)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            cluster.nodes[2].stop()
+            cluster.nodes[2].start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        host, _, port = cluster.bootstrap_servers.split(",")[1].rpartition(":")
+        with socket.create_connection((host, int(port)), LIMIT_S) as client:
+            client.sendall(HELLO)
+            assert client.recv(65536)

@@ -121,6 +121,6 @@ class TimelineTable(Generic[T]):
         return iter(last_first)
 
     def _slot(self, key: T) -> int:
-        code = java_string_hash(key) if isinstance(key, str) else key
-        product = code * TIMELINE_FACTOR & UINT64
-        return product >> 65 - self._slots.bit_length()
+        code = java_hash(key)
+        signed = code - (code >> 31 << 32)
+        return (signed * TIMELINE_FACTOR & UINT64) >> 65 - self._slots.bit_length()
