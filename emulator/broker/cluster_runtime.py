@@ -18,6 +18,7 @@ from .broker import Broker
 from .connections import READ_AHEAD_BYTES, Close
 from .nodes import NodeRuntimes
 from .offsets_log import batch_of
+from .steps import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ..core.groups.records import CoordinatorRecord
     from .connections import Inbox, Output
     from .interceptor import InterceptedBroker, Interceptor, Step
+    from .steps import Steps
     from .tickers import Ticker
     from .unreached_listeners import UnreachedListeners
 
@@ -274,13 +276,24 @@ class ClusterRuntime(NodeRuntimes):
         self.cluster.create_topic(name, partitions, configs)
 
     def produce(self, now: int, topic: str, records: Iterable[SeedRecord]) -> int:
+        """Take all steps of `produce_in_steps` at once."""
+        return run(self.produce_in_steps(now, topic, records), now, lambda _: None)
+
+    def produce_in_steps(self, now: int, topic: str, records: Iterable[SeedRecord]) -> Steps[int]:
         """Append records at any leader; return their number. A missing topic is created as for a client.
 
         Parked fetches are answered by the next `tick`, which is due at once. Raises RefusedError for an illegal topic,
-        a failing disk, and as `write_records`.
+        a failing disk, and as `write_in_steps`.
         """
         direct_records.create_missing_topic(self.cluster, topic)
-        partitions = direct_records.write_records(self.cluster, now, topic, records)
+        writing = direct_records.write_in_steps(self.cluster, now, topic, records)
+        partitions: list[int] | None = None
+        while partitions is None:
+            try:
+                next(writing)
+                now = yield []
+            except StopIteration as written:
+                partitions = written.value
         self._grown(now, [(topic, partition) for partition in dict.fromkeys(partitions)])
         return len(partitions)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from ..config.seed_record import SeedRecord
@@ -22,13 +22,19 @@ def seed_records(records: object) -> list[SeedRecord]:
 
     Raises ValueError with the position of the invalid record.
     """
+    return list(each_seed_record(records))
+
+
+def each_seed_record(records: object) -> Iterator[SeedRecord]:
+    """Yield the records of `seed_records` one by one."""
     if isinstance(records, int) and not isinstance(records, bool):
         if not 0 <= records <= RECORDS_MAX:
             raise ValueError(f"records={records}: must be from 0 to {RECORDS_MAX:,}")
-        return [SeedRecord(value=str(number).encode()) for number in range(records)]
+        yield from (SeedRecord(value=str(number).encode()) for number in range(records))
+        return
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records: must be a number or a list of records, not {records!r}")  # noqa: TRY004 - one error
-    return [_seed_record(position, record) for position, record in enumerate(records)]
+    yield from (_seed_record(position, record) for position, record in enumerate(records))
 
 
 def _seed_record(position: int, record: object) -> SeedRecord:

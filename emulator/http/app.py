@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 WAIT_S_MAX = 600.0
 """The longest long poll, in seconds."""
 
+PARSED_AT_ONCE_MAX = 64 * 1024
+"""The longest body in bytes that is parsed before clients are served; a thread parses larger ones."""
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -343,6 +346,8 @@ async def _body(request: Request) -> Any:  # noqa: ANN401 - plain data
     if not body:
         return {}
     try:
+        if len(body) > PARSED_AT_ONCE_MAX:
+            return await trio.to_thread.run_sync(from_json, body)
         return from_json(body)
     except (ValueError, RecursionError) as error:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not valid JSON: {error}") from error

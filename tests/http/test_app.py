@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from brokers.http_server import WAIT_S, Serving
 
-from koordinator.emulator.http import guards
+from koordinator.emulator.http import app, guards
+from koordinator.emulator.http.plain import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -259,3 +261,17 @@ def test_pages_of_other_sites_control_nothing(shared: httpx.Client, headers: dic
 @pytest.mark.slow
 def test_the_page_of_the_server_itself_may(http: httpx.Client) -> None:
     assert http.put(f"{CLUSTER}/topics/new", headers={"origin": str(http.base_url).rstrip("/")}).is_success
+
+
+def test_a_large_body_is_parsed_beside_the_server(http: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def parse(body: bytes) -> object:
+        threads.append(threading.current_thread())
+        return from_json(body)
+
+    monkeypatch.setattr(app, "from_json", parse)
+    for text in ("v", "v" * app.PARSED_AT_ONCE_MAX, "v"):
+        assert http.post(f"{CLUSTER}/topics/orders/records", json={"records": [text]}).json() == 1
+    small, large, last = threads
+    assert small is last is not large

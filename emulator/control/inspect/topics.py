@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...core.data.direct_records import StoredRecord  # noqa: TC001 - read at run time
-from ..record_inputs import seed_records
+from ...core.data.direct_records import STEP_RECORDS, StoredRecord
+from ..record_inputs import each_seed_record
 from ..resolve import topic_named
 from ..results import PartitionInfo, TopicInfo
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...broker.cluster_runtime import ClusterRuntime
+    from ...broker.steps import Steps
+    from ...config.seed_record import SeedRecord
 
 
 class Topics:
@@ -29,25 +31,26 @@ class Topics:
         partitions: int = 1,
         records: int | Sequence[Any] | None = None,
         configs: Mapping[str, str] | None = None,
-    ) -> None:
+    ) -> Steps[None]:
         """Create a topic, with records if there are any (see `produce`; a number generates that many).
 
         Raises RefusedError (a ValueError) if Kafka would refuse the topic or a record.
         """
         if partitions < 1:
             raise ValueError(f"topic {topic!r}: a topic has at least 1 partition, not {partitions}")
-        seeds = [] if records is None else seed_records(records)
+        seeds = [] if records is None else (yield from _seed_records(records))
         self._runtime.create_topic(topic, partitions, configs)
         if seeds:
-            self._runtime.produce(now, topic, seeds)
+            yield from self._runtime.produce_in_steps(now, topic, seeds)
 
-    def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> int:
+    def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> Steps[int]:
         """Append records, all or none, and return their number. Raises RefusedError (a ValueError) as Kafka would.
 
         A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
         text is written as UTF-8.
         """
-        return self._runtime.produce(now, topic, seed_records(records))
+        seeds = yield from _seed_records(records)
+        return (yield from self._runtime.produce_in_steps(now, topic, seeds))
 
     def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
         """Return every record of a topic, partition by partition. Raises RefusedError for an unknown topic."""
@@ -69,3 +72,13 @@ class Topics:
             )
             for each in (cluster.topics.values() if topic is None else [topic_named(self._runtime, topic)])
         ]
+
+
+def _seed_records(records: object) -> Steps[list[SeedRecord]]:
+    """Return the records of a call, with their validation in steps."""
+    seeds: list[SeedRecord] = []
+    for seed in each_seed_record(records):
+        seeds.append(seed)
+        if not len(seeds) % STEP_RECORDS:
+            yield []
+    return seeds

@@ -16,7 +16,7 @@ from ...config.suggest import did_you_mean
 from ..refusal import Refusal, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from ...config.seed_record import SeedRecord
     from ..cluster import ClusterState
@@ -26,6 +26,9 @@ BATCH_RECORDS_MAX = 1_000
 
 BATCH_BYTES = 256 * 1024
 """The size in bytes at which a batch is closed; a single record may be larger."""
+
+STEP_RECORDS = 1_000
+"""The number of records that are prepared in one step; clients have their turn before the next."""
 
 _RECORD_OVERHEAD = 64  # upper bound of a record's numeric fields
 
@@ -65,7 +68,24 @@ def partition_of(key: bytes, partitions: int) -> int:
 def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
     """Append all records or none; return the partition of each, in the given order.
 
-    Raises RefusedError for an unknown partition, a record beyond `message.max.bytes`, or a failing disk.
+    Raises the errors of `write_in_steps`.
+    """
+    writing = write_in_steps(cluster, now, name, records)
+    while True:
+        try:
+            next(writing)
+        except StopIteration as written:
+            partitions: list[int] = written.value
+            return partitions
+
+
+def write_in_steps(
+    cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]
+) -> Generator[None, None, list[int]]:
+    """Do the same in steps, of which the last one appends the records.
+
+    Raises RefusedError for an unknown partition, a record beyond `message.max.bytes`, a topic that is deleted between
+    two steps, or a failing disk.
     """
     topic = cluster.topics[name]
     next_keyless = topic.next_keyless_partition
@@ -83,16 +103,21 @@ def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[
             problem = f"{name} has no partition {partition}: there are {len(topic.logs)}, counted from 0"
             raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, problem))
         partitions.append(partition)
+        if not len(partitions) % STEP_RECORDS:
+            yield
         timestamp = now if record.timestamp is None else record.timestamp
         by_partition.setdefault(partition, []).append(
             Record(timestamp=timestamp, key=record.key, value=record.value, headers=record.headers)
         )
     bytes_max = topic.batch_bytes_max(cluster.settings)
-    batches = [
-        (partition, write_batch(chunk))
-        for partition, partition_records in by_partition.items()
-        for chunk in chunks(partition_records, min(bytes_max, BATCH_BYTES))
-    ]
+    batches: list[tuple[int, bytes]] = []
+    for partition, partition_records in by_partition.items():
+        for chunk in chunks(partition_records, min(bytes_max, BATCH_BYTES)):
+            batches.append((partition, write_batch(chunk)))
+            if len(partitions) >= STEP_RECORDS:
+                yield
+    if cluster.topics.get(name) is not topic:
+        raise RefusedError(Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted meanwhile"))
     for _, batch in batches:
         if len(batch) > bytes_max:
             problem = f"a record of {name} makes a batch of {len(batch)} bytes, more than {bytes_max}"
