@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import closing
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from brokers.http_server import WAIT_S, Serving
 
+from koordinator.client.connection import Address, BrokerConnection, Deadline
+from koordinator.emulator.core.groups import coordinator
 from koordinator.emulator.http import app, guards
 from koordinator.emulator.http.plain import from_json
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -275,3 +281,22 @@ def test_a_large_body_is_parsed_beside_the_server(http: httpx.Client, monkeypatc
         assert http.post(f"{CLUSTER}/topics/orders/records", json={"records": [text]}).json() == 1
     small, large, last = threads
     assert small is last is not large
+
+
+def test_the_health_and_the_end_of_a_cluster_name_a_bug_that_has_ended_a_request(
+    http: httpx.Client, monkeypatch: pytest.MonkeyPatch, no_bug_of_koordinator: list[BaseException]
+) -> None:
+    def fail(*_: object) -> object:
+        raise ValueError("planted")
+
+    assert http.get("/v1/health").json() == {"status": "ok"}
+    monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, fail)
+    host, _, port = http.get(CLUSTER).json()["bootstrap_servers"].partition(":")
+    with closing(BrokerConnection(Address(host, int(port)), Deadline(WAIT_S), "1")) as connection:
+        request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+        assert connection.send(request, 4, HeartbeatResponse).error_code == Error.UNKNOWN_SERVER_ERROR
+    no_bug_of_koordinator.clear()
+    for answer in (http.get("/v1/health"), http.delete(CLUSTER)):
+        assert answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
+        assert "cluster 'default': a bug in koordinator ended Heartbeat v4" in answer.json()["detail"]
+    assert http.get("/healthz").is_success
