@@ -21,7 +21,7 @@ from .offsets_log import batch_of
 from .steps import run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from koordinator.wire.apis import Message
 
@@ -321,6 +321,6 @@ class ClusterRuntime(NodeRuntimes):
         leader = self._nodes.get(self.cluster.internal_topic().leader(partition))
         return [] if leader is None else self._input(leader, now, Broker.reload, OFFSETS_TOPIC, partition)
 
-    def records(self, topic: str) -> list[StoredRecord]:
-        """Return every readable record of a topic, partition by partition."""
+    def records(self, topic: str) -> Iterator[StoredRecord]:
+        """Yield every readable record of a topic, partition by partition."""
         return direct_records.stored_records(self.cluster, topic)

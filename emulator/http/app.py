@@ -29,8 +29,8 @@ from .exports import JSON, checked_format, export_of
 from .guards import Guards
 from .metrics import Metrics
 from .openapi import document, document_3_0
-from .plain import from_json, to_json
-from .problems import Problem, validation_problem
+from .plain import from_json, to_json, to_json_in_turns
+from .problems import ERRORS_MAX, Problem, validation_problem
 from .routes import BELOW, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
@@ -118,7 +118,8 @@ class OperationEndpoint:
             return self._streams.stream_of(request, registered, **arguments, watch=watch)
         try:
             if timeout_s is None:
-                return _json_response(await registered.cluster.call(route.operation, arguments))
+                found = await registered.cluster.call(route.operation, arguments)
+                return _response(None if found is None else await to_json_in_turns(found))
             limit_s = _validated(Timeout, {"timeout": timeout_s}, strict=not is_query)["timeout"]
             async with _while_connected(request):
                 return _json_response(await registered.cluster.wait(route.operation, arguments, limit_s))
@@ -333,10 +334,17 @@ async def _while_connected(request: Request) -> AsyncIterator[None]:
 
 
 def _validated(model: type[Arguments], values: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data
+    more = 0
+    if isinstance(values, dict):
+        unknown = [name for name in values if name not in model.model_fields]
+        for name in unknown[ERRORS_MAX:]:
+            # each would become an error that no answer lists
+            del values[name]
+            more += 1
     try:
         validated = model.model_validate(values, strict=strict)
     except ValidationError as error:
-        raise validation_problem(error, list(model.model_fields)) from error
+        raise validation_problem(error, list(model.model_fields), more) from error
     return {name: getattr(validated, name) for name in validated.model_fields_set}
 
 
@@ -354,6 +362,10 @@ async def _body(request: Request) -> Any:  # noqa: ANN401 - plain data
 
 
 def _json_response(value: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:  # noqa: ANN401 - plain data or a result
-    if value is None:
+    return _response(None if value is None else to_json(value), status)
+
+
+def _response(document: str | None, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    if document is None:
         return Response(status_code=HTTPStatus.NO_CONTENT)
-    return Response(to_json(value), status, media_type="application/json")
+    return Response(document, status, media_type="application/json")

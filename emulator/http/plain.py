@@ -12,11 +12,15 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any
 
+import trio
 from pydantic import TypeAdapter
 
 from ..control.operations import result
 
 BASE64 = "base64"
+
+ROWS_AT_ONCE = 1_000
+"""The rows of a list that are written before clients are served."""
 
 SHOWN_MAX = 60
 """The most characters of an invalid value in an error."""
@@ -25,6 +29,17 @@ SHOWN_MAX = 60
 def to_json(value: Any) -> str:  # noqa: ANN401 - plain data or a result
     """Return the JSON document of plain data or a result."""
     return json.dumps(value, default=_to_plain, separators=(",", ":"), ensure_ascii=False)
+
+
+async def to_json_in_turns(value: Any) -> str:  # noqa: ANN401 - plain data or a result
+    """Return the JSON document; clients are served between the parts of a long list."""
+    if not isinstance(value, list) or len(value) <= ROWS_AT_ONCE:
+        return to_json(value)
+    parts = []
+    for at in range(0, len(value), ROWS_AT_ONCE):
+        parts.append(to_json(value[at : at + ROWS_AT_ONCE])[1:-1])
+        await trio.lowlevel.checkpoint()
+    return f"[{','.join(parts)}]"
 
 
 def from_json(document: str | bytes) -> Any:  # noqa: ANN401 - plain data

@@ -53,8 +53,8 @@ class Problem(Exception):
         return JSONResponse(document, self.status.value, self.headers, MEDIA_TYPE)
 
 
-def validation_problem(error: ValidationError, known: list[str]) -> Problem:
-    """Return the problem of missing, unknown or invalid fields."""
+def validation_problem(error: ValidationError, known: list[str], unlisted: int = 0) -> Problem:
+    """Return the problem of missing, unknown or invalid fields, and of `unlisted` more unknown ones."""
     errors = []
     found = error.errors(include_url=False, include_context=False)
     for each in found[:ERRORS_MAX]:
@@ -67,7 +67,8 @@ def validation_problem(error: ValidationError, known: list[str]) -> Problem:
             case _:
                 detail = f"{field} {value}: {_rule_of(each['msg'])}"
         errors.append({"field": field, "detail": detail, "value": value})
-    more = f"; and {len(found) - ERRORS_MAX} more" if len(found) > ERRORS_MAX else ""
+    unlisted += max(len(found) - ERRORS_MAX, 0)
+    more = f"; and {unlisted} more" if unlisted else ""
     return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(each["detail"] for each in errors) + more, errors)
 
 

@@ -64,6 +64,7 @@ class ClusterRegistry:
         self._ports = ports
         self._clusters: dict[str, RegisteredCluster] = {}
         self._numbers = count(1)
+        self._creating = trio.Lock()
         self.on_added: list[Callable[[RegisteredCluster], None]] = []
         """Callbacks for every new cluster."""
 
@@ -84,11 +85,15 @@ class ClusterRegistry:
 
         Raises ValueError for a taken id or invalid options, PortsTaken, and OSError if a listener fails.
         """
-        if options.port == 0 and self._ports is not None:
-            options = replace(options, port=self._free_port(self._ports, len(options.node_ids)))
-        if cluster_id in self._clusters:
-            raise ValueError(f"there is a cluster {cluster_id!r} already")
-        return await self.add(build(options, self.log), cluster_id or self._free_id())
+        # one at a time: the id and the ports are taken when the cluster is there
+        async with self._creating:
+            if options.port == 0 and self._ports is not None:
+                options = replace(options, port=self._free_port(self._ports, len(options.node_ids)))
+            if cluster_id in self._clusters:
+                raise ValueError(f"there is a cluster {cluster_id!r} already")
+            # thousands of topics take longer than other clients should wait
+            cluster = await trio.to_thread.run_sync(build, options, self.log)
+            return await self.add(cluster, cluster_id or self._free_id())
 
     async def add(self, cluster: ServedCluster, cluster_id: str) -> RegisteredCluster:
         """Serve a cluster, and close it at its end. Raises OSError if a listener fails."""

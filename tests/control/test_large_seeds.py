@@ -1,4 +1,4 @@
-"""Many records of one call are prepared in steps, with clients' requests between them, and written in the last one."""
+"""Many records of one call are prepared, or read, in steps, with clients' requests between them."""
 
 from __future__ import annotations
 
@@ -71,3 +71,15 @@ def test_few_records_take_no_step() -> None:
     nodes = Nodes(1)
     few = STEP_RECORDS - 1
     assert take(nodes, Topics(nodes.runtime).produce(nodes.now, topic="t", records=["v"] * few)) == (0, few)
+
+
+def test_records_are_read_in_steps_as_they_were_at_the_first() -> None:
+    nodes = Nodes(1)
+    nodes.runtime.produce(nodes.now, "t", seed_records(RECORDS))
+
+    def delete() -> None:
+        if "t" in nodes.cluster.topics:
+            nodes.cluster.delete_topic(nodes.cluster.topics["t"])
+
+    taken, found = take(nodes, Topics(nodes.runtime).records(nodes.now, topic="t"), delete)
+    assert (taken, len(found)) == (RECORDS // STEP_RECORDS, RECORDS)

@@ -7,6 +7,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any, get_args
 
 import pytest
+import trio
 from documents import OPENAPI
 from pydantic import ValidationError
 
@@ -14,7 +15,7 @@ from koordinator import Simulation
 from koordinator.emulator.control import operations
 from koordinator.emulator.control.results import GroupCheck, NodeState, PartitionOffset, Snapshot
 from koordinator.emulator.core.data.direct_records import StoredRecord
-from koordinator.emulator.http.plain import from_json, result_from_plain, to_json
+from koordinator.emulator.http.plain import ROWS_AT_ONCE, from_json, result_from_plain, to_json, to_json_in_turns
 
 DOCUMENT: dict[str, Any] = json.loads(OPENAPI.read_text(encoding="utf-8"))
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
@@ -70,3 +71,24 @@ def test_a_check_that_passes_has_no_message() -> None:
 def test_a_group_that_does_not_exist_is_dead() -> None:
     assert (Snapshot().state, Snapshot().generation) == ("Dead", -1)
     assert PartitionOffset("t", 0, 5).leader_epoch == -1
+
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1])
+def test_a_long_list_is_written_in_parts_with_turns_between_them(rows: int) -> None:
+    value, turns = [NodeState(each, "up") for each in range(rows)], 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async def main() -> str:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(count_turns)
+            written = await to_json_in_turns(value)
+            nursery.cancel_scope.cancel()
+        return written
+
+    assert trio.run(main) == to_json(value)
+    assert turns >= (rows // ROWS_AT_ONCE if rows > ROWS_AT_ONCE else 0)

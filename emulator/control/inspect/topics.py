@@ -52,10 +52,15 @@ class Topics:
         seeds = yield from _seed_records(records)
         return (yield from self._runtime.produce_in_steps(now, topic, seeds))
 
-    def records(self, _now: int, *, topic: str) -> list[StoredRecord]:
+    def records(self, _now: int, *, topic: str) -> Steps[list[StoredRecord]]:
         """Return every record of a topic, partition by partition. Raises RefusedError for an unknown topic."""
         topic_named(self._runtime, topic)
-        return list(self._runtime.records(topic))
+        found: list[StoredRecord] = []
+        for record in self._runtime.records(topic):
+            found.append(record)
+            if not len(found) % STEP_RECORDS:
+                yield []
+        return found
 
     def describe(self, _now: int, *, topic: str | None = None) -> list[TopicInfo]:
         """Return all topics, or the given one, with partitions, leaders and end offsets.

@@ -127,15 +127,13 @@ def write_in_steps(
     return partitions
 
 
-def stored_records(cluster: ClusterState, name: str) -> list[StoredRecord]:
-    """Return every readable record of a topic, partition by partition; nothing for an unknown topic."""
+def stored_records(cluster: ClusterState, name: str) -> Iterator[StoredRecord]:
+    """Yield every readable record of a topic, partition by partition; nothing for an unknown topic."""
     topic = cluster.topics.get(name)
-    logs = topic.logs if topic else []
-    return [
-        StoredRecord(partition, r.offset, r.timestamp, r.key, r.value, r.headers)
-        for partition, log in enumerate(logs)
-        for r in log.records()
-    ]
+    logs = [log.records() for log in topic.logs] if topic else []
+    for partition, records in enumerate(logs):
+        for r in records:
+            yield StoredRecord(partition, r.offset, r.timestamp, r.key, r.value, r.headers)
 
 
 def create_missing_topic(cluster: ClusterState, name: str) -> None:

@@ -277,15 +277,20 @@ class PartitionLog:
         return self._indexed[after][1] if after < len(self._indexed) else self.end
 
     def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:
-        """Yield header and readable records of every batch. Raises the errors of `wire.records.read_records`."""
-        for index, batch in enumerate(self._batches):
-            yield read_header(batch.data), list(self._records_in(index))
+        """Return header and readable records of every batch that the log has now, whatever becomes of it meanwhile.
+
+        The iterator raises the errors of `wire.records.read_records`.
+        """
+        start, stored = self.start, [batch.data for batch in self._batches]
+        return (
+            (read_header(data), [record for record in read_records(data, LIMIT) if record.offset >= start])
+            for data in stored
+        )
 
     def records(self) -> Iterator[Record]:
-        """Yield every readable record of clients in order. Raises the errors of `wire.records.read_records`."""
-        for header, records in self.batches():
-            if not header.is_control:
-                yield from records
+        """Return every readable record of clients that the log has now, in order, as `batches` does."""
+        batches = self.batches()
+        return (record for header, records in batches if not header.is_control for record in records)
 
     def truncate_front(self, offset: int) -> None:
         """Delete the records before `offset` (KIP-107). Whole batches before it are dropped; producer state stays."""

@@ -211,7 +211,7 @@ class Desk:
         return len(partitions)
 
     def stored(self, topic: str) -> list[StoredRecord]:
-        return stored_records(self.cluster, topic)
+        return list(stored_records(self.cluster, topic))
 
     def values(self, topic: str = "t", partition: int = 0) -> list[bytes | None]:
         return [r.value for r in self.stored(topic) if r.partition == partition]
