@@ -122,6 +122,14 @@ CONSUMER_GROUP_RULES = (
     ),
     BrokenRule(
         CLASSIC,
+        "a group with a partition of two members is not upgraded",
+        f"{GROUPS}/conversion/upgrade.py",
+        "if held & given:",
+        "if False:",
+        (f"{MIGRATION}::test_g184_a_group_with_a_partition_of_two_members_is_not_upgraded",),
+    ),
+    BrokenRule(
+        CLASSIC,
         "a successor keeps what its predecessor was to give up",
         f"{CODE}/membership.py",
         "return replace(owner, id=member_id, epoch=0, previous_epoch=0)",
