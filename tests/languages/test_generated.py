@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 
+import client_java
 import pytest
 from client_model import BY_HAND, VERBS, operations
-from client_sources import CLIENTS, FILES, RENEW
+from client_sources import CLIENTS, FILES, RENEW, generated_java
 
 from koordinator.version import __version__
 
 LINES_MAX = 600
 """The most lines of code of a client that are written by hand."""
 
-COMMENT = ("//", "/**", "*")
-"""The beginnings of lines that are no code."""
+NO_CODE = {
+    "go": r"//",
+    "java": r"//|/\*\*|\*|import |package |@\w+$|[])};]+$",
+    "node": r"//|/\*\*|\*",
+}
+"""The beginnings of lines that do not count; in Java also those of imports, annotations and the ends of blocks."""
 
-BY_HAND_SOURCES = {"go": "*.go", "node": "src/*.js"}
+BY_HAND_SOURCES = {"go": "*.go", "java": "*/src/main/java/**/*.java", "node": "src/*.js"}
 """The modules of each client, generated ones included."""
 
 
@@ -26,15 +32,21 @@ def test_the_generated_sources_are_current(name: str) -> None:
     assert (CLIENTS / name).read_text(encoding="utf-8") == FILES[name](), f"clients/{name} is not current: {RENEW}"
 
 
+@pytest.mark.slow
+def test_the_generated_classes_of_java_are_current() -> None:
+    assert generated_java() == client_java.files(), f"clients/java is not current: {RENEW}"
+
+
 @pytest.mark.parametrize("language", BY_HAND_SOURCES)
 def test_the_part_that_is_written_by_hand_is_small(language: str) -> None:
+    generated = generated_java() if language == "java" else {}
     sources = [
         path
         for path in (CLIENTS / language).glob(BY_HAND_SOURCES[language])
-        if path.relative_to(CLIENTS).as_posix() not in FILES
+        if path.relative_to(CLIENTS).as_posix() not in FILES and path.name not in generated
     ]
     lines = [line.strip() for path in sources for line in path.read_text(encoding="utf-8").splitlines()]
-    assert 0 < len([line for line in lines if line and not line.startswith(COMMENT)]) <= LINES_MAX
+    assert 0 < len([line for line in lines if line and not re.match(NO_CODE[language], line)]) <= LINES_MAX
 
 
 def test_every_operation_is_a_method_once() -> None:
@@ -42,5 +54,7 @@ def test_every_operation_is_a_method_once() -> None:
     assert generated | BY_HAND.keys() == operations().keys()
 
 
-def test_the_package_has_the_version_of_the_emulator() -> None:
+def test_the_packages_have_the_version_of_the_emulator() -> None:
+    poms = [path.read_text(encoding="utf-8") for path in (CLIENTS / "java").rglob("pom.xml")]
+    assert [f"<version>{__version__}</version>" in pom for pom in poms] == [True] * 3
     assert json.loads((CLIENTS / "node" / "package.json").read_text(encoding="utf-8"))["version"] == __version__

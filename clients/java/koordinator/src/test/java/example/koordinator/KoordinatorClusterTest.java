@@ -1,0 +1,97 @@
+package example.koordinator;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Clusters without the extension. */
+class KoordinatorClusterTest {
+
+    @Test
+    void aSecondHandleControlsTheSameCluster() {
+        try (var koordinator = Koordinator.builder().topic("orders", 2).brokers(2).start();
+                var second = Koordinator.connect(koordinator.controlUrl(), null)) {
+            assertEquals(koordinator.bootstrapServers(), second.bootstrapServers());
+            assertEquals(2, second.nodeStates().size());
+            second.close();
+            assertEquals(3, koordinator.addNode().id());
+            assertEquals("orders", koordinator.topics().get(0).topic());
+        }
+    }
+
+    @Test
+    void recordsHaveKeysValuesAndHeaders() {
+        try (var koordinator = Koordinator.start()) {
+            Topic topic =
+                    koordinator.createTopic("orders", 1, "first", Map.entry("key", "second"), new byte[] {1, 2});
+            assertEquals(1, koordinator.produce(topic.name(), Map.of("value", "x", "headers", Map.of("h", "y"))));
+            List<StoredRecord> records = topic.records();
+            assertEquals("key", new String(records.get(1).key(), StandardCharsets.UTF_8));
+            assertArrayEquals(new byte[] {1, 2}, records.get(2).value());
+            assertEquals("h", records.get(3).headers().get(0).key());
+            assertEquals(1, topic.leader(0));
+            koordinator.group("svc").setOffsets(List.of(new Offset(topic.name(), 0, 2)));
+            assertEquals(2, koordinator.group("svc").offsets().get(0).offset());
+        }
+    }
+
+    @Test
+    void aLockstepServesItsClientsInRounds() {
+        try (var koordinator = Koordinator.builder().topic("orders", 2).config("group.max.size", 2).start()) {
+            Group group = koordinator.group("svc[1]*");
+            try (Lockstep rounds = group.lockstep("JoinGroup", "a", "b")) {
+                for (String name : List.of("a", "b")) {
+                    group.puppet(name, o -> o.topics("orders")).join();
+                }
+                rounds.waitRound();
+            }
+            group.waitStable(o -> o.members(2).owned("all"));
+            var error = assertThrows(
+                    AssertionError.class, () -> group.waitState("Dead", Duration.ofMillis(10)));
+            String expected = "group \"svc[1]*\": waitState: not within 0.01 s: {\"state\":\"Dead\"}\n";
+            assertTrue(error.getMessage().startsWith(expected), error.getMessage());
+            assertTrue(error.getMessage().contains("now: Stable"), error.getMessage());
+        }
+    }
+
+    @Test
+    void aRefusedOperationNamesTheReason() {
+        try (var koordinator = Koordinator.start()) {
+            var error = assertThrows(KoordinatorException.class, () -> koordinator.group("svc").evict("svc-1"));
+            assertEquals(409, error.status());
+            assertEquals("Conflict", error.title());
+            assertTrue(error.getMessage().startsWith("group \"svc\": "), error.getMessage());
+            assertTrue(error.getMessage().endsWith(error.detail()));
+        }
+    }
+
+    @Test
+    void aTransactionStaysOpenUntilItIsAborted() {
+        try (var koordinator = Koordinator.builder().topic("orders", 1).start()) {
+            Producer producer = koordinator.producer("p", o -> o.transactionalId("tx"));
+            producer.init();
+            producer.waitFor();
+            producer.produce("orders", List.of("a"), o -> o.partition(0));
+            producer.waitFor();
+            assertThrows(AssertionError.class, koordinator::assertNoOpenTransactions);
+            koordinator.transaction("tx").abort();
+            koordinator.assertNoOpenTransactions(Duration.ofSeconds(30));
+        }
+    }
+
+    @Test
+    void aProgramThatDoesNotStartNamesTheRemedy() {
+        var error = assertThrows(
+                KoordinatorException.class, () -> Koordinator.builder().command("no-such-program").start());
+        assertTrue(error.getMessage().contains("pip install 'koordinator[control]'"), error.getMessage());
+        error = assertThrows(KoordinatorException.class, () -> Koordinator.builder().topic("a b", 1).start());
+        assertTrue(error.getMessage().contains("a b"), error.getMessage());
+    }
+}

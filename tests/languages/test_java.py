@@ -1,0 +1,69 @@
+"""The client for Java (`clients/java`): its tests with Kafka's own client, its documents, failed tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from scenes.documentation import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
+
+PROJECT = ROOT / "clients" / "java"
+
+TEST_S = 600
+"""Time limit of a run of Maven, which fetches the dependencies once."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project with its tests."""
+    folder = tmp_path_factory.mktemp("java") / "java"
+    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("target", "test-results"))
+    return folder
+
+
+def maven(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator", **environment}
+    return subprocess.run(
+        ["mvn", "--batch-mode", "--quiet", *arguments],  # noqa: S607 - the one on PATH
+        cwd=folder,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TEST_S,
+        check=False,
+    )
+
+
+def test_real_clients_are_tested(project: Path) -> None:
+    ran = maven(project, "verify")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    reports = project.glob("*/target/surefire-reports/TEST-*.xml")
+    names = {each.name.split(".")[-2] for each in reports}
+    assert {"ConsumersTest", "KoordinatorExtensionTest", "KoordinatorPerMethodTest"} <= names
+
+
+def test_a_failed_test_shows_the_timeline(project: Path) -> None:
+    ran = maven(project, "test", "--projects", "koordinator", "-Dtest=FailingTest", KOORDINATOR_FAILING="1")
+    assert ran.returncode == 1, ran.stderr
+    assert 'group "svc": waitStable: not within 2.0 s: {"members":2,"state":"Stable"}' in ran.stdout
+    assert "expected: <Empty> but was: <Stable>" in ran.stdout
+    assert "a rule was never used (optional allows it): rule-1: lose_reply() on OffsetCommit" in ran.stdout
+    for name in ("aMemberIsMissing", "anAssertionOfTheTestFails", "aRuleIsNeverUsed"):
+        folder = project / "koordinator" / "test-results" / f"FailingTest.{name}"
+        assert f"Suppressed: full trace: test-results/FailingTest.{name}/trace.html" in ran.stdout
+        assert {each.name for each in folder.iterdir()} == {"trace.html", "trace.json", "trace.jsonl", "trace.txt"}
+        lines = (folder / "trace.jsonl").read_text().splitlines()
+        assert json.loads(lines[0])["kind"] == "header"
+    missing = (project / "koordinator" / "test-results" / "FailingTest.aMemberIsMissing" / "trace.jsonl").read_text()
+    assert '"JoinGroup"' in missing
