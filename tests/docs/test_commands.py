@@ -29,7 +29,22 @@ if TYPE_CHECKING:
 
     from koordinator import Cluster
 
-LANGUAGES = {"bash", "console", "python", "py", "text", "json", "yaml", "toml", "sql", "mermaid", "java", "go", "js"}
+LANGUAGES = {
+    "bash",
+    "console",
+    "python",
+    "py",
+    "text",
+    "json",
+    "yaml",
+    "toml",
+    "sql",
+    "mermaid",
+    "java",
+    "go",
+    "js",
+    "xml",
+}
 """Languages of blocks. `text` is output; `java`, `go` and `js` are run by tests of `languages` and of the images."""
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -83,7 +98,17 @@ SHELL_BLOCKS = [
 
 CHECKED = [each for block in SHELL_BLOCKS for each in block.values[0]]
 RUNNING = {"koordinator", "curl", "jq"}
-ELSEWHERE = {"git", "go", "kafka-console-consumer.sh", "koordinator-pipeline", "npm", "pip", "python3", "spark-submit"}
+ELSEWHERE = {
+    "git",
+    "go",
+    "kafka-console-consumer.sh",
+    "koordinator-pipeline",
+    "mvn",
+    "npm",
+    "pip",
+    "python3",
+    "spark-submit",
+}
 """Commands that other tests run, or that need another machine."""
 
 

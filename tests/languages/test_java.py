@@ -10,7 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from scenes.documentation import ROOT
+from scenes.documentation import FENCE, ROOT
+
+from koordinator.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +23,47 @@ PROJECT = ROOT / "clients" / "java"
 
 TEST_S = 600
 """Time limit of a run of Maven, which fetches the dependencies once."""
+
+
+IMPORTS = """import example.koordinator.*;
+import java.time.Duration;
+import java.util.*;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+"""
+
+SCAFFOLDS = {
+    "@RegisterExtension": """class FieldTest {
+    %s
+    @Test
+    void test(Koordinator koordinator) {
+        org.junit.jupiter.api.Assertions.assertEquals(3, koordinator.nodeStates().size());
+    }
+}
+""",
+    "try (var container": """class ContainerFragment {
+    // only compiled: it needs an engine
+    void test() {
+        %s
+    }
+    void startMyConsumer(String bootstrapServers) {}
+}
+""",
+    "group.rule": """@KoordinatorTest(topics = "orders:4")
+class StatementsTest {
+    @Test
+    void test(Koordinator koordinator) {
+        Group group = koordinator.group("svc");
+        for (String name : List.of("svc-1", "svc-2")) {
+            group.puppet(name, o -> o.topics("orders")).join();
+        }
+        group.waitStable(o -> o.members(2).owned("all"));
+        %s
+    }
+}
+""",
+}
+"""Classes around the fragments of the page, by their first words; the group of the statements has two members."""
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +110,30 @@ def test_a_failed_test_shows_the_timeline(project: Path) -> None:
         assert json.loads(lines[0])["kind"] == "header"
     missing = (project / "koordinator" / "test-results" / "FailingTest.aMemberIsMissing" / "trace.jsonl").read_text()
     assert '"JoinGroup"' in missing
+
+
+def test_the_code_of_the_page_runs(project: Path) -> None:
+    page = (ROOT / "docs" / "java.md").read_text(encoding="utf-8")
+    program, *fragments = (text for info, text in FENCE.findall(page) if info == "java")
+    # in other packages than that of the client, as the tests of its users
+    folders = {name: project / name / "src" / "test" / "java" for name in ("koordinator", "koordinator-testcontainers")}
+    (folders["koordinator"] / "OrdersTest.java").write_text(program, encoding="utf-8")
+    for (words, scaffold), fragment in zip(SCAFFOLDS.items(), fragments, strict=True):
+        assert fragment.startswith(words)
+        name = scaffold.partition("class ")[2].partition(" ")[0]
+        text = IMPORTS + scaffold % fragment
+        if name == "ContainerFragment":
+            text = f"import example.koordinator.testcontainers.*;\n{text}"
+        folder = folders["koordinator-testcontainers" if name == "ContainerFragment" else "koordinator"]
+        (folder / f"{name}.java").write_text(text, encoding="utf-8")
+    tests = "-Dtest=OrdersTest,FieldTest,StatementsTest"
+    ran = maven(project, "test", tests, "-Dsurefire.failIfNoSpecifiedTests=false")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    reports = (project / "koordinator" / "target" / "surefire-reports").glob("TEST-*Test.xml")
+    assert {each.stem for each in reports} >= {"TEST-OrdersTest", "TEST-FieldTest", "TEST-StatementsTest"}
+
+
+def test_the_page_names_the_version() -> None:
+    page = (ROOT / "docs" / "java.md").read_text(encoding="utf-8")
+    (dependency,) = (text for info, text in FENCE.findall(page) if info == "xml")
+    assert f"<version>{__version__}</version>" in dependency
