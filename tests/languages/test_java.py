@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +26,17 @@ PROJECT = ROOT / "clients" / "java"
 TEST_S = 600
 """Time limit of a run of Maven, which fetches the dependencies once."""
 
+
+END_S = 30.0
+
+LEAVING = """class Leave {
+    public static void main(String[] arguments) {
+        System.out.println(example.koordinator.Koordinator.start().bootstrapServers());
+        Runtime.getRuntime().halt(0);
+    }
+}
+"""
+"""A program that ends without closing its cluster."""
 
 IMPORTS = """import example.koordinator.*;
 import java.time.Duration;
@@ -131,6 +144,29 @@ def test_the_code_of_the_page_runs(project: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     reports = (project / "koordinator" / "target" / "surefire-reports").glob("TEST-*Test.xml")
     assert {each.stem for each in reports} >= {"TEST-OrdersTest", "TEST-FieldTest", "TEST-StatementsTest"}
+
+
+def test_the_server_ends_with_the_process_that_started_it(project: Path, tmp_path: Path) -> None:
+    assert maven(project, "compile", "--projects", "koordinator").returncode == 0
+    program = tmp_path / "Leave.java"
+    program.write_text(LEAVING, encoding="utf-8")
+    ran = subprocess.run(
+        ["java", "-cp", str(project / "koordinator" / "target" / "classes"), str(program)],  # noqa: S607
+        env={**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator"},
+        capture_output=True,
+        text=True,
+        timeout=TEST_S,
+        check=False,
+    )
+    host, _, port = ran.stdout.strip().rpartition(":")
+    end = time.monotonic() + END_S
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            probe.settimeout(0.1)
+            if probe.connect_ex((host, int(port))) != 0:
+                return
+        time.sleep(0.05)
+    pytest.fail("the server still listens")
 
 
 def test_the_page_names_the_version() -> None:
