@@ -34,6 +34,7 @@ DURATION = "by"
 
 IMPORTS = {
     "Duration": "java.time.Duration",
+    "Arrays": "java.util.Arrays",
     "LinkedHashMap": "java.util.LinkedHashMap",
     "List": "java.util.List",
     "Map": "java.util.Map",
@@ -152,8 +153,11 @@ def _setters(owner: str, fields: Sequence[Field], target: str = "values") -> lis
     for field in fields:
         for kind in _parameter_types(field):
             is_variadic = kind.startswith("List<") and kind != "List<?>" and ">>" not in kind
-            shown = f"{kind[5:-1]}..." if is_variadic else kind
-            value = "List.of(value)" if is_variadic else "value"
+            item = kind[5:-1]
+            primitive = {boxed: name for name, boxed in BOXED.items()}.get(item)
+            shown = f"{primitive or item}..." if is_variadic else kind
+            lists = "Arrays.stream(value).boxed().toList()" if primitive else "List.of(value)"
+            value = lists if is_variadic else "value"
             doc = _doc(field.doc or f"Sets `{_name(field)}`.")
             found.append(
                 f"{doc}public {owner} {_name(field)}({shown} value) {{\n"

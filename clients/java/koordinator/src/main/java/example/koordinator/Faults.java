@@ -3,8 +3,8 @@
 package example.koordinator;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -107,14 +107,14 @@ public final class Faults {
         }
 
         /** Sets {@code uniformMs}. */
-        public DelayOptions uniformMs(Long... value) {
-            values.put("uniform_ms", List.of(value));
+        public DelayOptions uniformMs(long... value) {
+            values.put("uniform_ms", Arrays.stream(value).boxed().toList());
             return this;
         }
 
         /** Sets {@code lognormalMs}. */
-        public DelayOptions lognormalMs(Double... value) {
-            values.put("lognormal_ms", List.of(value));
+        public DelayOptions lognormalMs(double... value) {
+            values.put("lognormal_ms", Arrays.stream(value).boxed().toList());
             return this;
         }
 

@@ -128,11 +128,32 @@ public final class Koordinator extends ClusterOperations implements AutoCloseabl
      *
      * @param api the name of the requests, such as Fetch
      * @param action the effect, from {@link Faults}
+     * @return the rule
+     */
+    public Rule rule(String api, Action action) {
+        return rule(api, action, options -> {});
+    }
+
+    /**
+     * Adds a rule as {@link Group#rule(String, Action)} does, for requests of every group, and of none.
+     *
+     * @param api the name of the requests, such as Fetch
+     * @param action the effect, from {@link Faults}
      * @param options sets conditions, a trigger, and whether the rule is optional
      * @return the rule
      */
     public Rule rule(String api, Action action, Consumer<RuleOptions> options) {
         return addRule(api, action, values(), RuleOptions.of(options));
+    }
+
+    /**
+     * Parks requests as {@link Group#hold(String)} does, of every group.
+     *
+     * @param api the name of the requests, such as Fetch
+     * @return the hold, which a try statement removes
+     */
+    public Hold hold(String api) {
+        return hold(api, conditions -> {});
     }
 
     /**

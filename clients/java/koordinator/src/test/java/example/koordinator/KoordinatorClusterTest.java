@@ -62,6 +62,40 @@ class KoordinatorClusterTest {
     }
 
     @Test
+    void everyActionIsAccepted() {
+        List<Action> actions = List.of(
+                Faults.error("UNKNOWN_MEMBER_ID"),
+                Faults.error(25, o -> o.at("top")),
+                Faults.delay(o -> o.ms(10)),
+                Faults.delay(o -> o.uniformMs(1, 2).clock("wall")),
+                Faults.delay(o -> o.lognormalMs(2.0, 0.5)),
+                Faults.drop(),
+                Faults.loseReply(),
+                Faults.neverAnswer(o -> o.apply(true)),
+                Faults.truncate(3),
+                Faults.drip(2, Duration.ofMillis(5)),
+                Faults.wrongCorrelationId(),
+                Faults.throttle(100),
+                Faults.evict(o -> o.asIf("session")),
+                Faults.fence(),
+                Faults.rebalance(o -> o.cause("test")));
+        try (var koordinator = Koordinator.start()) {
+            for (Action each : actions) {
+                koordinator.group("svc").rule("Heartbeat", each, o -> o.version(4).nth(2).optional(true));
+            }
+            Rule rule = koordinator.rule("Fetch", Faults.drop());
+            assertEquals(actions.size() + 1, koordinator.rules().size());
+            assertThrows(AssertionError.class, koordinator::check);
+            rule.remove();
+            koordinator.check();
+            try (Hold hold = koordinator.hold("Fetch")) {
+                assertEquals(0, hold.describe().entered());
+            }
+            assertEquals(List.of(), koordinator.holds());
+        }
+    }
+
+    @Test
     void aRefusedOperationNamesTheReason() {
         try (var koordinator = Koordinator.start()) {
             var error = assertThrows(KoordinatorException.class, () -> koordinator.group("svc").evict("svc-1"));
