@@ -7,6 +7,7 @@ from broken.rules import BrokenRule
 CORE = "emulator/core/acls"
 GUARDS = "emulator/broker/authorization"
 TESTS = "tests/broker/test_authorization.py"
+TOPICS = "tests/broker/test_topic_rights.py"
 
 ACLS = "ACLs"
 
@@ -139,9 +140,6 @@ ACL_RULES = (
         f"{GUARDS}/topic_guards.py",
         "is_allowed = row.resource_type in unknown or client.may(operation, kind, name)",
         "is_allowed = bool(unknown) or client.may(operation, kind, name)",
-        (
-            "tests/broker/test_topic_rights.py"
-            "::test_beside_configs_of_an_unknown_type_no_topic_is_altered_without_its_right",
-        ),
+        (f"{TOPICS}::test_beside_configs_of_an_unknown_type_no_topic_is_altered_without_its_right",),
     ),
 )
