@@ -399,3 +399,11 @@ def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
     return encode_frame(header, response, call.api_version)
+
+
+def body_size(call: Call, response: Message) -> int:
+    """Return the size of a rendered response in bytes, with its length and without its header.
+
+    So `FetchResponse.sizeOf` counts it. Raises ValueError as `frame_of`.
+    """
+    return len(frame_of(call, response)) - len(response_header(call.api_key, call.api_version, call.correlation_id))

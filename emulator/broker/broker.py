@@ -2,6 +2,7 @@
 
 A connection has one request in flight. Later bytes wait in its buffer until the response has left, so responses keep
 the order of requests, and a parked JoinGroup delays the requests behind it. Kafka calls this muting (`SocketServer`).
+A throttled connection is muted until its throttle time has passed.
 An invalid frame closes its connection without a response.
 
 No connection gets more than a turn: after enough responses for one `Send`, its other frames wait until the server
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
@@ -36,21 +38,23 @@ from ..core.effects import (
     SendRequest,
 )
 from ..core.registrations import PLAINTEXT
+from ..core.timers import Timers
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable, NotServed, frame_of
+from .api_table import ApiTable, NotServed, body_size, frame_of
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
-from .connections import Answer, Close, Connection, Send
+from .connections import READ_AHEAD_BYTES, Answer, Close, Connection, Send
 from .error_responses import failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
 from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
 from .other_protocols import other_protocol, sasl_at
+from .quotas import Quotas
 from .refused_features import refusal_of
 from .sasl_requests import SASL_APIS, Authentication
 from .trace_recorder import FETCH, TraceRecorder
@@ -114,6 +118,10 @@ class Broker:
         )
         authorizer = node.cluster.authorizer
         self._authorization = None if authorizer is None else Authorization(authorizer, node.cluster, self._host_log)
+        self._clients = node.cluster.clients
+        self._quotas = Quotas(node)
+        self._throttled: Timers[Connection] = Timers()
+        """The ends of throttle times, in the node's time."""
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
         self.interceptor: Interceptor | None = None
@@ -203,9 +211,12 @@ class Broker:
                 self._authorization.forget(connection)
             if self.interceptor is not None:
                 self.interceptor.on_disconnected(now, self, connection)
-            if peer.in_flight is not None and next(peer.frames.complete(), None) is not None:
+            self._quotas.forget(connection)
+            waits = peer.in_flight is not None or peer.is_throttled
+            if waits and next(peer.frames.complete(), None) is not None:
                 self._closed[connection] = peer
             else:
+                self._throttled.cancel(peer)
                 self.node.data.disconnected(now, connection)
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
@@ -241,6 +252,8 @@ class Broker:
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
         self._authentication.tick(now)
+        while (due := self._throttled.pop_due(now)) is not None:
+            self._unmute(due[1])
         return self.perform(now, self.node.tick(now))
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
@@ -250,8 +263,11 @@ class Broker:
 
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
-        deadline, due = self.node.deadline(), self._authentication.deadline()
-        return due if deadline is None else deadline if due is None else min(due, deadline)
+        deadline = self.node.deadline()
+        for due in (self._authentication.deadline(), self._throttled.deadline()):
+            if due is not None and (deadline is None or due < deadline):
+                deadline = due
+        return deadline
 
     # -- queries ---------------------------------------------------------------------------------------------
 
@@ -326,7 +342,7 @@ class Broker:
     def _serve_frames(self, now: int, peer: Connection) -> None:
         frames = peer.frames
         while frames and peer.in_flight is None and (peer.number in self._connections or peer.number in self._closed):
-            if peer.is_refused:
+            if peer.is_refused or peer.is_throttled:
                 return
             if peer.out and peer.has_had_its_turn:
                 self._held_back[peer.number] = peer
@@ -371,7 +387,7 @@ class Broker:
         return is_closed
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
-        while messages and peer.in_flight is None and peer.number in self._connections:
+        while messages and peer.in_flight is None and not peer.is_throttled and peer.number in self._connections:
             version, request = messages.popleft()
             key = REQUEST_KEYS[type(request)]
             self._api_table.check(key, version)
@@ -437,6 +453,8 @@ class Broker:
     def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Have the node serve a request; a bug ends it."""
         try:
+            if self._clients.quotas:
+                return self._quotas.serve(now, call, request, self.node.handlers[type(request)])
             return self.node.handlers[type(request)](now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
             return [Failed(error, (call,))]
@@ -522,6 +540,9 @@ class Broker:
         peer = closed or self._connections.get(call.connection)
         if peer is None or peer.in_flight is None or peer.in_flight.call is not call:
             return
+        if response is None and closed is None and self._clients.quotas:
+            _, mute_ms = self._quotas.throttle(now, peer.in_flight, None, int)
+            self._mute(now, peer, mute_ms)
         if response is None or closed is not None:
             self._end(peer)
             return
@@ -542,7 +563,12 @@ class Broker:
             # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
             call, version = replace(call, api_version=0), 0
             adapter = api_table.adapters[key, version]
-        rendered = adapter.render_response(response, version, api_table.numbering)
+        rendered, mute_ms = adapter.render_response(response, version, api_table.numbering), 0
+        if self._clients.quotas:
+            throttled, mute_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
+            if throttled is not None and throttled is not response:
+                response, rendered = throttled, adapter.render_response(throttled, version, api_table.numbering)
+        self._mute(now, peer, mute_ms if step is None else max(mute_ms, step.mute_ms))
         if peer.inbox is not None:
             assert step is None or step.alter is None, "a puppet's responses have no bytes"
             self._end(peer)
@@ -580,6 +606,19 @@ class Broker:
         if peer is not self._serving:
             self._ready.append(peer)
 
+    def _mute(self, now: int, peer: Connection, ms: int) -> None:
+        """Serve no further request of a connection for a throttle time."""
+        if ms:
+            peer.is_throttled = True
+            self._throttled.set(peer, now + ms)
+
+    def _unmute(self, peer: Connection) -> None:
+        if len(peer.frames) >= READ_AHEAD_BYTES:
+            # an output has the server read from it again
+            self._with_output[peer] = None
+        peer.is_throttled = False
+        self._ready.append(peer)
+
     def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
         """Close a connection whose authentication failed; the queue of a disconnected client is dropped."""
         self._forget_closed(now, peer.number)
@@ -595,7 +634,7 @@ class Broker:
             self._log(line)
         else:
             self._host_log.tell(peer.client_host, repeated, line)
-        peer.in_flight = None
+        peer.in_flight, peer.is_throttled = None, False
         self.disconnected(now, peer.number, reason)
         close = Close(peer.number, reason)
         if peer.inbox is None:

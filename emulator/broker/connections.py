@@ -67,8 +67,9 @@ class Connection:
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
     the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
-    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers. `principal` is
-    `User:ANONYMOUS` before an authentication, and "" for puppets and brokers.
+    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers. `is_throttled`:
+    its next request waits for the end of a throttle time. `principal` is `User:ANONYMOUS` before an authentication, and
+    "" for puppets and brokers.
     """
 
     number: int
@@ -88,6 +89,7 @@ class Connection:
     frame: bytes = b""
     authenticator: Authenticator | None = None
     is_refused: bool = False
+    is_throttled: bool = False
     principal: str = ANONYMOUS
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
@@ -102,5 +104,6 @@ class Connection:
 
     @property
     def is_muted(self) -> bool:
-        """Whether to stop reading: a request is in flight or refused, and the read-ahead is full."""
-        return (self.in_flight is not None or self.is_refused) and len(self.frames) >= READ_AHEAD_BYTES
+        """Whether to stop reading: a request is in flight, refused or throttled, and the read-ahead is full."""
+        waits = self.in_flight is not None or self.is_refused or self.is_throttled
+        return waits and len(self.frames) >= READ_AHEAD_BYTES

@@ -38,8 +38,8 @@ class Serve:
 class Respond:
     """Send a response; unless `ends`, the request stays in flight.
 
-    `alter` edits the encoded bytes; puppets exchange messages, so they get no response then. `rule_id` and `synthetic`
-    go to the trace.
+    `alter` edits the encoded bytes; puppets exchange messages, so they get no response then. `mute_ms`: the time for
+    which the connection is muted after it. `rule_id` and `synthetic` go to the trace.
     """
 
     response: Message
@@ -47,6 +47,7 @@ class Respond:
     synthetic: bool = False
     alter: Callable[[bytes], bytes] | None = None
     ends: bool = True
+    mute_ms: int = 0
 
 
 @value

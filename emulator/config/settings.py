@@ -385,6 +385,16 @@ class Settings:
     max_incremental_fetch_session_cache_slots: int = setting(
         1_000, "The number of incremental fetch sessions (KIP-227)."
     )
+    quota_window_num: int = setting(
+        11, "The number of samples of which the rates of client quotas are taken.", lowest=1
+    )
+    quota_window_size_seconds: int = setting(1, "The time span of each sample for client quotas.", lowest=1)
+    controller_quota_window_num: int = setting(
+        11, "The number of windows whose controller mutations may come at once.", lowest=1
+    )
+    controller_quota_window_size_seconds: int = setting(
+        1, "The time span of each window for quotas of controller mutations.", lowest=1
+    )
     socket_request_max_bytes: int = setting(
         100 * 1024 * 1024, "The largest request in bytes; a larger one closes the connection.", lowest=1
     )

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from ..config.settings import Settings
     from .data.metadata_changes import Change
+    from .quotas.rates import TokenBucket
 
 MIN_ISR = "min.insync.replicas"
 
@@ -87,6 +88,8 @@ class ClusterState:
         self.clients = ClientMetadata()
         self.authorizer = authorizer_of(settings, self.clients.acls)
         """Decides about requests of clients; None without `authorizer.class.name`: all are allowed."""
+        self.mutation_buckets: dict[tuple[str, str], TokenBucket] = {}
+        """The controller's buckets of mutations, by the user and the client id that share one (KIP-599)."""
         self.topic_defaults = inherited(settings, {})
         """The configs that topics inherit from all brokers; the topics share it."""
         self.group_clocks: dict[str, GroupClock] = {}

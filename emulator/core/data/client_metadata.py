@@ -1,4 +1,4 @@
-"""The metadata of clients: ACLs, SCRAM credentials, and quotas, which are stored and described and never enforced."""
+"""The metadata of clients: ACLs, SCRAM credentials and quotas."""
 
 from __future__ import annotations
 

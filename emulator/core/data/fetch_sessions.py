@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from uuid import UUID
 
-    from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+    from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, PartitionData
 
 NO_SESSION = 0
 """The session id of a fetch without a session."""
@@ -206,6 +206,24 @@ class FetchSessions:
         session.take_changes(results, name_now)
         self._sessions[session_id] = session
         return session_id
+
+    def take_back(self, request: FetchRequest, response: FetchResponse) -> int:
+        """Count the rows of a response as not sent, because a throttled response has none; return its session id.
+
+        A session that the response would have opened is not (`FullFetchContext.getThrottledResponse`).
+        """
+        session = self._sessions.get(response.session_id)
+        if session is None or request.session_epoch == INITIAL_EPOCH:
+            self._sessions.pop(response.session_id, None)
+            return NO_SESSION
+        for topic in response.responses:
+            for row in topic.partitions:
+                partition = session.partitions.get(
+                    (topic.topic_id if session.by_id else topic.topic, row.partition_index)
+                )
+                if partition is not None:
+                    partition.high_watermark = partition.log_start_offset = -1
+        return session.session_id
 
     def _partitions(self) -> int:
         return sum(len(session.partitions) for session in self._sessions.values())

@@ -10,6 +10,7 @@ from broken.consumer_groups import CONSUMER_GROUP_RULES
 from broken.faults import FAULT_RULES
 from broken.fences import FENCE_RULES
 from broken.offsets import OFFSET_RULES
+from broken.quotas import QUOTA_RULES
 from broken.rules import RULES
 from broken.share_groups import SHARE_GROUP_RULES
 from broken.verdicts import VERDICT_RULES
@@ -26,4 +27,5 @@ EVERY_RULE = (
     *AUTHENTICATION_RULES,
     *ACL_RULES,
     *SHARE_GROUP_RULES,
+    *QUOTA_RULES,
 )

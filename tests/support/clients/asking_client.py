@@ -19,7 +19,10 @@ LIMIT_S = 20.0
 class AskingClient:
     """A connection that sends requests and bytes."""
 
-    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, address: tuple[str, int], tls: ssl.SSLContext | None = None, client_id: str | None = "test"
+    ) -> None:
+        self.client_id = client_id
         plain = socket.create_connection(address, LIMIT_S)
         self._socket = plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
         self._number = 0
@@ -32,14 +35,21 @@ class AskingClient:
 
     def ask(self, request: Any, version: int) -> Any:
         """Send a request, and return its response; None if the connection closes instead."""
-        self._number += 1
-        key = REQUEST_KEYS[type(request)]
-        header = request_header(key, version, self._number, "test")
-        body = self.exchange(frame(header, encode(request, version)))
+        key, data = REQUEST_KEYS[type(request)], self._frame(request, version)
+        body = self.exchange(data)
         if body is None:
             return None
         _, begin = read_response_header(key, version, body)
         return decode(APIS[key].response, version, body, begin=begin)
+
+    def tell(self, request: Any, version: int) -> None:
+        """Send a request that has no response."""
+        self._socket.sendall(self._frame(request, version))
+
+    def _frame(self, request: Any, version: int) -> bytes:
+        self._number += 1
+        header = request_header(REQUEST_KEYS[type(request)], version, self._number, self.client_id)
+        return frame(header, encode(request, version))
 
     def exchange(self, data: bytes) -> bytes | None:
         """Send bytes, and return the next frame; None if the connection closes instead."""

@@ -1,0 +1,67 @@
+"""Quotas: each rule, a change that breaks it, and its failing tests."""
+
+from __future__ import annotations
+
+from broken.rules import BrokenRule
+
+BROKER = "emulator/broker/quotas.py"
+MUTATIONS = "emulator/broker/mutation_quota.py"
+RATES = "emulator/core/quotas/rates.py"
+TESTS = "tests/broker/test_quotas.py"
+RATE_TESTS = "tests/core/quotas/test_rates.py"
+
+QUOTAS = "quotas"
+
+QUOTA_RULES = (
+    BrokenRule(
+        QUOTAS,
+        "the first window counts as if all full windows had passed",
+        RATES,
+        "missing = self._windows - 1 - elapsed // self._window_ms",
+        "missing = 0",
+        (f"{RATE_TESTS}::test_the_first_amount_counts_over_all_full_windows",),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "mutations are granted while no token is missing",
+        RATES,
+        "if self._tokens < 0 else 0",
+        "if self._tokens < 1 else 0",
+        (f"{RATE_TESTS}::test_a_bucket_begins_with_the_permits_of_all_windows",),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "a quota of user and client id comes before one of the user",
+        "emulator/core/quotas/entities.py",
+        "    for user_name in (user, None):\n",
+        "    for user_name in (None, user):\n",
+        ("tests/core/quotas/test_entities.py::test_the_most_special_entity_counts_and_its_clients_share_the_limit",),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "a throttled connection is muted (KIP-219)",
+        "emulator/broker/broker.py",
+        "            peer.is_throttled = True\n",
+        "            pass\n",
+        (
+            f"{TESTS}::test_a_throttled_produce_is_answered_at_once_and_its_connection_muted_for_the_throttle_time",
+            f"{TESTS}::test_a_produce_without_acks_mutes_its_connection",
+        ),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "what a throttled fetch did not return does not count",
+        BROKER,
+        ".record(now, -size)",
+        ".record(now, 0)",
+        (f"{TESTS}::test_a_throttled_fetch_is_empty_and_does_not_count",),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "an invalid row takes no permit of the controller (KIP-599)",
+        MUTATIONS,
+        "if not row.error_code}\n            for created",
+        "}\n            for created",
+        (f"{TESTS}::test_an_invalid_row_takes_no_permit",),
+    ),
+)
