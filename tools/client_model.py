@@ -260,6 +260,7 @@ VERBS = (
     Verb("Group", "freeze", "verbs.freeze"),
     Verb("Group", "thaw", "verbs.thaw"),
     Verb("Group", "set_offsets", "verbs.set_offsets"),
+    Verb("Group", "throttle", "faults.throttle"),
     Verb("Group", "share_positions", "shares.positions"),
     Verb("Group", "expire_locks", "shares.expire_locks"),
     Verb(

@@ -491,11 +491,23 @@ func (faults) WrongCorrelationID() Action {
 	return Action{v}
 }
 
+// ThrottleFaultOptions is the options of Faults.Throttle.
+type ThrottleFaultOptions struct {
+	Mute bool
+}
+
+func (o ThrottleFaultOptions) into(v values) {
+	v.put("mute", o.Mute)
+}
+
 // Throttle makes an action: Set throttle_time_ms in the response, as on an exceeded quota. The response is not
-// delayed.
-func (faults) Throttle(ms int) Action {
+// delayed. With mute the connection's next request waits for that time, also in versions without the field (KIP-219).
+func (faults) Throttle(ms int, options ...ThrottleFaultOptions) Action {
 	v := values{"kind": "throttle"}
 	v["ms"] = plain(ms)
+	for _, each := range options {
+		each.into(v)
+	}
 	return Action{v}
 }
 
@@ -1524,6 +1536,15 @@ func (h groupOperations) SetOffsets(offsets []Offset) {
 	v := values{}
 	v["offsets"] = plain(offsets)
 	h.call("POST", path("/groups/%v/actions/set_offsets", h.ID), v, nil)
+}
+
+// Throttle throttles the members of a group: responses carry the time, and their connections are muted for it. It
+// lasts until it is called again; 0 ends it.
+func (h groupOperations) Throttle(ms int) {
+	h.t.Helper()
+	v := values{}
+	v["ms"] = plain(ms)
+	h.call("POST", path("/groups/%v/actions/throttle", h.ID), v, nil)
 }
 
 // SharePositionsOptions is the options of SharePositions.

@@ -76,12 +76,12 @@ class TraceRecorder:
     ) -> None:
         """Record a response; `rendered` is its shape for the version of the request.
 
-        A Fetch is recorded only now, and only if it returns records or an error; empty ones are counted. Requests that
-        read the trace itself are not recorded.
+        A Fetch is recorded only now, and only if it returns records or an error or is throttled; empty ones are
+        counted. Requests that read the trace itself are not recorded.
         """
         body: dict[str, object] | None = None
         if received.call.api_key == FETCH:
-            if isinstance(response, FetchResponse) and _is_empty(response):
+            if isinstance(response, FetchResponse) and _is_empty(response) and not response.throttle_time_ms:
                 peer.empty_fetches += 1
                 return
             if self.is_of_trace_reader(peer, response):

@@ -65,6 +65,7 @@ ROUTES = (
     Route("GET", "/rules/{rule}", "faults.rule"),
     Route("DELETE", "/rules/{rule}", "faults.remove_rule"),
     Route("GET", "/unused_rules", "faults.unused"),
+    *_actions("/groups/{group}/actions", "faults", "throttle"),
     Route("PUT", "/disturbance", "faults.disturb"),
     Route("GET", "/holds", "holds.all"),
     Route("POST", "/holds", "holds.add"),

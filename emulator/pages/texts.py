@@ -126,7 +126,7 @@ def level_of(line: Line) -> str:
 
 def is_routine(line: Line) -> bool:
     """Return whether a line is routine traffic, which says nothing about the group."""
-    if line.get("error") or line.get("rule_id") or line.get("synthetic"):
+    if line.get("error") or line.get("rule_id") or line.get("synthetic") or _throttle_text(line):
         return False
     match line["kind"]:
         case "request" | "response":
@@ -242,7 +242,7 @@ def summary(line: Line) -> str:
         case "request":
             return f"{line.get('api')}{generation}{_body_text(line)}"
         case "response":
-            return f"{line.get('api')} → {get('error') or 'OK'}{generation}{_body_text(line)}"
+            return f"{line.get('api')} → {get('error') or 'OK'}{generation}{_body_text(line)}{_throttle_text(line)}"
         case "state":
             return f"{get('state_from')} ⇒ {get('state_to')}{generation} · {why(line)}"
         case "member":
@@ -278,6 +278,11 @@ def _body_text(line: Line) -> str:
     if line["kind"] == "response" and line.get("api") == "JoinGroup" and body.get("members"):
         return f" · leader of {count(len(body['members']), 'member')}"
     return ""
+
+
+def _throttle_text(line: Line) -> str:
+    throttle_ms = (line.get("body") or {}).get("throttle_time_ms")
+    return f" · throttled for {duration(throttle_ms / 1000)}" if throttle_ms else ""
 
 
 def why(line: Line) -> str:

@@ -130,14 +130,18 @@ def _is_redundant(event: Event, after: Event | None) -> bool:
 
 
 def _is_heartbeat(event: Event) -> bool:
-    return event["kind"] in {"request", "response"} and event.get("api") in HEARTBEATS and not event.get("error")
+    """Return whether an event is a heartbeat that says nothing; a throttled one does."""
+    if event["kind"] not in {"request", "response"} or event.get("api") not in HEARTBEATS or event.get("error"):
+        return False
+    return "throttle_time_ms" not in cast("Event", event.get("body") or {})
 
 
 def _is_empty_fetch(event: Event) -> bool:
     """Return whether a ShareFetch acknowledges nothing, or gets nothing: members fetch all the time (KIP-932)."""
     if event.get("api") != "ShareFetch" or event["kind"] not in {"request", "response"} or event.get("error"):
         return False
-    return not cast("Event", event.get("body") or {}).keys() & {"acknowledged", "acquired", "refused"}
+    shown = {"acknowledged", "acquired", "refused", "throttle_time_ms"}
+    return not cast("Event", event.get("body") or {}).keys() & shown
 
 
 def _line(texts: EventTexts, event: Event, start_us: int) -> str:

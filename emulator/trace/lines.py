@@ -79,7 +79,7 @@ def _columns(event: TraceEvent, topic_name: TopicName) -> Line:  # noqa: C901, P
                 "empty_fetches": event.empty_fetches or None,
                 "rule_id": event.rule_id,
                 "synthetic": event.synthetic or None,
-                "body": event.body or body_of(event.response, event.size, topic_name),
+                "body": _with_throttle(event, event.body or body_of(event.response, event.size, topic_name)),
             }
         case Connected():
             return {"kind": "conn", "change": "opened", "conn_id": event.connection, "client_host": event.client_host}
@@ -272,6 +272,11 @@ def _call_columns(call: Call, software: tuple[str, str] | None) -> Line:
         "client_software": name or None,
         "client_version": version or None,
     }
+
+
+def _with_throttle(event: ResponseSent, body: Line | None) -> Line | None:
+    throttle_ms = getattr(event.response, "throttle_time_ms", 0)
+    return {**(body or {}), "throttle_time_ms": throttle_ms} if throttle_ms else body
 
 
 def _group_columns(group_id: str | None, group_now: int) -> Line:

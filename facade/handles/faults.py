@@ -224,6 +224,14 @@ class FaultControls(GroupHandle):
         """
         return add_rule(self._port, api, action, {**options, "group": self})
 
+    def throttle(self, ms: int) -> None:
+        """Throttle the members of the group, as a quota does: `group.throttle(2000)`, until `group.throttle(0)`.
+
+        Each response to a member carries `throttle_time_ms`, and the next request of its connection is served after
+        that time. It is the rule `throttle-` with the group's id. Raises RuleError (a ValueError) for an invalid time.
+        """
+        self._port.call(Faults.throttle, group=self.id, ms=ms)
+
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests of this group before they are applied, until they are released.
 

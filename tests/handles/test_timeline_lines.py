@@ -38,6 +38,12 @@ def test_a_commit_has_its_offsets_error_and_duration() -> None:
     assert lines_of(many) == ["OffsetCommit v8, orders-0: 41, orders-1: 7, orders-2: 1 and 1 more"]
 
 
+def test_a_throttled_response_shows_its_time() -> None:
+    request = call(1, "request", "Heartbeat", generation=1)
+    answer = call(2, "response", "Heartbeat", id=1, generation=1, body={"throttle_time_ms": 2_000})
+    assert lines_of(request, answer) == ["Heartbeat v8, generation 1 -> OK, throttled for 2000 ms"]
+
+
 def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() -> None:
     came = event(1, "member", change="added", member_id=f"svc-1-{UUID}", reason=f"Adding new member svc-1-{UUID}")
     gone = event(2, "member", change="removed", member_id=f"svc-1-{UUID}", reason=f"Member svc-1-{UUID} has left")

@@ -11,7 +11,7 @@ from scenes.short_groups import SHORT, played
 from koordinator import Simulation
 from koordinator.emulator.pages.feed import Feed, drawn
 from koordinator.emulator.pages.lanes import lanes_of
-from koordinator.emulator.pages.texts import summary
+from koordinator.emulator.pages.texts import is_routine, summary
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
 
@@ -128,3 +128,7 @@ def test_only_a_join_response_names_the_leader() -> None:
     response: dict[str, Any] = {"kind": "response", "body": {"members": ["a"]}}
     assert summary({**response, "api": "JoinGroup"}) == "JoinGroup → OK · leader of 1 member"
     assert summary({**response, "api": "LeaveGroup"}) == "LeaveGroup → OK"
+    throttled = {**response, "api": "Fetch", "body": {"throttle_time_ms": 2_500}}
+    assert summary(throttled) == "Fetch → OK · throttled for 2.5 s"
+    assert is_routine({**throttled, "body": {}})
+    assert not is_routine(throttled)

@@ -770,11 +770,13 @@ export const faults = {
   wrongCorrelationId: () => ({ kind: "wrong_correlation_id" }),
 
   /**
-   * Set `throttleTimeMs` in the response, as on an exceeded quota. The response is not delayed.
+   * Set `throttleTimeMs` in the response, as on an exceeded quota. The response is not delayed. With `mute` the
+   * connection's next request waits for that time, also in versions without the field (KIP-219).
    * @param {number} ms
+   * @param {{ mute?: boolean }} [options]
    * @returns {Action}
    */
-  throttle: (ms) => ({ kind: "throttle", ms }),
+  throttle: (ms, { mute } = {}) => ({ kind: "throttle", ms, mute }),
 
   /**
    * Remove a member, by default the request's sender, just before the request is processed. The member leaves as if
@@ -1580,6 +1582,16 @@ export class GroupOperations extends Handle {
    */
   async setOffsets(offsets) {
     await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/set_offsets`, { offsets });
+  }
+
+  /**
+   * Throttle the members of a group: responses carry the time, and their connections are muted for it. It lasts until
+   * it is called again; 0 ends it.
+   * @param {number} ms
+   * @returns {Promise<void>}
+   */
+  async throttle(ms) {
+    await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/throttle`, { ms });
   }
 
   /**

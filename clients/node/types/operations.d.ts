@@ -777,11 +777,15 @@ export declare const faults: {
      */
     wrongCorrelationId: () => Action;
     /**
-     * Set `throttleTimeMs` in the response, as on an exceeded quota. The response is not delayed.
+     * Set `throttleTimeMs` in the response, as on an exceeded quota. The response is not delayed. With `mute` the
+     * connection's next request waits for that time, also in versions without the field (KIP-219).
      * @param {number} ms
+     * @param {{ mute?: boolean }} [options]
      * @returns {Action}
      */
-    throttle: (ms: number) => Action;
+    throttle: (ms: number, { mute }?: {
+        mute?: boolean;
+    }) => Action;
     /**
      * Remove a member, by default the request's sender, just before the request is processed. The member leaves as if
      * `max.poll.interval.ms` had elapsed ("poll_timeout"), or its "session" expires.
@@ -1372,6 +1376,13 @@ export declare class GroupOperations extends Handle {
      * @returns {Promise<void>}
      */
     setOffsets(offsets: Offset[]): Promise<void>;
+    /**
+     * Throttle the members of a group: responses carry the time, and their connections are muted for it. It lasts until
+     * it is called again; 0 ends it.
+     * @param {number} ms
+     * @returns {Promise<void>}
+     */
+    throttle(ms: number): Promise<void>;
     /**
      * Return where a share group is in each partition that it has read, and the records in flight.
      * @param {{ topic?: string | null }} [options]

@@ -160,14 +160,20 @@ class WrongCorrelationId:
 
 @value
 class Throttle:
-    """Set `throttle_time_ms` in the response, as on an exceeded quota. The response is not delayed."""
+    """Set `throttle_time_ms` in the response, as on an exceeded quota. The response is not delayed.
+
+    With `mute` the connection's next request waits for that time, also in versions without the field (KIP-219).
+    """
 
     kind: ClassVar[str] = "throttle"
     slot: ClassVar[str] = "throttle"
     ms: int
+    mute: bool = False
 
     def __post_init__(self) -> None:
         _check_ms("ms", self.ms)
+        if not isinstance(self.mute, bool):
+            raise RuleError(f"mute {self.mute!r}: must be true or false")
 
 
 @value

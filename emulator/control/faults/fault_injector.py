@@ -274,7 +274,7 @@ class FaultInjector:
             return (Park(),)
         if isinstance(action, ReturnError) and is_served_first(decision.in_flight.context.api):
             response = add_topic_errors(response, action.code)
-        if isinstance(throttle, Throttle):
+        if isinstance(throttle, Throttle) and _has("throttle_time_ms", decision.in_flight.context):
             response = replace(cast("Any", response), throttle_time_ms=throttle.ms)
         ms = decision.delay_ms + max(decision.jitter_ms, 0)
         if not ms:
@@ -294,7 +294,9 @@ class FaultInjector:
             del self._decisions[in_flight.call.connection]
         if isinstance(action, LoseReply) or (isinstance(action, BYTE_ACTIONS) and in_flight.call.connection < 0):
             return (Disconnect(f"rule {decision.rules['response'].id}: the answer is lost"),)
-        whole = Respond(response, decision.rule_id, decision.synthetic)
+        throttle = decision.action("throttle")
+        mute_ms = throttle.ms if isinstance(throttle, Throttle) and throttle.mute else 0
+        whole = Respond(response, decision.rule_id, decision.synthetic, mute_ms=mute_ms)
         match action:
             case Truncate(at):
                 cut = replace(whole, alter=lambda frame: frame[:at], ends=False)
@@ -403,7 +405,7 @@ class FaultInjector:
 def _applies(action: Action, context: RequestContext) -> bool:
     """Return whether the response version has the field that the action sets."""
     if isinstance(action, Throttle):
-        return _has("throttle_time_ms", context)
+        return action.mute or _has("throttle_time_ms", context)
     return not isinstance(action, ReturnError) or context.api != "Fetch" or _has("error_code", context)
 
 

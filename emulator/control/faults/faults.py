@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from glob import escape
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -11,17 +12,16 @@ from ...config.suggest import unknown
 from ...trace.events import RequestReceived
 from ..resolve import error_name
 from ..results import RuleInfo, UnusedRule
-from .actions import ReturnError, RuleError, action_data
+from .actions import ReturnError, RuleError, Throttle, action_data
 from .in_flight import RuleStats
 from .request_context import RequestContext
-from .rules import ANY_API, API_NAMES, FaultRule
+from .rules import ANY_API, API_NAMES, FaultRule, Match
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ...broker.cluster_runtime import ClusterRuntime
     from .fault_injector import FaultInjector
-    from .rules import Match
 
 
 class Faults:
@@ -51,6 +51,20 @@ class Faults:
         self._injector.update_registration()
         self._injector.note_rule(now, "added", added)
         return _info(rule_stats[added.id])
+
+    def throttle(self, now: int, *, group: str, ms: int) -> None:
+        """Throttle the members of a group: responses carry the time, and their connections are muted for it.
+
+        It lasts until it is called again; 0 ends it. Raise RuleError (a ValueError) for an invalid time.
+        """
+        action = Throttle(ms, mute=True)
+        rule_id = f"throttle-{group.replace('%', '%25').replace(',', '%2C')}"
+        if rule_id in self._injector.rule_stats:
+            self.remove_rule(now, rule=rule_id)
+        if ms:
+            match = Match(ANY_API, group=escape(group))
+            rule = FaultRule(rule_id, match, action, optional=True)
+            self.add_rule(now, rule=rule.data())
 
     def remove_rule(self, now: int, *, rule: str) -> RuleInfo:
         """Remove a rule and return it as `rule` does. Its decisions on requests in flight stand."""

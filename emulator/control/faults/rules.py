@@ -261,7 +261,7 @@ class FaultRule:
                 supported = ", ".join(PLACES_OF)
                 raise RuleError(f"error: rules cannot return errors for {api!r}; supported APIs: {supported}")
             check_place(api, self.action.at)
-        if isinstance(self.action, Throttle) and api != ANY_API:
+        if isinstance(self.action, Throttle) and not self.action.mute and api != ANY_API:
             throttled = fields_of(API_NAMES[api].response).get("throttle_time_ms")
             if throttled is None or self.match.versions[1] < throttled.versions.min:
                 since = "in no version" if throttled is None else f"since version {throttled.versions.min}"

@@ -42,7 +42,7 @@ def actions(draw: st.DrawFn, api: str) -> faults.Action:
         names = st.sampled_from([each for each in Error.__members__ if each != "NONE"])
         kinds.append(st.builds(faults.error, names, st.none() | st.sampled_from(PLACES_OF[api])))
     if api == "Heartbeat":
-        kinds.append(st.builds(faults.throttle, MS))
+        kinds.append(st.builds(faults.throttle, MS, st.booleans()))
     return draw(st.one_of(kinds))
 
 
@@ -137,6 +137,7 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"action": {"kind": "evict", "member": ""}}, r"member '': must be a non-empty string"),
     ({"action": {"kind": "evict", "as_if": "sesion"}}, r"unknown way to evict 'sesion'.*; did you mean 'session'"),
     ({"match": {"api": "Heartbeat", "version": 0}, "action": {"kind": "throttle", "ms": 1}}, r"since version 1"),
+    ({"action": {"kind": "throttle", "ms": 1, "mute": 1}}, r"mute 1: must be true or false"),
     ({"action": "drop"}, r"action 'drop': must be an object"),
     ({"id": "a,b"}, r"id 'a,b': must be a non-empty string without a comma"),
     ({"id": 5}, r"id 5"),

@@ -8,6 +8,7 @@ BROKER = "emulator/broker/quotas.py"
 MUTATIONS = "emulator/broker/mutation_quota.py"
 RATES = "emulator/core/quotas/rates.py"
 TESTS = "tests/broker/test_quotas.py"
+THROTTLE_TESTS = "tests/control/faults/test_throttle.py"
 RATE_TESTS = "tests/core/quotas/test_rates.py"
 
 QUOTAS = "quotas"
@@ -23,10 +24,10 @@ QUOTA_RULES = (
     ),
     BrokenRule(
         QUOTAS,
-        "mutations are granted while no token is missing",
+        "the controller grants the mutations of all windows at once (KIP-599)",
         RATES,
-        "if self._tokens < 0 else 0",
-        "if self._tokens < 1 else 0",
+        "min(self._burst_s * quota, self._tokens + gained)",
+        "min(quota, self._tokens + gained)",
         (f"{RATE_TESTS}::test_a_bucket_begins_with_the_permits_of_all_windows",),
     ),
     BrokenRule(
@@ -47,6 +48,14 @@ QUOTA_RULES = (
             f"{TESTS}::test_a_throttled_produce_is_answered_at_once_and_its_connection_muted_for_the_throttle_time",
             f"{TESTS}::test_a_produce_without_acks_mutes_its_connection",
         ),
+    ),
+    BrokenRule(
+        QUOTAS,
+        "a rule that throttles mutes the connection, if it is to",
+        "emulator/control/faults/fault_injector.py",
+        "throttle.ms if isinstance(throttle, Throttle) and throttle.mute else 0",
+        "0",
+        (f"{THROTTLE_TESTS}::test_a_throttled_member_is_answered_at_once_and_its_next_request_after_the_time",),
     ),
     BrokenRule(
         QUOTAS,
