@@ -192,10 +192,38 @@ public final class Faults {
 
     /**
      * Makes an action: Set {@code throttleTimeMs} in the response, as on an exceeded quota. The response is not
-     * delayed.
+     * delayed. With {@code mute} the connection's next request waits for that time, also in versions without the field
+     * (KIP-219).
      */
     public static Action throttle(long ms) {
         return new Action("throttle").with("ms", ms);
+    }
+
+    /**
+     * Makes an action: Set {@code throttleTimeMs} in the response, as on an exceeded quota. The response is not
+     * delayed. With {@code mute} the connection's next request waits for that time, also in versions without the field
+     * (KIP-219).
+     */
+    public static Action throttle(long ms, Consumer<ThrottleOptions> options) {
+        var action = new Action("throttle").with("ms", ms);
+        var given = new ThrottleOptions();
+        options.accept(given);
+        action.values.putAll(given.values);
+        return action;
+    }
+
+    /** The options of {@code throttle}. */
+    public static final class ThrottleOptions {
+
+        final Map<String, Object> values = new LinkedHashMap<>();
+
+        ThrottleOptions() {}
+
+        /** Sets {@code mute}. */
+        public ThrottleOptions mute(boolean value) {
+            values.put("mute", value);
+            return this;
+        }
     }
 
     /**

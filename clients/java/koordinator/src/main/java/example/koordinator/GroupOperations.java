@@ -549,6 +549,16 @@ public abstract sealed class GroupOperations extends Handle permits Group {
         call("POST", path("/groups/%s/actions/set_offsets", id), values);
     }
 
+    /**
+     * Throttles the members of a group: responses carry the time, and their connections are muted for it. It lasts
+     * until it is called again; 0 ends it.
+     */
+    public void throttle(long ms) {
+        var values = values();
+        values.put("ms", ms);
+        call("POST", path("/groups/%s/actions/throttle", id), values);
+    }
+
     /** Returns where a share group is in each partition that it has read, and the records in flight. */
     public List<SharePosition> sharePositions() {
         return sharePositions(options -> {});
