@@ -203,7 +203,7 @@ class TestTurns:
 
         wire.send(peer, b"".join(wire.request(peer, wanting_none, 7) for _ in range(500)))
 
-        assert len(stored_records(wire.node.cluster, "t")) == 500
+        assert len([*stored_records(wire.node.cluster, "t")]) == 500
 
     def test_a_closed_connection_is_not_served(self, wire: Wire) -> None:
         peer = wire.connect()
