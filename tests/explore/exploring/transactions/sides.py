@@ -60,8 +60,6 @@ FIELDS = Kind(
         "offsets.topic.num.partitions": f"{fields_playing.OFFSETS_PARTITIONS}",
         "group.consumer.heartbeat.interval.ms": "5000",
         "group.consumer.assignment.interval.ms": "0",
-        # or 4.4 may answer a heartbeat before it has computed the target
-        "group.consumer.assignor.offload.enable": "false",
         # nothing expires by time
         "offsets.retention.check.interval.ms": "86400000",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
@@ -82,10 +80,14 @@ def emulator(release: Release, kind: Kind = TRANSACTIONS) -> Iterator[Target]:
         yield Target(Address(host, int(port)), restart, kind.plays)
 
 
+STEADY = {"group.consumer.assignor.offload.enable": "false"}
+"""Otherwise 4.4 may answer a heartbeat before it has computed the target; the emulator never does."""
+
+
 @contextmanager
 def kafka(release: Release, kind: Kind = TRANSACTIONS) -> Iterator[Target]:
     """Run Apache Kafka."""
-    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder), release, kind.config) as broker:
+    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder), release, {**kind.config, **STEADY}) as broker:
         yield Target(broker.address, broker.restart, kind.plays)
 
 
