@@ -80,8 +80,8 @@ def test_a_long_list_is_written_in_parts_with_turns_between_them(rows: int) -> N
     async def count_turns() -> None:
         nonlocal turns
         while True:
-            await trio.lowlevel.checkpoint()
             turns += 1
+            await trio.lowlevel.checkpoint()
 
     async def main() -> str:
         async with trio.open_nursery() as nursery:
