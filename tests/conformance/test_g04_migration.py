@@ -451,11 +451,14 @@ def test_g184_a_group_with_a_partition_of_two_members_is_not_upgraded(play: Play
     assert x.refused_join("A") == (-1, None)
     assert x.listed() == ("classic", "Stable")
     assert [x.classic_beat(1, each) for each in ids] == [0, 0]
-    again = [play.join(each, version=7, protocols=owning()) for each in (leader, follower)]
-    play.expect_generation(2, *again)
-    rows = {leader: assigned_in_rows(0, 1), follower: assigned_in_rows(2, 3)}
-    play.sync(2, leader, rows, version=5).expect(assignment=rows[leader])
-    play.sync(2, follower, version=5).expect(assignment=rows[follower])
-    # the last row of a topic counts
+
+
+@consumer_scenario()
+def test_g185_in_an_upgrade_the_last_row_of_a_topic_counts(play: Player) -> None:
+    x = MixedMembers(play, same_epochs=True)
+    m = x.classic()
+    rows = assigned_in_rows(*ALL["t"])
+    play.join(m, version=7, protocols=owning()).expect(generation_id=2, leader=m, members=[m])
+    play.sync(2, m, {m: rows}, version=5).expect(assignment=rows)
     x.join("A")
-    assert [x.members()[each][1] for each in (leader, follower)] == [{"t": [1]}, {"t": [3]}]
+    assert x.members()[m][1] == {"t": [3]}
