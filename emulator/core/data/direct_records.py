@@ -65,24 +65,10 @@ def partition_of(key: bytes, partitions: int) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def write_records(cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]) -> list[int]:
-    """Append all records or none; return the partition of each, in the given order.
-
-    Raises the errors of `write_in_steps`.
-    """
-    writing = write_in_steps(cluster, now, name, records)
-    while True:
-        try:
-            next(writing)
-        except StopIteration as written:
-            partitions: list[int] = written.value
-            return partitions
-
-
 def write_in_steps(
     cluster: ClusterState, now: int, name: str, records: Iterable[SeedRecord]
 ) -> Generator[None, None, list[int]]:
-    """Do the same in steps, of which the last one appends the records.
+    """Append all records or none; return the partition of each, in the given order. The last step appends them.
 
     Raises RefusedError for an unknown partition, a record beyond `message.max.bytes`, a topic that is deleted between
     two steps, or a failing disk.

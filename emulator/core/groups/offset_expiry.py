@@ -162,8 +162,8 @@ def expire(store: GroupStore, group: BaseGroup) -> None:
         if (deadline := _expires_at(store, group, tp[0], committed)) is not None
     }
     unstable = store.unstable_partitions(group)
-    expired = [tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable]
-    deleted = [tp for tp in in_table_order(group.offsets, store.dialect) if tp in {*expired}] if expired else []
+    expired = {tp for tp, deadline in expiry.items() if deadline <= group.now and tp not in unstable}
+    deleted = [tp for tp in in_table_order(group.offsets, store.dialect) if tp in expired] if expired else []
     group.earliest_offset_expiry = min(expiry.values(), default=LONG_MAX)
     if deleted or _would_be_empty(store, group, deleted):
         store.emit(TimerFired(OffsetExpiryCheck(), group.id, group.now))

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator import Simulation, faults
+from koordinator import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from koordinator import Cluster
+    from koordinator import Cluster, Simulation
     from koordinator.faults import Action
 
 REFUSALS = {
@@ -61,17 +59,6 @@ FAULTS = [
     faults.delay(50, clock="group"),
     faults.throttle(100),
 ]
-
-
-@pytest.fixture
-def simulation() -> Simulation:
-    return Simulation(topics={"t": 4}, brokers=2)
-
-
-@pytest.fixture
-def cluster(simulation: Simulation) -> Iterator[Cluster]:
-    with simulation as cluster:
-        yield cluster
 
 
 @pytest.mark.parametrize(("api", "error", "end"), CASES)

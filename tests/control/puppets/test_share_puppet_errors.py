@@ -6,29 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from koordinator import Simulation, faults
+from koordinator import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from koordinator import Cluster, Group
+    from koordinator import Cluster, Group, Simulation
     from koordinator.handles.puppets import Puppet
 
 BACKOFF_US = 100_000
 """`retry.backoff.ms`, in µs."""
 
 ALL = {"t": [0, 1, 2, 3]}
-
-
-@pytest.fixture
-def simulation() -> Simulation:
-    return Simulation(topics={"t": 4}, brokers=2)
-
-
-@pytest.fixture
-def cluster(simulation: Simulation) -> Iterator[Cluster]:
-    with simulation as cluster:
-        yield cluster
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from koordinator.emulator.core.data.direct_records import (
     StoredRecord,
     create_missing_topic,
     stored_records,
-    write_records,
+    write_in_steps,
 )
 from koordinator.emulator.core.effects import Call, Effect, Reply
 from koordinator.wire.apis import APIS
@@ -206,7 +206,13 @@ class Desk:
     def write(self, topic: str, records: Iterable[SeedRecord]) -> int:
         """Append records from Python; return their number."""
         create_missing_topic(self.cluster, topic)
-        partitions = write_records(self.cluster, self.now, topic, records)
+        writing = write_in_steps(self.cluster, self.now, topic, records)
+        partitions: list[int] | None = None
+        while partitions is None:
+            try:
+                next(writing)
+            except StopIteration as written:
+                partitions = written.value
         self.data.grown(self.now, [(topic, partition) for partition in partitions])
         return len(partitions)
 

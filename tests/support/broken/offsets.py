@@ -58,8 +58,8 @@ OFFSET_RULES = (
         COMMITTED,
         "offsets in an unfinished transaction do not expire",
         f"{GROUPS}/offset_expiry.py",
-        "if deadline <= group.now and tp not in unstable]",
-        "if deadline <= group.now]",
+        "if deadline <= group.now and tp not in unstable}",
+        "if deadline <= group.now}",
         (
             f"{EXPIRY_TESTS}::test_a_commit_in_flight_keeps_offset_and_group",
             f"{TRANSACTIONAL}::test_pending_offsets_keep_a_group_and_its_offsets_from_expiring",
