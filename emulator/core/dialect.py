@@ -240,6 +240,10 @@ class Dialect:
     verifies_transactional_offsets: bool = since("OLD")
     """Whether TxnOffsetCommit asks the transaction coordinator before it stores offsets. Since 3.7 (KIP-890)."""
 
+    markers_of_offsets_are_written_apart: bool = since("NEW")
+    """Whether a marker that cannot be written to `__consumer_offsets` leaves the others of its request alone. NEW: yes
+    (`KafkaApis.handleWriteTxnMarkersRequest`, `GroupCoordinatorService.completeTransaction`)."""
+
     producers_expire_with_transactional_ids: bool = before("OLD")
     """Partitions forget idle producers after `transactional.id.expiration.ms`; since 3.4 after
     `producer.id.expiration.ms` (KIP-854)."""

@@ -11,6 +11,7 @@ from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from koordinator.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
 
 if TYPE_CHECKING:
     from scenarios.player import Player
@@ -311,3 +312,17 @@ def test_t129_one_request_has_the_batches_of_one_producer(play: Player) -> None:
         assert error == 42, f"error {error}"
     else:
         assert x.produce_bytes(two) == {0: (0, 0), 1: (0, 0)}
+
+
+@scenario(kip="base")
+def test_t150_a_marker_of_no_producer_fails_at_partitions_of_the_broker(play: Player) -> None:
+    x = TransactionalProducer(play)
+    x.create_topic()
+    assert [x.write_markers(-1, 0, 9), x.write_markers(-1, 0, 0, topic="nosuch")] == [[3], [3]]
+    assert [x.write_markers(-1, 0, 0), x.write_markers(7, -1, 0)] == [[-1], [-1]]
+    nowhere = WriteTxnMarkersRequest(markers=(WritableTxnMarker(producer_id=-1),))
+    assert play.ask(nowhere, 1).markers == ()
+    # the first member has the offsets topic created
+    play.stable_one()
+    of_offsets = x.write_markers(-1, 0, 0, 9999, topic="__consumer_offsets")
+    assert of_offsets == ([-1, 3] if play.new else [-1, -1])

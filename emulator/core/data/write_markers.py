@@ -48,16 +48,19 @@ def write_markers(
     ended: list[TransactionEnded] = []
     results: dict[int, dict[tuple[str, int], Error]] = {}
     for marker in request.markers:
-        if marker.producer_epoch < 0 or marker.producer_id == NO_PRODUCER:
+        places = _places(marker)
+        if not places:
+            continue
+        if _is_nobody(marker) and any(_fails_all(cluster, node_id, *place) for place in places):
             # an exception ends the request: no partition is said to have its marker
             results = {
-                each.producer_id: dict.fromkeys(places, Error.UNKNOWN_SERVER_ERROR)
+                each.producer_id: dict.fromkeys(_places(each), Error.UNKNOWN_SERVER_ERROR)
                 for each in request.markers
-                if (places := _places(each))
+                if _places(each)
             }
             break
         errors = results.setdefault(marker.producer_id, {})
-        for name, partition in _places(marker):
+        for name, partition in places:
             errors[name, partition] = _write(cluster, node_id, now, name, partition, marker)
             if errors[name, partition] is Error.NONE:
                 grown.append((name, partition))
@@ -68,6 +71,22 @@ def write_markers(
         for producer_id, errors in results.items()
     )
     return WriteTxnMarkersResponse(markers=tuple(rows)), grown, ended
+
+
+def _is_nobody(marker: WritableTxnMarker) -> bool:
+    """Return whether a marker names no producer, so that it cannot be written (`MemoryRecordsBuilder`)."""
+    return marker.producer_epoch < 0 or marker.producer_id == NO_PRODUCER
+
+
+def _fails_all(cluster: ClusterState, node_id: int, name: str, partition: int) -> bool:
+    """Return whether a marker of nobody for this partition ends the request.
+
+    A broker builds the markers of partitions that it has, and the new coordinator builds those of `__consumer_offsets`.
+    """
+    if name == OFFSETS_TOPIC and cluster.features.dialect.markers_of_offsets_are_written_apart:
+        return False
+    topic, log = cluster.topic(name), cluster.log(name, partition)
+    return topic is not None and log is not None and not cluster.check_leader(topic, partition, node_id)
 
 
 def _places(marker: WritableTxnMarker) -> list[tuple[str, int]]:
@@ -91,6 +110,8 @@ def _write(
     topic, log = cluster.topic(name), cluster.log(name, partition)
     if topic is None or log is None or cluster.check_leader(topic, partition, node_id):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
+    if _is_nobody(marker):
+        return Error.UNKNOWN_SERVER_ERROR
     producers, coordinator_epoch = log.producers, marker.coordinator_epoch
     strict = marker.transaction_version >= STRICT_SINCE
     error = producers.refuse_marker(marker.producer_id, marker.producer_epoch, coordinator_epoch, strict=strict)

@@ -45,11 +45,16 @@ Rows = list[tuple[str, tuple[int, ...]]]
 
 @dataclass(slots=True, eq=False)
 class PendingAdds:
-    """The results of one request, a row for each of its transactions, and the number of writes it waits for."""
+    """The results of one request, a row for each of its transactions, and the number of writes it waits for.
+
+    `written` has the results that wait for a write, by transactional id: those of rows that repeat an id wait for the
+    write of its first row.
+    """
 
     call: Call
     results: list[tuple[str, Results, Rows]] = field(default_factory=list)
     waiting: int = 0
+    written: dict[str, list[Results]] = field(default_factory=dict)
 
 
 def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPartitionsToTxnRequest) -> None:
@@ -145,7 +150,8 @@ def _add(
     )
     if transaction is None or error is not Error.NONE:
         return
-    error = _refuse(store, transaction, wanted)
+    written = adds.written.get(wanted.transactional_id)
+    error = _refuse(store, transaction, wanted, is_busy=transaction.is_busy and written is None)
     data, is_version_2 = transaction.data, _is_of_version_2(store, adds.call)
     is_new = data.status is not TransactionStatus.ONGOING or not data.partitions.issuperset(partitions)
     if error is Error.NONE and is_new and is_version_2:
@@ -155,13 +161,17 @@ def _add(
         """Return the response with the last of the writes."""
         adds.waiting -= 1
         if error is not Error.NONE:
-            results.update(dict.fromkeys(answered, error))
+            for each in adds.written[wanted.transactional_id]:
+                each.update(dict.fromkeys(each, error))
         return None if adds.waiting else response(adds)
 
     if error is not Error.NONE:
         results.update(dict.fromkeys(answered, error))
+    elif written is not None:
+        written.append(results)
     elif is_new:
         adds.waiting += 1
+        adds.written[wanted.transactional_id] = [results]
         store.change(
             now,
             transaction,
@@ -205,15 +215,17 @@ def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tup
     return transaction, error
 
 
-def _refuse(store: TransactionStore, transaction: TransactionalId, wanted: AddPartitionsToTxnTransaction) -> Error:
+def _refuse(
+    store: TransactionStore, transaction: TransactionalId, wanted: AddPartitionsToTxnTransaction, *, is_busy: bool
+) -> Error:
     data = transaction.data
-    if transaction.is_busy and store.dialect.checks_pending_change_first:
+    if is_busy and store.dialect.checks_pending_change_first:
         return Error.CONCURRENT_TRANSACTIONS
     if wanted.producer_id != data.producer_id:
         return Error.INVALID_PRODUCER_ID_MAPPING
     if wanted.producer_epoch != data.epoch:
         return Error.PRODUCER_FENCED
-    return Error.CONCURRENT_TRANSACTIONS if transaction.is_busy else Error.NONE
+    return Error.CONCURRENT_TRANSACTIONS if is_busy else Error.NONE
 
 
 def response(adds: PendingAdds) -> AddPartitionsToTxnResponse | AddOffsetsToTxnResponse:

@@ -142,6 +142,23 @@ def test_a_transaction_that_is_given_twice_has_two_rows(play: TransactionPlay, *
     assert found == ([[1], [1]] if verify else [[0, 0], [0, 0]])
 
 
+@pytest.mark.parametrize(
+    ("error", "answered"), [(Error.NONE, 0), (Error.NOT_ENOUGH_REPLICAS, Error.COORDINATOR_NOT_AVAILABLE)]
+)
+def test_rows_that_repeat_a_transaction_wait_for_the_write_of_the_first(
+    play: TransactionPlay, error: Error, answered: int
+) -> None:
+    _, x, _ = play.init(tid="x")
+    play.writes = None
+    rows = (wanted("x", x, 0, 0, verify=False), wanted("x", x, 1, 0, verify=False), wanted("x", x, 0, 0, verify=False))
+    assert play.send(AddPartitionsToTxnRequest(transactions=rows), 5) is PENDING
+    play.complete_write(error)
+    found = [
+        row.topic_results[0].results_by_partition[0].partition_error_code for row in play.last.results_by_transaction
+    ]
+    assert found == [answered, Error.PRODUCER_FENCED, answered]
+
+
 def test_a_topic_that_is_given_twice_has_two_rows(play: TransactionPlay) -> None:
     _, x, _ = play.init(tid="x")
     twice = tuple(AddPartitionsToTxnTopic(name="t", partitions=(each,)) for each in (0, 0))

@@ -21,12 +21,15 @@ from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import fetch, metadata
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegularExpressionKey
+from koordinator.wire.messages.describe_transactions import TopicData
 from koordinator.wire.messages.init_producer_id import InitProducerIdResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.list_groups import ListedGroup
 from koordinator.wire.messages.list_transactions import TransactionState
 from koordinator.wire.messages.offsets_topic import read_key, read_value
 from koordinator.wire.messages.produce import ProduceResponse
+from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
 
@@ -52,7 +55,9 @@ LONG_TEXT = "m" * 5_000
 NO_PRODUCER = -1
 DAY_MS = 86_400_000
 NAMED = RequiredVersion(ApiKey.METADATA, 0, "0.8")
-MEMBER_ID = re.compile(r"(.*)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.DOTALL)
+MADE = re.compile(r"(?<=-)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+"""The random end of a member id."""
+
 OWN_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 """A member id that a coordinator has made for a consumer group."""
 
@@ -103,7 +108,7 @@ class Playing(playing.Playing):
         outcome = self.outcomes[-1]
         assert isinstance(outcome, dict)
         for group in (GROUP, OTHER_GROUP):
-            records = self._records(f"{self._prefix}.{group}")
+            records = _without_refreshes(self._records(f"{self._prefix}.{group}"))
             # records of several members are in the order of a hash table of random ids
             kinds = groupby(records, key=lambda record: (record["key"][0], record["value"] is None))
             outcome[f"records of {group}"] = [row for (kind, _), rows in kinds for row in _in_order(kind, rows)]
@@ -121,8 +126,8 @@ class Playing(playing.Playing):
             link.deadline = Deadline(PARKED_S)
             try:
                 answer = link.send(asked, version, APIS[REQUEST_KEYS[type(asked)]].response)
-                while getattr(answer, "error_code", 0) == Error.COORDINATOR_LOAD_IN_PROGRESS:
-                    # the broker is fetching producer ids
+                while _is_loading(answer):
+                    # the broker is fetching producer ids, or verifies the same offsets for another sequence
                     time.sleep(playing.POLL_S)
                     answer = link.send(asked, version, APIS[REQUEST_KEYS[type(asked)]].response)
             except TimedOut:
@@ -198,7 +203,7 @@ class Playing(playing.Playing):
             return sorted(rows, key=repr) if value and (is_dataclass(value[0])) else rows
         if is_dataclass(value):
             return {
-                each.name: self._field(each.name, getattr(value, each.name))
+                each.name: self._field(type(value), each.name, getattr(value, each.name))
                 for each in fields(value)
                 if each.name not in LEFT_OUT
             }
@@ -212,20 +217,20 @@ class Playing(playing.Playing):
             case _:
                 return True
 
-    def _field(self, name: str, value: Any) -> Any:
+    def _field(self, of: type, name: str, value: Any) -> Any:
         if name in MOMENTS:
             return "now" if value > DAY_MS else value
         if name in PRODUCERS:
             return self._name(value)
+        if name == "partitions" and of is TopicData:
+            # brokers keep the partitions of a transaction in a hash table
+            return sorted(value)
         return self._shown(value)
 
     def _text(self, value: str) -> str:
         if value in self._members:
             return f"member {self._members.index(value)}"
-        value = value.replace(f"{self._prefix}.", "E.")
-        if made := MEMBER_ID.fullmatch(value):
-            return f"an id of {made[1]}"
-        value = value.replace(LONG_TEXT, "a long text")
+        value = MADE.sub("an id", value.replace(f"{self._prefix}.", "E.")).replace(LONG_TEXT, "a long text")
         return "an id" if OWN_ID.fullmatch(value) else value
 
     def _records(self, group: str) -> Iterator[dict[str, Any]]:
@@ -260,6 +265,25 @@ class Playing(playing.Playing):
             "version": data[:2] if data else None,
             "value": shown,
         }
+
+
+def _is_loading(answer: Any) -> bool:
+    errors = {getattr(answer, "error_code", 0)}
+    if isinstance(answer, TxnOffsetCommitResponse):
+        errors |= {row.error_code for topic in answer.topics for row in topic.partitions}
+    return Error.COORDINATOR_LOAD_IN_PROGRESS in errors
+
+
+def _without_refreshes(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Leave out patterns that were resolved again with the same result, which happens after ten seconds."""
+    resolved: dict[Any, Any] = {}
+    for record in records:
+        key = repr(record["key"])
+        if record["key"][0] == ConsumerGroupRegularExpressionKey.__name__:
+            if resolved.get(key) == record["value"]:
+                continue
+            resolved[key] = record["value"]
+        yield record
 
 
 def _in_order(kind: str, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:

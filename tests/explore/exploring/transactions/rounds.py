@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -26,6 +27,8 @@ BATCH = 200
 """The sequences between two restarts of the broker."""
 
 CREATE_S = 60
+LEARN_S = 3.0
+"""A broker's group coordinators learn of a new topic after its partitions serve requests."""
 
 
 class Plays(Protocol):
@@ -80,6 +83,7 @@ class Target:
         with closing(BrokerConnection(self._address, Deadline(CREATE_S), "1")) as link:
             answer = link.send(CreateTopicsRequest(topics=rows, timeout_ms=CREATE_S * 1000), 2, CreateTopicsResponse)
         assert {row.error_code for row in answer.topics} == {Error.NONE}, answer
+        time.sleep(LEARN_S)
 
     def _delete(self, topics: tuple[str, ...]) -> None:
         """Delete topics: a restart of Kafka takes as long as it has partitions."""
@@ -159,12 +163,19 @@ def _regular(outcome: object) -> object:
     knows (`AddPartitionsToTxnManager`).
     """
     assert isinstance(outcome, dict)
-    answer = outcome.get("answer")
-    if answer == Error.TRANSACTION_ABORTABLE:
-        return outcome | {"answer": int(Error.INVALID_TXN_STATE)}
-    if answer == [Error.TRANSACTION_ABORTABLE, -1]:
-        return outcome | {"answer": [int(Error.INVALID_TXN_STATE), -1]}
-    return outcome
+    return outcome | {"answer": _without_120(outcome.get("answer"), "error_code")}
+
+
+def _without_120(part: object, name: str) -> object:
+    match part:
+        case dict():
+            return {key: _without_120(each, key) for key, each in part.items()}
+        case list():
+            return [_without_120(each, name) for each in part]
+        case Error.TRANSACTION_ABORTABLE if name.endswith("error_code"):
+            return int(Error.INVALID_TXN_STATE)
+        case _:
+            return part
 
 
 def explore(ours: Target, theirs: Target, sequences: Rows[Sequence], say: Callable[[str], None]) -> Findings:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from brokers.real_kafka import RealKafka
 
@@ -19,6 +20,7 @@ from exploring.transactions.rounds import Target, explore
 from exploring.transactions.steps import generate
 from koordinator import Emulator
 from koordinator.client.connection import Address
+from koordinator.emulator.core.data import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -69,8 +71,11 @@ FIELDS = Kind(
 
 @contextmanager
 def emulator(release: Release, kind: Kind = TRANSACTIONS) -> Iterator[Target]:
-    """Run the emulator of a release."""
-    with Emulator(kafka_version=release.line, config={**kind.config, **release.settings}) as cluster:
+    """Run the emulator of a release. Its offsets topic keeps all records, as Kafka's does for a long time."""
+    with (
+        patch.object(log, "COMPACTED_BYTES_MIN", 1 << 30),
+        Emulator(kafka_version=release.line, config={**kind.config, **release.settings}) as cluster,
+    ):
         host, _, port = cluster.bootstrap_servers.rpartition(":")
 
         def restart() -> None:
