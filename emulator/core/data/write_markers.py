@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from ..cluster import ClusterState
 
-NO_PRODUCER = -1
-"""The producer id of records without a producer, which ends no transaction (`MemoryRecordsBuilder`)."""
+NO_PRODUCER = NO_EPOCH = -1
+"""The producer id and the epoch of records without a producer, which end no transaction (`MemoryRecordsBuilder`)."""
 
 STRICT_SINCE = 2
 """The transaction version from which a marker must have a higher epoch than the producer's records."""
@@ -75,7 +75,7 @@ def write_markers(
 
 def _is_nobody(marker: WritableTxnMarker) -> bool:
     """Return whether a marker names no producer, so that it cannot be written (`MemoryRecordsBuilder`)."""
-    return marker.producer_epoch < 0 or marker.producer_id == NO_PRODUCER
+    return marker.producer_epoch == NO_EPOCH or marker.producer_id == NO_PRODUCER
 
 
 def _fails_all(cluster: ClusterState, node_id: int, name: str, partition: int) -> bool:

@@ -15,7 +15,7 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
-from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, member_id_of, sorted_names
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, UNCHANGED, member_id_of, sorted_names
 from . import membership
 from .changes import restart_session, write
 from .member import STATIC_LEAVING_EPOCH, ConsumerMember
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ..group_store import GroupStore
     from .group import ConsumerGroup
-
-UNCHANGED = -1
-"""The rebalance timeout of a heartbeat that does not repeat it."""
 
 CLIENT_IDS_SINCE = 1
 """The first version in which clients make the member ids (KIP-1082)."""

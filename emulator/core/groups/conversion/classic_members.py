@@ -29,7 +29,7 @@ from ..consumer.member import ConsumerMember, MemberState
 from ..consumer.patterns import schedule_resolution
 from ..consumer.progress import Update, advance, set_revocation_timeout
 from ..group import CONSUMER
-from ..modern.member import member_id_of, sorted_names
+from ..modern.member import UNCHANGED, member_id_of, sorted_names
 from .downgrade import assignment_of, downgrade, make_way, may_downgrade
 from .policy import DISABLED, migration_policy
 from .removal import remove
@@ -248,13 +248,14 @@ def _updated(
     protocols: Sequence[ClassicProtocol] = [
         ClassicProtocol(name=each.name, metadata=each.metadata) for each in request.protocols
     ]
+    timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
         instance_id=member.instance_id if request.group_instance_id is None else request.group_instance_id,
         rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
         client_id=call.client_id,
         client_host=call.client_host,
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == UNCHANGED else timeout_ms,
         names=sorted_names(subscription.topics),
         regex="",
         classic=ClassicMemberMetadata(

@@ -21,6 +21,9 @@ JOINING_EPOCH, LEAVING_EPOCH = 0, -1
 
 NO_EPOCH = -1
 
+UNCHANGED = -1
+"""The rebalance timeout of a request that leaves the member's alone."""
+
 
 def member_id_of(uuid: UUID) -> str:
     """Return a UUID as 22 characters, as Kafka and its clients make member ids (KIP-1082)."""

@@ -181,6 +181,13 @@ class TestClassicMembers:
         former = "the partitions of its former target count as assigned"
         assert play.targets() == {"A": {"t": OTHER_HALF, "u": [0, 1]}}, former
 
+    def test_a_join_with_timeout_minus_1_leaves_that_of_the_member(self, play: MigrationPlay) -> None:
+        assert play.subscribe("A", inst="i") == (2, {"t": ALL})
+        before = play.appended[-1].records[0].value.rebalance_timeout_ms
+        assert play.join("", "i", version=7, protocols=owning(), rebalance=-1).error is Error.NONE
+        written = [each.value for each in play.appended[-1].records if hasattr(each.value, "rebalance_timeout_ms")]
+        assert {value.rebalance_timeout_ms for value in written} == {before} == {30_000}
+
     def test_g122_each_is_told_its_own_first_protocol(self, play: MigrationPlay) -> None:
         play.classic_in_consumer_group()
         n = play.join("", "i-n", version=7, protocols=owning(name="roundrobin"))

@@ -62,6 +62,9 @@ FIELDS = Kind(
         "offsets.topic.num.partitions": f"{fields_playing.OFFSETS_PARTITIONS}",
         "group.consumer.heartbeat.interval.ms": "5000",
         "group.consumer.assignment.interval.ms": "0",
+        # a sequence takes minutes on a busy machine
+        "group.consumer.max.session.timeout.ms": "3600000",
+        "group.consumer.session.timeout.ms": "3600000",
         # nothing expires by time
         "offsets.retention.check.interval.ms": "86400000",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
