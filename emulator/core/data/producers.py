@@ -241,9 +241,7 @@ class Producers:
         47 for an older epoch; with `strict` (transaction version 2) also for the producer's own while its transaction
         is open. 52 for a coordinator that has been replaced.
         """
-        producer = self._producers.get(producer_id)
-        if producer is None:
-            return Error.NONE
+        producer = self._producers.get(producer_id) or Producer(producer_id, NONE)
         is_stale = epoch == producer.epoch and strict and producer.open_since != NONE
         if epoch < producer.epoch or is_stale:
             return Error.INVALID_PRODUCER_EPOCH

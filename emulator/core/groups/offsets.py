@@ -255,7 +255,9 @@ def _fetch_group(
     if error is not Error.NONE:
         return _refuse_group(call, query, error)
     offsets = group.offsets if group is not None and store.is_visible(group) else {}
-    unstable = store.unstable_partitions(group) if group is not None and stable else frozenset()
+    # of a group that Kafka has forgotten the pending offsets are known, and not the committed ones
+    known = store.forgotten.get(query.group_id) if group is None else group
+    unstable = store.unstable_partitions(known) if known is not None and stable else frozenset()
     if query.topics is None:
         names: dict[str, list[int]] = {}
         for name, partition in offsets:

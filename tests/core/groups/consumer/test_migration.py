@@ -188,6 +188,15 @@ class TestClassicMembers:
         written = [each.value for each in play.appended[-1].records if hasattr(each.value, "rebalance_timeout_ms")]
         assert {value.rebalance_timeout_ms for value in written} == {before} == {30_000}
 
+    def test_pending_offsets_of_a_forgotten_group_stay_unstable(self, play: MigrationPlay) -> None:
+        assert play.subscribe("A") == (2, {"t": ALL})
+        assert play.commit_errors(2, "A", offsets={("t", 1): 7}, version=9) == [0]
+        assert play.txn_errors({("t", 0): 5}, generation=2, member_id="A") == [0]
+        play.heart("A", -1)
+        assert play.join("nobody", version=7, protocols=owning()).error is Error.UNKNOWN_MEMBER_ID
+        rows = play.fetch(("t", 0), ("t", 1), stable=True)
+        assert [(row[0], row[3]) for row in rows.values()] == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (-1, 0)]
+
     def test_g122_each_is_told_its_own_first_protocol(self, play: MigrationPlay) -> None:
         play.classic_in_consumer_group()
         n = play.join("", "i-n", version=7, protocols=owning(name="roundrobin"))

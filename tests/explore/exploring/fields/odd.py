@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from exploring.fields.requests import OTHER_GROUP, UNKNOWN_ID, Known
 from koordinator.wire.messages.join_group import JoinGroupRequest
-from koordinator.wire.messages.write_txn_markers import WritableTxnMarker
+from koordinator.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.schema import FieldSpec, Kind, fields_of
 
@@ -27,7 +27,11 @@ FIXED = {
 LATE = ("rebalance_timeout_ms", "session_timeout_ms")
 """Fields without small values: requests would be answered at any time."""
 
-ONCE = {(JoinGroupRequest, "protocols"), (WritableTxnMarker, "topics")}
+ONCE = {
+    (JoinGroupRequest, "protocols"),
+    (WritableTxnMarker, "topics"),
+    (WritableTxnMarkerTopic, "partition_indexes"),
+}
 """Arrays whose rows are not repeated: Kafka never answers then, which is a known difference (docs/fidelity.md)."""
 
 NAMES = {"group_id", "groups", "groups_names", "group_ids", "transactional_id", "v3_and_below_transactional_id"}
