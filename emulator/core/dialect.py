@@ -533,8 +533,9 @@ class Dialect:
     no restart (KAFKA-10134)."""
 
     repeats_unknown_partitions: bool = since("OLD")
-    """Whether OffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and an unknown topic
-    without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of partitions)."""
+    """Whether OffsetCommit, TxnOffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and
+    the first and the last an unknown topic without partitions with an empty row. Before 3.0: once, and not at all
+    (`KafkaApis` with maps of partitions)."""
 
     repeats_added_partitions: bool = since("OLD")
     """Whether AddPartitionsToTxn answers a partition as often as it is given. Since 3.5 (KIP-890,
@@ -570,6 +571,9 @@ class Dialect:
 
     coordinator_type_error: Error = history(("2.4", Error.UNKNOWN_SERVER_ERROR), ("2.8", Error.INVALID_REQUEST))
     """The error of FindCoordinator for an unknown key type. In 2.4: -1 (`CoordinatorType.forId`)."""
+
+    finds_no_share_coordinators: bool = history(("2.4", False), ("OLD", True), ("4.0", False))
+    """Whether FindCoordinator knows the type of share coordinators but finds none. In 3.9 (`KafkaApis`)."""
 
     offset_delete_repeats_topics: bool = before("2.8")
     """Whether OffsetDelete repeats a topic's row, with all partitions, for each of its partitions. In 2.4

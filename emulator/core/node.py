@@ -160,11 +160,16 @@ class NodeCore:
 
     def _coordinators(self, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         keys, topic, dialect = request.coordinator_keys, TOPICS.get(request.key_type), self.coordinator.store.dialect
-        if topic is None or (topic == SHARE_STATE_TOPIC and dialect.share_versions.max < 0):
+        has_shares = dialect.share_versions.max >= 0 or dialect.finds_no_share_coordinators
+        if topic is None or (topic == SHARE_STATE_TOPIC and not has_shares):
             rows = tuple(_no_coordinator(key, dialect.coordinator_type_error) for key in keys)
         elif topic == SHARE_STATE_TOPIC and call.api_version < SHARE_KEYS_SINCE:
             text = MESSAGES[Error.INVALID_REQUEST] if call.api_version < ROWS_SINCE else ""
             rows = tuple(replace(_no_coordinator(key, Error.INVALID_REQUEST), error_message=text) for key in keys)
+        elif topic == SHARE_STATE_TOPIC and dialect.finds_no_share_coordinators:
+            rows = tuple(
+                replace(_no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE), error_message="") for key in keys
+            )
         elif self._has_topic(topic):
             rows = tuple(self._coordinator_of(call.listener, topic, key) for key in keys)
         else:

@@ -378,6 +378,15 @@ class TestFindCoordinator:
         assert (answer.error_code, answer.node_id, answer.host, answer.port) == (Error.INVALID_REQUEST, -1, "", -1)
         assert answer.error_message.startswith("This most likely occurs because of a request being malformed")
 
+    def test_3_9_finds_no_share_coordinators(self) -> None:
+        wire = Wire(kafka_version="3.9")
+        rows = {
+            version: wire.ask(wire.connect(), FindCoordinatorRequest(coordinator_keys=("g",), key_type=2), version)
+            for version in (5, 6)
+        }
+        found = [(row.error_code, row.error_message) for answer in rows.values() for row in answer.coordinators]
+        assert found == [(Error.INVALID_REQUEST, ""), (Error.COORDINATOR_NOT_AVAILABLE, "")]
+
     def test_in_2_4_an_unknown_key_type_is_an_error_of_the_server(self) -> None:
         wire = Wire(kafka_version="2.4")
 

@@ -285,12 +285,18 @@ def _response(
 
     NEW merges a repeated topic only with an unknown partition in the request (`TxnOffsetCommitResponse.Builder.merge`).
     """
-    if store.dialect.repeats_partitions and not any(error in UNKNOWN_PARTITION_ERRORS for error in refused.values()):
+    dialect = store.dialect
+    if dialect.repeats_partitions and not any(error in UNKNOWN_PARTITION_ERRORS for error in refused.values()):
         return _as_requested(request, lambda at: refused.get(at, others))
     rows: defaultdict[tuple[str, UUID], list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
     every = [(topic.name, topic.topic_id, row.partition_index) for topic in request.topics for row in topic.partitions]
-    places = sorted(every, key=lambda at: (at[0], at[2]) not in refused)
-    for topic, topic_id, partition in places if store.dialect.repeats_partitions else dict.fromkeys(places):
+    first = [at for at in every if (at[0], at[2]) in refused]
+    following = [at for at in every if (at[0], at[2]) not in refused]
+    places = [
+        *(first if dialect.repeats_unknown_partitions else dict.fromkeys(first)),
+        *(following if dialect.repeats_partitions else dict.fromkeys(following)),
+    ]
+    for topic, topic_id, partition in places:
         error = refused.get((topic, partition), others)
         rows[topic, topic_id].append(TxnOffsetCommitResponsePartition(partition_index=partition, error_code=error))
     topics = tuple(

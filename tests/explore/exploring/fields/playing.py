@@ -27,7 +27,7 @@ from koordinator.wire.messages.init_producer_id import InitProducerIdResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.list_groups import ListedGroup
 from koordinator.wire.messages.list_transactions import TransactionState
-from koordinator.wire.messages.offsets_topic import read_key, read_value
+from koordinator.wire.messages.offsets_topic import OffsetCommitKey, read_key, read_value
 from koordinator.wire.messages.produce import ProduceResponse
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from koordinator.wire.primitives import Malformed
@@ -287,7 +287,10 @@ def _without_refreshes(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, 
 
 
 def _in_order(kind: str, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    return sorted(rows, key=repr) if "Member" in kind else rows
+    if "Member" in kind:
+        return sorted(rows, key=repr)
+    # the old coordinator writes the offsets of one commit in the order of a hash table
+    return sorted(rows, key=lambda row: repr(row["key"])) if kind == OffsetCommitKey.__name__ else rows
 
 
 def _read(read: Any, data: bytes | None) -> Any:
