@@ -14,22 +14,37 @@ from koordinator.emulator.config.install_hint import install_hint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NAMES = (
-    *("compact", "compare", "explore", "generate", "lab", "objective", "report"),
-    *("run", "sql", "tables", "vacuum", "verify", "watch"),
-)
-HOMES = {name: f"koordinator.pipeline.jobs.{name}" for name in NAMES}
-"""The module of each job."""
+SUMMARIES = {
+    "compact": "Merge the folders of each table into one, as a new snapshot with the same rows.",
+    "compare": "Compare cohorts: n, mean, median, 95th percentile, and the 95 % interval of the difference of means.",
+    "completion": "Print the completion script of SHELL.",
+    "explore": "Play random schedules of group members in parallel, and report violated invariants as tests.",
+    "generate": "Write synthetic traces of groups whose members start, bounce, crash and commit.",
+    "lab": "Play a grid of rebalance cells in parallel, and append their figures to a table.",
+    "objective": "List the groups of a local store that rebalance for too large a share of their time.",
+    "report": "Write one HTML page of the tables, which opens offline and can be printed.",
+    "run": "Load new traces and logs, and rebuild all tables that depend on them.",
+    "sql": "Query the tables of a local store with DuckDB; gold/rebalance is gold.rebalance.",
+    "tables": "List the tables of a local store, each with the number of its folders and the newest one.",
+    "vacuum": "Remove old snapshots of a local store, and the folders that no other snapshot lists.",
+    "verify": "Check the coordinator, its clients and transactions in every trace: S01 to S12, C01 to C14, T01 to T03.",
+    "watch": "Load files as they appear, and the complete lines that plain text files gain, until interrupted.",
+}
+"""What each job does, as its own help says in one line."""
+
+WITHOUT_SPARK = ("completion", "objective", "sql", "tables")
+"""The commands that do not import PySpark."""
 
 
 class Jobs(Commands):
-    """The jobs. All of them need Spark."""
+    """The jobs; most of them need Spark."""
 
-    modules: ClassVar[dict[str, str]] = HOMES
+    modules: ClassVar[dict[str, str]] = {name: f"koordinator.pipeline.jobs.{name}" for name in SUMMARIES}
+    summaries: ClassVar[dict[str, str]] = SUMMARIES
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the job of that name, or None. Raises UsageError if pyspark is missing."""
-        if cmd_name in self.modules and find_spec("pyspark") is None:
+        """Return the job of that name, or None. Raises UsageError if it needs PySpark and that is missing."""
+        if cmd_name in self.modules and cmd_name not in WITHOUT_SPARK and find_spec("pyspark") is None:
             raise click.UsageError(f"pyspark is not installed: {install_hint('spark')} (Python 3.11-3.14)", ctx)
         return super().get_command(ctx, cmd_name)
 

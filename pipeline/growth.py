@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from .fold.event_lines import trace_lines
 from .fold.frames import COLUMNS
@@ -29,7 +29,7 @@ from .fold.growing import (
     concerned,
 )
 from .fold.settled import CARRIED
-from .schema import CALL, EVENT, GROUP_STATE, LONG, MEMBER_SPAN, STRING
+from .schema import CALL, EVENT, GROUP_STATE, MEMBER_SPAN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,11 +47,11 @@ CONNECTION = ["trace_id", "node", "conn_id"]
 
 CHOICE = StructType(
     [
-        StructField("trace_id", STRING),
-        StructField("group_id", STRING),
-        StructField("last_seq", LONG),
-        StructField("floor", LONG),
-        StructField("first_no", LONG),
+        StructField("trace_id", StringType()),
+        StructField("group_id", StringType()),
+        StructField("last_seq", LongType()),
+        StructField("floor", LongType()),
+        StructField("first_no", LongType()),
         StructField("body", StringType()),
     ]
 )

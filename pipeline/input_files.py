@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.storagelevel import StorageLevel
 
 from .bronze import lines
+from .console import escaped
 from .frames import select_schema
 from .schema import BRONZE_LINE, EVENT
 
@@ -122,8 +122,3 @@ def _is_readable(spark: SparkSession, file: str) -> bool:
     except (PySparkException, Py4JError):
         return False
     return True
-
-
-def escaped(paths: Sequence[str]) -> list[str]:
-    """Return paths that Spark does not take for patterns."""
-    return [re.sub(r"([\[\]{}*?\\])", r"\\\1", path) for path in paths]

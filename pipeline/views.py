@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
-
 from . import snapshots
+from .job_errors import JobRefused
 from .schema import TABLES
+from .schema.kinds import ArrayOf, Kind, MapOf, StructOf, text
 from .snapshots import LocalSnapshotFiles, parquet_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from duckdb import DuckDBPyConnection
 
     from .schema import Table
 
@@ -21,11 +22,16 @@ TYPES = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 """Spark's types with another name in DuckDB."""
 
 
-def open_views(root: str, as_of: str | None = None) -> duckdb.DuckDBPyConnection:
+def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
     """Return a connection with a view of each table, as of a snapshot or a time, by default the current one.
 
-    A column that older files lack is null. Raises JobRefused unless the folder is a store on this machine.
+    A column that older files lack is null. Raises JobRefused unless the folder is a store on this machine, or without
+    DuckDB.
     """
+    try:
+        import duckdb  # noqa: PLC0415 - an optional dependency
+    except ModuleNotFoundError:
+        raise JobRefused("duckdb is not installed: pip install duckdb") from None
     folder = Path(root)
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
     connection = duckdb.connect()
@@ -37,7 +43,7 @@ def open_views(root: str, as_of: str | None = None) -> duckdb.DuckDBPyConnection
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:
-    columns = ", ".join(f'CAST(NULL AS {_type(field.dataType)}) AS "{field.name}"' for field in table.fields)
+    columns = ", ".join(f'CAST(NULL AS {_type(each.kind)}) AS "{each.name}"' for each in table.stored)
     empty = f"SELECT {columns} WHERE false"
     if not files:
         return empty
@@ -46,14 +52,15 @@ def _select(table: Table, files: Sequence[Path]) -> str:
     return f"{empty} UNION ALL BY NAME SELECT * FROM read_parquet([{names}], {options})"  # noqa: S608 - our own files
 
 
-def _type(kind: DataType) -> str:
+def _type(kind: Kind) -> str:
     """Return DuckDB's name of a type."""
-    if isinstance(kind, ArrayType):
-        return f"{_type(kind.elementType)}[]"
-    if isinstance(kind, MapType):
-        return f"MAP({_type(kind.keyType)}, {_type(kind.valueType)})"
-    if isinstance(kind, StructType):
-        fields = (f'"{field.name}" {_type(field.dataType)}' for field in kind)
-        return f"STRUCT({', '.join(fields)})"
-    name: str = kind.simpleString()
-    return TYPES.get(name, name)
+    match kind:
+        case ArrayOf():
+            return f"{_type(kind.element)}[]"
+        case MapOf():
+            return f"MAP({_type(kind.key)}, {_type(kind.value)})"
+        case StructOf():
+            fields = (f'"{each.name}" {_type(each.kind)}' for each in kind.columns)
+            return f"STRUCT({', '.join(fields)})"
+        case _:
+            return TYPES.get(text(kind), text(kind))

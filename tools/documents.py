@@ -209,7 +209,7 @@ def pipeline_reasons() -> str:
 
 def pipeline_jobs() -> str:
     """Return every job of `koordinator-pipeline` with its options."""
-    modules = import_module("koordinator.pipeline.cli").HOMES
+    modules = import_module("koordinator.pipeline.cli").Jobs.modules
     parts = []
     for name, module in sorted(modules.items()):
         job = getattr(import_module(module), name)

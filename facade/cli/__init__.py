@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 import koordinator
 
@@ -23,25 +24,45 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 """Exit status of shells after SIGINT."""
 
-MODULES = {
-    name: f"koordinator.cli.{name}"
-    for name in ("completion", "doctor", "groups", "lab", "offsets", "serve", "transactions")
+SUMMARIES = {
+    "completion": "Print the completion script of SHELL.",
+    "doctor": "Describe this machine for a bug report: versions, libraries, ports, Docker, Java, browser.",
+    "groups": "List, describe, change and delete consumer groups of any Kafka.",
+    "lab": "Play rebalance protocols side by side, in virtual time.",
+    "offsets": "Save groups with their members and committed offsets to a file, and load them.",
+    "serve": "Serve a cluster until SIGINT or SIGTERM.",
+    "transactions": "List and abort transactions of any Kafka from 3.0 on.",
 }
-"""The module of each command."""
+"""What each command does, as its own help says in one line."""
 
 
 class Commands(click.Group):
     """A group that imports a command when it is used, so that `groups` does not wait for the server to load.
 
-    `modules` is the module of each command.
+    `modules` is the module of each command. `summaries` are its lines in the help and in completions, which import no
+    command.
     """
 
-    modules: ClassVar[dict[str, str]] = MODULES
+    modules: ClassVar[dict[str, str]] = {name: f"koordinator.cli.{name}" for name in SUMMARIES}
+    summaries: ClassVar[dict[str, str]] = SUMMARIES
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, sorted."""
         del ctx
         return sorted(self.modules)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.summaries[name]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with an incomplete word, and the options."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [
+            *(CompletionItem(name, help=self.summaries[name]) for name in names),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

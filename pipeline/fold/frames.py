@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from .. import schema
 from ..frames import mapped
 from ..job_errors import JobFailed
 from ..schema import Table
+from ..schema.kinds import Column, StructOf
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
@@ -65,11 +66,9 @@ FOLD = Table(
     "fold",
     "The rows of every table that the fold makes, each in the column of its table.",
     ("trace_id",),
-    StructType(
-        [
-            *(field for field in schema.TRACE.columns if field.name in TRACE_NAMES),
-            *(StructField(table.name, table.columns) for table in FOLDED),
-        ]
+    (
+        *(each for each in schema.TRACE.definitions if each.name in TRACE_NAMES),
+        *(Column(table.name, StructOf(table.definitions)) for table in FOLDED),
     ),
 )
 """The result of the fold; a load keeps it only until it has written the tables."""

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ..job_errors import EXIT_FAILED, JobRefused
 from ..session_options import FILE, store_option
+from ..views import open_views
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +34,10 @@ SHARES = """
               help="Greatest share of the time with members that a group may spend in rebalances.")  # fmt: skip
 @click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write all groups as JSON.")
 def objective(root: str, as_of: str | None, max_share: float, json_path: Path | None) -> int:
-    """List the groups of a local store that rebalance for too large a share of their time. Needs no Java.
+    """List the groups of a local store that rebalance for too large a share of their time. Needs no Spark.
 
     Exit status 1 if there is one.
     """
-    from ..views import open_views  # noqa: PLC0415 - needs DuckDB
-
     with open_views(root, as_of) as views:
         found = views.sql(SHARES)
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]

@@ -1,15 +1,12 @@
-"""`koordinator-pipeline sql`: query a store with DuckDB, without Java."""
+"""`koordinator-pipeline sql`: query a store with DuckDB, without Spark."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
-from koordinator.emulator.config.install_hint import install_hint
-
-from ..job_errors import EXIT_FAILED, JobRefused
+from ..job_errors import EXIT_FAILED
 from ..session_options import store_option
+from ..views import open_views
 
 
 @click.command
@@ -20,13 +17,10 @@ def sql(root: str, as_of: str | None, query: str | None) -> int:
 
     At the prompt a query ends with a semicolon, and Ctrl-D ends the command.
     """
-    if find_spec("duckdb") is None:
-        raise JobRefused(f"duckdb is not installed: {install_hint('spark')}")
-    import duckdb  # noqa: PLC0415 - may be missing
-
-    from ..views import open_views  # noqa: PLC0415 - needs duckdb, too
 
     def run(query: str) -> int:
+        import duckdb  # noqa: PLC0415 - an optional dependency, which the views need, too
+
         try:
             result = connection.sql(query)
         except duckdb.Error as error:

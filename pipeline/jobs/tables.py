@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from .. import snapshots
-from ..console import absolute
-from ..input_files import escaped
+from ..console import absolute, escaped
 from ..schema import TABLES
+from ..schema.kinds import text
 from ..session_options import store_option
 from ..snapshots import LocalSnapshotFiles
 
@@ -44,10 +44,10 @@ def tables(root: str, as_of: str | None, *, as_views: bool) -> None:
 def view(table: Table, root: Path, folders: list[str]) -> str:
     """Return the statement that creates the view of a table: gold/rebalance is `gold_rebalance`."""
     begin = f"CREATE OR REPLACE TEMPORARY VIEW {table.path.replace('/', '_')}"
-    columns = [(f"`{field.name}`", field.dataType.simpleString()) for field in table.fields]
+    columns = [(f"`{each.name}`", text(each.kind)) for each in table.stored]
     if not folders:
         nothing = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in columns)
         return f"{begin} AS SELECT {nothing} WHERE false;"
     (path,) = escaped([str(root / table.path)])
-    text = f"{path}/{{{','.join(folders)}}}".replace("\\", "\\\\").replace("'", "\\'")
-    return f"{begin} ({', '.join(map(' '.join, columns))}) USING parquet OPTIONS (path '{text}');"
+    pattern = f"{path}/{{{','.join(folders)}}}".replace("\\", "\\\\").replace("'", "\\'")
+    return f"{begin} ({', '.join(map(' '.join, columns))}) USING parquet OPTIONS (path '{pattern}');"

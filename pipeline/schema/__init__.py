@@ -57,7 +57,7 @@ from .silver import (
     TEST,
     TRACE,
 )
-from .tables import BOOL, LONG, STRING, Table
+from .tables import Table
 
 SCHEMA_VERSION = 1
 """Version of the tables; a store of another version is refused."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import ArrayType, StructField, StructType
-
+from .kinds import ArrayOf, Column, StructOf
 from .tables import BOOL, DOUBLE, INT, LONG, RUN_ID, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS, TRACE_ID, table
 
 VERDICT = table(
@@ -23,7 +22,7 @@ VERDICT = table(
     key="trace_id group_id check_id",
 )
 
-CLIENT_STATUS = StructType([StructField(name, STRING) for name in ("client_software", "client_version", "status")])
+CLIENT_STATUS = StructOf(tuple(Column(name, STRING) for name in ("client_software", "client_version", "status")))
 
 TEST_RUN = table(
     "mart/test_run",
@@ -35,7 +34,7 @@ TEST_RUN = table(
     ("started_us", LONG, "start of the trace"),
     ("failed", BOOL, "whether the test failed; null if it was skipped, or its outcome is unknown"),
     ("n_rebalances", LONG, "rebalances of all groups"),
-    ("clients", ArrayType(CLIENT_STATUS), "the client libraries of its members, each with its worst verdict"),
+    ("clients", ArrayOf(CLIENT_STATUS), "the client libraries of its members, each with its worst verdict"),
     key="trace_id",
 )
 

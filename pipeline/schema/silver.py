@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import ArrayType, MapType
-
+from .kinds import ArrayOf, MapOf
 from .tables import (
     BOOL,
     CLUSTER,
@@ -90,7 +89,7 @@ HEADER = table(
     ("commit", STRING, "its commit"),
     ("branch", STRING, "its branch"),
     ("ci_provider", STRING, "the CI provider"),
-    ("libs", MapType(STRING, STRING), "versions of client libraries by name"),
+    ("libs", MapOf(STRING, STRING), "versions of client libraries by name"),
     ("rerun", INT, "number of previous runs of the same test"),
     key="trace_id",
     origin=("home", "batch"),
@@ -128,7 +127,7 @@ TRACE = table(
     ("commit", STRING, "its commit"),
     ("branch", STRING, "its branch"),
     ("ci_provider", STRING, "the CI provider"),
-    ("libs", MapType(STRING, STRING), "versions of client libraries in the process, by name"),
+    ("libs", MapOf(STRING, STRING), "versions of client libraries in the process, by name"),
     ("rerun", INT, "number of previous runs of the same test"),
     ("n_events", LONG, "number of events"),
     ("lost", LONG, "events that the emulator discarded"),
@@ -146,7 +145,7 @@ RUN = table(
     ("started_us", LONG, "start of its first trace"),
     ("os", STRING, "the system"),
     ("python", STRING, "the Python"),
-    ("libs", MapType(STRING, STRING), "versions of client libraries by name"),
+    ("libs", MapOf(STRING, STRING), "versions of client libraries by name"),
     ("emulator_version", STRING, "the emulator's version"),
     ("schema_version", INT, "schema version of its trace files"),
     ("n_tests", LONG, "number of tests"),
@@ -247,8 +246,8 @@ CALL = table(
         PARTITIONS,
         "JoinGroup (KIP-429) or ConsumerGroupHeartbeat request: the partitions it claims to own",
     ),
-    ("assignments", MapType(STRING, PARTITIONS), "SyncGroup request of a leader: the assignment by member id"),
-    ("offsets", ArrayType(OFFSET), "OffsetCommit request: the offsets"),
+    ("assignments", MapOf(STRING, PARTITIONS), "SyncGroup request of a leader: the assignment by member id"),
+    ("offsets", ArrayOf(OFFSET), "OffsetCommit request: the offsets"),
     ("protocol", STRING, "JoinGroup response: the selected assignor"),
     ("leader", STRING, "JoinGroup response: the member id of the leader"),
     ("members", STRINGS, "JoinGroup response: all member ids, for the leader"),

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from .kinds import ArrayOf, Column, Kind, MapOf, StructOf, spark_type
 
-STRING, INT, LONG, SHORT = StringType(), IntegerType(), LongType(), ShortType()
-DOUBLE, BOOL, TIMESTAMP, STRINGS = DoubleType(), BooleanType(), TimestampType(), ArrayType(StringType())
-PARTITIONS = MapType(StringType(), ArrayType(IntegerType()))
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructField, StructType
+
+STRING, INT, LONG, SHORT = "string", "int", "bigint", "smallint"
+DOUBLE, BOOL, TIMESTAMP, STRINGS = "double", "boolean", "timestamp", ArrayOf("string")
+PARTITIONS = MapOf(STRING, ArrayOf(INT))
 """Topic -> partitions."""
 
-OFFSET = StructType([StructField("topic", STRING), StructField("partition", INT), StructField("offset", LONG)])
+OFFSET = StructOf((Column("topic", STRING), Column("partition", INT), Column("offset", LONG)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +30,7 @@ class Table:
     name: str
     doc: str
     key: tuple[str, ...]
-    columns: StructType
+    definitions: tuple[Column, ...]
     origin: tuple[str, ...] = ("home",)
 
     @property
@@ -47,24 +39,35 @@ class Table:
         return f"{self.layer}/{self.name}"
 
     @property
-    def fields(self) -> list[StructField]:
+    def stored(self) -> tuple[Column, ...]:
         """The columns in the store: those of the table, and those of its origin."""
-        return [*self.columns.fields, *(StructField(name, STRING) for name in self.origin)]
+        return (*self.definitions, *(Column(name, STRING) for name in self.origin))
+
+    @property
+    def columns(self) -> StructType:
+        """The columns of the table, for Spark."""
+        return _struct(self.definitions)
+
+    @property
+    def fields(self) -> list[StructField]:
+        """The columns in the store, for Spark."""
+        return _struct(self.stored).fields
 
     @property
     def names(self) -> list[str]:
         """Names of the columns, in order."""
-        names: list[str] = self.columns.fieldNames()
-        return names
+        return [each.name for each in self.definitions]
 
 
-def table(
-    path: str, doc: str, *columns: tuple[str, DataType, str], key: str, origin: tuple[str, ...] = ("home",)
-) -> Table:
+@cache
+def _struct(columns: tuple[Column, ...]) -> StructType:
+    return cast("StructType", spark_type(StructOf(columns)))
+
+
+def table(path: str, doc: str, *columns: tuple[str, Kind, str], key: str, origin: tuple[str, ...] = ("home",)) -> Table:
     """Define a table at `layer/name`; each column has a name, a type, and a description."""
     layer, _, name = path.partition("/")
-    fields = [StructField(column, kind, nullable=True, metadata={"comment": text}) for column, kind, text in columns]
-    return Table(layer, name, doc, tuple(key.split()), StructType(fields), origin)
+    return Table(layer, name, doc, tuple(key.split()), tuple(Column(*each) for each in columns), origin)
 
 
 TRACE_ID = ("trace_id", STRING, "the trace of one cluster, or of one log")

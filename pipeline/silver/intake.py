@@ -16,7 +16,7 @@ from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
 from ..bronze.lines import stem, trace_id_of
 from ..frames import computed, in_driver, select_schema
-from ..schema import EVENT, HEADER, LONG, OUTCOME, QUARANTINE
+from ..schema import EVENT, HEADER, OUTCOME, QUARANTINE
 from . import log_rows, trace_rows
 from .logs.reader import BROKERS, MARKS, OTHER_CLIENTS
 from .trace_rows import PLACE
@@ -275,7 +275,7 @@ def _traces_with_gaps(keys: DataFrame) -> DataFrame:
         F.bit_xor(F.xxhash64("seq")).alias("mixed"),
     )
     whole = F.aggregate(
-        F.sequence("first", "last"), F.lit(0).cast(LONG), lambda mixed, seq: mixed.bitwiseXOR(F.xxhash64(seq))
+        F.sequence("first", "last"), F.lit(0).cast("bigint"), lambda mixed, seq: mixed.bitwiseXOR(F.xxhash64(seq))
     )
     # in a broken file the difference may overflow
     is_dense = F.try_subtract("last", "first") == F.col("n") - 1

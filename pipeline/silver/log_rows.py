@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from ..bronze.lines import stem
 from ..frames import computed, mapped, select_schema
-from ..schema import BOOL, EVENT, HEADER, LONG, STRING, UNREAD
+from ..schema import EVENT, HEADER, UNREAD
 from .logs.reader import BAD, BROKERS, LogReader
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ Row = dict[str, Any]
 
 Earlier = dict[tuple[str, int], tuple[int, int | None]]
 """The last `seq` and group time of each trace and broker."""
+
+STRING, LONG, BOOL = StringType(), LongType(), BooleanType()
 
 _PLACE = {"source_file": STRING, "ingest_id": STRING, "block_start": LONG, "row_id": LONG}
 

@@ -11,13 +11,13 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from koordinator.emulator.trace.vocabulary import KINDS, METADATA_KINDS
 
 from ..bronze.lines import trace_id_of
 from ..frames import columns
-from ..schema import API_KEY_MAX, EVENT, HEADER, LONG, OUTCOME, STRING, TRACE_SCHEMA_VERSIONS
+from ..schema import API_KEY_MAX, EVENT, HEADER, OUTCOME, TRACE_SCHEMA_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def _line() -> StructType:
     for name in ("source", "name"):
         del columns[name]
     for name in (*NAMES.values(), _CORRUPT):
-        columns[name] = StructField(name, STRING, nullable=True)
+        columns[name] = StructField(name, StringType(), nullable=True)
     return StructType(list(columns.values()))
 
 
@@ -100,8 +100,8 @@ def _placed(rows: DataFrame) -> DataFrame:
     return rows.select(
         "source_file",
         "ingest_id",
-        F.lit(None).cast(LONG).alias("block_start"),
-        F.lit(None).cast(LONG).alias("row_id"),
+        F.lit(None).cast(LongType()).alias("block_start"),
+        F.lit(None).cast(LongType()).alias("row_id"),
         *columns(rows, EVENT),
     ).withColumns(
         {

@@ -7,14 +7,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 from spark.gold_frames import Gold
 from spark.literal_frames import frame_of
 from spark.log_rows import LOGS, RELEASES, recorded
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
-from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, LONG, REBALANCE, STRING
+from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, REBALANCE
 from koordinator.pipeline.silver.log_rows import read_logs
 from koordinator.pipeline.silver.logs.reader import OTHER_CLIENTS
 
@@ -41,7 +41,7 @@ GOLDEN = (
 
 TEXTS = ("source_file", "raw", "ingest_id", "source", "trace_id", "cluster", "client")
 PLACE = ("block_start", "row_id")
-BRONZE = StructType([StructField(name, LONG if name in PLACE else STRING) for name in (*TEXTS, *PLACE)])
+BRONZE = StructType([StructField(name, LongType() if name in PLACE else StringType()) for name in (*TEXTS, *PLACE)])
 """The columns of bronze/line, and what a load knows of a log."""
 
 Found = tuple[dict[str, list["Row"]], dict[str, list["Row"]], dict[str, list[dict[str, Any]]]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def run_in_process(spark: SparkSession, arguments: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Run `koordinator-pipeline` with these arguments in a folder, on the Spark of the tests."""
     output, errors = io.StringIO(), io.StringIO()
-    job = import_module(cli.HOMES[arguments[0]])
+    job = import_module(cli.Jobs.modules[arguments[0]])
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):
         patch.chdir(folder)
         # jobs that need no Spark have none
