@@ -30,7 +30,7 @@ SUMMARIES = {
     "verify": "Check the coordinator, its clients and transactions in every trace: S01 to S12, C01 to C14, T01 to T03.",
     "watch": "Load files as they appear, and the complete lines that plain text files gain, until interrupted.",
 }
-"""What each job does, as its own help says in one line."""
+"""The line of each job in lists, which is the first sentence of its own help."""
 
 WITHOUT_SPARK = ("completion", "objective", "sql", "tables")
 """The commands that do not import PySpark."""

@@ -33,7 +33,7 @@ SUMMARIES = {
     "serve": "Serve a cluster until SIGINT or SIGTERM.",
     "transactions": "List and abort transactions of any Kafka from 3.0 on.",
 }
-"""What each command does, as its own help says in one line."""
+"""The line of each command in lists, which is the first sentence of its own help."""
 
 
 class Commands(click.Group):
