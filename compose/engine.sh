@@ -3,8 +3,9 @@
 #
 # With KOORDINATOR_DOCKER_BOOTSTRAP=1 and without a running engine, start a private one while the command runs. This needs
 # root and Debian. The first run installs the engine and creates a substitute for the base image python:X-slim, because
-# not every machine can pull images. The engine has no bridge network: run and build with the host's network. The
-# command gets DOCKER_HOST, PYTHON_IMAGE and DOCKER_CONFIG. The engine's files are in KOORDINATOR_DOCKER_DIR (build/docker).
+# not every machine can pull images. Builds need the host's network, and so do containers where this machine allows no
+# bridge; with a bridge ports can be mapped. The command gets DOCKER_HOST, PYTHON_IMAGE, DOCKER_CONFIG, and
+# TESTCONTAINERS_RYUK_DISABLED, since the image of Ryuk cannot be pulled either. The engine's files are in KOORDINATOR_DOCKER_DIR (build/docker).
 # Without the variable, just run the command.
 set -euo pipefail
 
@@ -22,6 +23,7 @@ dir=$(cd "${KOORDINATOR_DOCKER_DIR:-$root/build/docker}" && pwd -P)
 # shellcheck disable=SC1091
 . /etc/os-release
 export DOCKER_HOST=unix://$dir/docker.sock DOCKER_CONFIG=$dir/config PYTHON_IMAGE=koordinator-test-base
+export TESTCONTAINERS_RYUK_DISABLED=true
 
 install_engine() {
   command -v dockerd >/dev/null && command -v debootstrap >/dev/null && return
@@ -50,8 +52,10 @@ install_compose() {
 }
 
 start_engine() {
-  # not every machine allows a virtual network
-  setsid dockerd --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false --bridge=none \
+  # not every machine allows a virtual network; 192.0.2.0/24 is for documentation, so nothing else has it
+  local network=--bridge=none
+  ip link add name koordinator-0 type bridge 2>/dev/null && ip link delete koordinator-0 && network=--bip=192.0.2.1/24
+  setsid dockerd --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false "$network" \
     --storage-driver=overlay2 --data-root="$dir/data" --exec-root="$dir/exec" --pidfile="$dir/docker.pid" \
     -H "$DOCKER_HOST" >"$dir/dockerd.log" 2>&1 </dev/null &
   for _ in $(seq 300); do

@@ -75,6 +75,19 @@ func (c *Cluster) Check() {
 	}
 }
 
+// ReportAtEnd calls Check at the end of a test that passes. For a test that fails it logs the timeline of the groups,
+// and writes the trace. Start calls it.
+func (c *Cluster) ReportAtEnd() {
+	c.t.Cleanup(func() {
+		if !c.t.Failed() {
+			c.Check()
+		}
+		if c.t.Failed() {
+			c.explain()
+		}
+	})
+}
+
 var notInNames = regexp.MustCompile(`[^\w.]+`)
 
 // WriteTrace writes the trace to test-results/NAME, or below KOORDINATOR_TRACE_DIR: a page, a file for Perfetto, text,

@@ -61,19 +61,12 @@ func Start(t testing.TB, options ...Options) *Cluster {
 		stop()
 		t.Fatalf("koordinator: %v", err)
 	}
-	t.Cleanup(func() {
-		defer stop()
-		if !t.Failed() {
-			cluster.Check()
-		}
-		if t.Failed() {
-			cluster.explain()
-		}
-	})
+	t.Cleanup(stop)
+	cluster.ReportAtEnd()
 	return cluster
 }
 
-// Connect connects to a server that runs already, and keeps running.
+// Connect connects to a server that runs already, and keeps running. Cluster.ReportAtEnd then reports as Start does.
 func Connect(t testing.TB, controlURL, token string) *Cluster {
 	t.Helper()
 	cluster, err := connect(t, controlURL, token)
@@ -102,7 +95,8 @@ type announcement struct {
 	ControlToken string `json:"control_token"`
 }
 
-func (o Options) arguments() []string {
+// ServeArguments returns the options as arguments of koordinator serve.
+func (o Options) ServeArguments() []string {
 	var list []string
 	for topic, partitions := range o.Topics {
 		list = append(list, "--topic", fmt.Sprintf("%s:%d", topic, partitions))
@@ -132,7 +126,7 @@ func startProcess(o Options) (announcement, func(), error) {
 	}
 	// it ends with its standard input, so also if this process is killed
 	words = append(append([]string{}, words...), "serve", "--port", "0", "--control-port", "0", "--stop-with-stdin")
-	server := exec.Command(words[0], append(words[1:], o.arguments()...)...)
+	server := exec.Command(words[0], append(words[1:], o.ServeArguments()...)...)
 	var problems bytes.Buffer
 	server.Stderr = &problems
 	input, err := server.StdinPipe()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from clients.languages import run_client
 from scenes.documentation import FENCE, ROOT
 
 if TYPE_CHECKING:
@@ -50,16 +49,7 @@ def module(tmp_path: Path) -> Path:
 
 
 def go_test(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator", **environment}
-    return subprocess.run(
-        ["go", "test", *arguments, "."],  # noqa: S607 - the one on PATH
-        cwd=folder,
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=TEST_S,
-        check=False,
-    )
+    return run_client(["go", "test", *arguments, "."], folder, TEST_S, **environment)
 
 
 def test_real_clients_are_tested(module: Path) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
+from clients.languages import run_client, wait_closed
 from scenes.documentation import FENCE, ROOT
 
 from koordinator.version import __version__
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 pytestmark = [pytest.mark.needs("java"), pytest.mark.slow]
@@ -26,8 +23,6 @@ PROJECT = ROOT / "clients" / "java"
 TEST_S = 600
 """Time limit of a run of Maven, which fetches the dependencies once."""
 
-
-END_S = 30.0
 
 LEAVING = """class Leave {
     public static void main(String[] arguments) {
@@ -88,17 +83,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def maven(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator", **environment}
-    return subprocess.run(
-        ["mvn", "--batch-mode", "--quiet", *arguments],  # noqa: S607 - the one on PATH
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TEST_S,
-        check=False,
-    )
+    return run_client(["mvn", "--batch-mode", "--quiet", *arguments], folder, TEST_S, **environment)
 
 
 def test_real_clients_are_tested(project: Path) -> None:
@@ -150,23 +135,9 @@ def test_the_server_ends_with_the_process_that_started_it(project: Path, tmp_pat
     assert maven(project, "compile", "--projects", "koordinator").returncode == 0
     program = tmp_path / "Leave.java"
     program.write_text(LEAVING, encoding="utf-8")
-    ran = subprocess.run(
-        ["java", "-cp", str(project / "koordinator" / "target" / "classes"), str(program)],  # noqa: S607
-        env={**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator"},
-        capture_output=True,
-        text=True,
-        timeout=TEST_S,
-        check=False,
-    )
-    host, _, port = ran.stdout.strip().rpartition(":")
-    end = time.monotonic() + END_S
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            probe.settimeout(0.1)
-            if probe.connect_ex((host, int(port))) != 0:
-                return
-        time.sleep(0.05)
-    pytest.fail("the server still listens")
+    classes = project / "koordinator" / "target" / "classes"
+    ran = run_client(["java", "-cp", str(classes), str(program)], tmp_path, TEST_S)
+    wait_closed(ran.stdout)
 
 
 def test_the_page_names_the_version() -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 from brokers.kafka_releases import run
+from clients.languages import run_client, wait_closed
 from scenes.documentation import FENCE, ROOT
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 pytestmark = [pytest.mark.needs("node"), pytest.mark.slow]
@@ -29,7 +26,6 @@ RUNNERS = {"jest": "30.5.2", "vitest": "4.1.12"}
 
 INSTALL_S = 300
 TEST_S = 180
-END_S = 30.0
 
 TOGETHER = 'import { test } from "node:test";\n'
 """The line of a test file that differs between node:test, Vitest and Jest."""
@@ -71,13 +67,7 @@ def home() -> Path:
 
 
 def node(home: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    variables = {
-        **os.environ,
-        "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator",
-        "NO_COLOR": "1",
-        **environment,
-    }
-    return subprocess.run(command, cwd=home, env=variables, capture_output=True, text=True, timeout=TEST_S, check=False)
+    return run_client(command, home, TEST_S, NO_COLOR="1", **environment)
 
 
 def write(home: Path, name: str, text: str) -> str:
@@ -145,15 +135,7 @@ def test_the_server_ends_with_the_process_that_started_it(home: Path) -> None:
     ran = node(
         home, "node", write(home, "leave.js", f"{text}console.log(cluster.bootstrapServers);\nprocess.exit(0);\n")
     )
-    host, _, port = ran.stdout.strip().rpartition(":")
-    end = time.monotonic() + END_S
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            probe.settimeout(0.1)
-            if probe.connect_ex((host, int(port))) != 0:
-                return
-        time.sleep(0.05)
-    pytest.fail("the server still listens")
+    wait_closed(ran.stdout)
 
 
 @pytest.mark.parametrize(

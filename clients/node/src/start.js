@@ -137,9 +137,11 @@ function notFound(program) {
 /** @param {string} image @param {string[]} given @param {number} brokers @returns {Promise<Cluster>} */
 async function startContainer(image, given, brokers) {
   const { GenericContainer, Wait } = await import(CONTAINERS).catch((error) => {
-    throw new KoordinatorError("the option image needs testcontainers: npm install --save-dev testcontainers", {
-      cause: error,
-    });
+    const isMissing = error.code === "ERR_MODULE_NOT_FOUND";
+    const reason = isMissing
+      ? "npm install --save-dev testcontainers"
+      : `it fails on Node.js ${process.version}: ${error}`;
+    throw new KoordinatorError(`the option image needs testcontainers: ${reason}`, { cause: error });
   });
   const token = randomUUID();
   const ports = Array.from({ length: brokers }, (_, index) => KAFKA_PORT + index);

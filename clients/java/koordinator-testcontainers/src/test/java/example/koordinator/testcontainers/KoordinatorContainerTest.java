@@ -3,15 +3,23 @@ package example.koordinator.testcontainers;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import example.koordinator.Group;
 import example.koordinator.Koordinator;
 import java.net.URI;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.serialization.StringDeserializer;
 import org.junit.jupiter.api.Test;
+import org.testcontainers.DockerClientFactory;
 import org.testcontainers.containers.wait.strategy.HttpWaitStrategy;
 import org.testcontainers.utility.DockerImageName;
 
-/** The configuration of a container, without an engine: a process stands for the container. */
+/** The configuration of a container, for which a process stands, and a container where there is an engine. */
 class KoordinatorContainerTest {
 
     /** A container whose ports are those of a process. */
@@ -68,5 +76,43 @@ class KoordinatorContainerTest {
             assertEquals(4, container.koordinator().topics().get(0).partitions().size());
             assertEquals(true, container.hasHttpWait());
         }
+    }
+
+    @Test
+    void aConsumerConnectsToTheMappedPorts() throws InterruptedException {
+        assumeTrue(DockerClientFactory.instance().isDockerAvailable(), "no Docker engine responds");
+        String image = Optional.ofNullable(System.getenv("KOORDINATOR_IMAGE")).orElse("koordinator");
+        try (var container = new KoordinatorContainer(DockerImageName.parse(image))) {
+            container.withTopic("orders", 4).withBrokers(2).start();
+            assertEquals(2, container.getBootstrapServers().split(",").length);
+            Thread consumer = consume(container.getBootstrapServers());
+            Group group = container.koordinator().group("svc");
+            group.waitStable(o -> o.members(1).owned("all"));
+            int generation = group.generation();
+            group.expireSession("svc-1");
+            group.waitStable(o -> o.members(1).owned("all").afterGeneration(generation));
+            consumer.interrupt();
+            consumer.join();
+        }
+    }
+
+    private static Thread consume(String bootstrapServers) {
+        Map<String, Object> config = Map.of(
+                "bootstrap.servers", bootstrapServers,
+                "group.id", "svc",
+                "client.id", "svc-1",
+                "heartbeat.interval.ms", 200);
+        var thread = new Thread(() -> {
+            try (var consumer = new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+                consumer.subscribe(List.of("orders"));
+                while (true) {
+                    consumer.poll(Duration.ofMillis(200));
+                }
+            } catch (org.apache.kafka.common.errors.InterruptException end) {
+                // the test is over
+            }
+        });
+        thread.start();
+        return thread;
     }
 }
