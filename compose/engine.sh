@@ -52,10 +52,13 @@ install_compose() {
 }
 
 start_engine() {
-  # not every machine allows a virtual network; 192.0.2.0/24 is for documentation, so nothing else has it
-  local network=--bridge=none
-  ip link add name koordinator-0 type bridge 2>/dev/null && ip link delete koordinator-0 && network=--bip=192.0.2.1/24
-  setsid dockerd --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false "$network" \
+  # not every machine allows a virtual network; Docker chooses one whose addresses this machine does not use
+  local network=(--bridge=none)
+  if ip link add name koordinator-0 type bridge 2>/dev/null; then
+    ip link delete koordinator-0
+    network=()
+  fi
+  setsid dockerd --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false ${network[@]+"${network[@]}"} \
     --storage-driver=overlay2 --data-root="$dir/data" --exec-root="$dir/exec" --pidfile="$dir/docker.pid" \
     -H "$DOCKER_HOST" >"$dir/dockerd.log" 2>&1 </dev/null &
   for _ in $(seq 300); do

@@ -22,6 +22,7 @@ import click
 import fidelity
 import http_pages
 import laboratory
+import llms
 from clients import error_reactions, lives
 from clients.consumers import KINDS
 from scenes import cookbook, rebalance_costs
@@ -330,7 +331,7 @@ def main() -> None:
         if new != text:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")
-    for path, new in ((OPENAPI, openapi()), (VOCABULARY, vocabulary_json())):
+    for path, new in ((OPENAPI, openapi()), (VOCABULARY, vocabulary_json()), (llms.LLMS, llms.llms())):
         if not path.exists() or path.read_text(encoding="utf-8") != new:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")

@@ -17,7 +17,7 @@ from .. import schema
 from ..frames import mapped
 from ..job_errors import JobFailed
 from ..schema import Table
-from ..schema.kinds import Column, StructOf
+from ..schema.kinds import StructOf, TableColumn
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
@@ -68,7 +68,7 @@ FOLD = Table(
     ("trace_id",),
     (
         *(each for each in schema.TRACE.definitions if each.name in TRACE_NAMES),
-        *(Column(table.name, StructOf(table.definitions)) for table in FOLDED),
+        *(TableColumn(table.name, StructOf(table.definitions)) for table in FOLDED),
     ),
 )
 """The result of the fold; a load keeps it only until it has written the tables."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table, or a field of a struct."""
 
     name: str
@@ -39,7 +39,7 @@ class MapOf:
 class StructOf:
     """A row inside a row."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
 
 Kind: TypeAlias = str | ArrayOf | MapOf | StructOf

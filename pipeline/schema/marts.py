@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kinds import ArrayOf, Column, StructOf
+from .kinds import ArrayOf, StructOf, TableColumn
 from .tables import BOOL, DOUBLE, INT, LONG, RUN_ID, STRING, TEST_ID, TIMESTAMP, TRACE_COLUMNS, TRACE_ID, table
 
 VERDICT = table(
@@ -22,7 +22,7 @@ VERDICT = table(
     key="trace_id group_id check_id",
 )
 
-CLIENT_STATUS = StructOf(tuple(Column(name, STRING) for name in ("client_software", "client_version", "status")))
+CLIENT_STATUS = StructOf(tuple(TableColumn(name, STRING) for name in ("client_software", "client_version", "status")))
 
 TEST_RUN = table(
     "mart/test_run",

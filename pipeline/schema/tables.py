@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from .kinds import ArrayOf, Column, Kind, MapOf, StructOf, spark_type
+from .kinds import ArrayOf, Kind, MapOf, StructOf, TableColumn, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
@@ -16,7 +16,7 @@ DOUBLE, BOOL, TIMESTAMP, STRINGS = "double", "boolean", "timestamp", ArrayOf("st
 PARTITIONS = MapOf(STRING, ArrayOf(INT))
 """Topic -> partitions."""
 
-OFFSET = StructOf((Column("topic", STRING), Column("partition", INT), Column("offset", LONG)))
+OFFSET = StructOf((TableColumn("topic", STRING), TableColumn("partition", INT), TableColumn("offset", LONG)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Table:
     name: str
     doc: str
     key: tuple[str, ...]
-    definitions: tuple[Column, ...]
+    definitions: tuple[TableColumn, ...]
     origin: tuple[str, ...] = ("home",)
 
     @property
@@ -39,9 +39,9 @@ class Table:
         return f"{self.layer}/{self.name}"
 
     @property
-    def stored(self) -> tuple[Column, ...]:
+    def stored(self) -> tuple[TableColumn, ...]:
         """The columns in the store: those of the table, and those of its origin."""
-        return (*self.definitions, *(Column(name, STRING) for name in self.origin))
+        return (*self.definitions, *(TableColumn(name, STRING) for name in self.origin))
 
     @property
     def columns(self) -> StructType:
@@ -60,14 +60,14 @@ class Table:
 
 
 @cache
-def _struct(columns: tuple[Column, ...]) -> StructType:
+def _struct(columns: tuple[TableColumn, ...]) -> StructType:
     return cast("StructType", spark_type(StructOf(columns)))
 
 
 def table(path: str, doc: str, *columns: tuple[str, Kind, str], key: str, origin: tuple[str, ...] = ("home",)) -> Table:
     """Define a table at `layer/name`; each column has a name, a type, and a description."""
     layer, _, name = path.partition("/")
-    return Table(layer, name, doc, tuple(key.split()), tuple(Column(*each) for each in columns), origin)
+    return Table(layer, name, doc, tuple(key.split()), tuple(TableColumn(*each) for each in columns), origin)
 
 
 TRACE_ID = ("trace_id", STRING, "the trace of one cluster, or of one log")

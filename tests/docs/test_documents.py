@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from documents import DOCS, OPENAPI, PARTS, RENEW, openapi, renewed
+from llms import LLMS, answer, llms
 
 
 @pytest.mark.slow
@@ -23,3 +24,23 @@ def test_a_missing_or_repeated_part_is_an_error() -> None:
     for spoilt in (text.replace("<!-- end of limits -->", ""), text + text):
         with pytest.raises(ValueError, match=r"operations\.md: has the parts"):
             renewed("operations.md", spoilt)
+
+
+def test_the_list_of_pages_for_language_models_is_current() -> None:
+    text = LLMS.read_text(encoding="utf-8")
+    assert text == llms(), f"docs/llms.txt is not current: {RENEW}"
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert text.count("](") == index.count("](") + 1
+    assert "\n- [How do I write my first test?](quick-start.md): In five minutes, with three files." in text
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("# A?\n\nWith [a rule](faults.md),\nor a hold:\n\n```py\n", "With a rule, or a hold"),
+        ("# A?\n\n```bash\nmake\n```\n", ""),
+        ("# A?\n\n" + "A sentence of words. " * 20, ("A sentence of words. " * 14).strip()),
+    ],
+)
+def test_the_answer_of_a_page_is_its_first_sentences(page: str, expected: str) -> None:
+    assert answer(page) == expected

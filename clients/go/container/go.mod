@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/testcontainers/testcontainers-go v0.45.0
 	github.com/twmb/franz-go v1.22.3
-	koordinator.example/koordinator/clients/go v0.0.0
+	koordinator.example/koordinator/clients/go v0.2.0
 )
 
 require (

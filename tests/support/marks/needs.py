@@ -23,7 +23,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 JAVA_MIN = 17
 
-RELEASE = ("build", "cyclonedx_py", "twine")
+RELEASE = ("build", "cyclonedx_py", "twine", "uv")
 
 
 def _java() -> str:
