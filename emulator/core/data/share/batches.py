@@ -1,4 +1,4 @@
-"""The records of a share partition that are in flight: their states, their holders and their locks.
+"""Batches of records in flight: their states and their holders.
 
 Records that were acquired together are a *batch*. They share one state until a part of them is treated differently; the
 batch is then split, and each offset has a state of its own (Kafka's `InFlightBatch` and `InFlightState`).
@@ -14,6 +14,8 @@ from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from .locks import RecordLock
 
 NOBODY = ""
 """The member id of records without a holder."""
@@ -57,17 +59,6 @@ class Acquired:
     def size(self) -> int:
         """The number of offsets."""
         return self.last - self.first + 1
-
-
-@dataclass(slots=True, eq=False)
-class RecordLock:
-    """The lock of records from `first` to `last`, which ends at `deadline` (ms). It still holds `held` of them."""
-
-    deadline: int
-    first: int
-    last: int
-    held: int = 0
-    is_expired: bool = False
 
 
 @value

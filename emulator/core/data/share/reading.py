@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import share_fetch as fetching
 
+from .acquisition import Read
 from .exchanges import empty_row
-from .partition import Read
 from .settings import ShareSettings
 
 if TYPE_CHECKING:

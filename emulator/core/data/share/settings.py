@@ -9,7 +9,7 @@ from koordinator.wire.values import value
 from ....config.durations import duration_ns
 from ....config.kafka_configs import BY_DURATION
 from ..group_configs import group_text, group_value
-from .partition import Limits
+from .acquisition import Limits
 
 if TYPE_CHECKING:
     from ...cluster import ClusterState

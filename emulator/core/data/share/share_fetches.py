@@ -27,7 +27,8 @@ from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
 from .batches import RecordState
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
-from .partition import NOT_IN_FLIGHT, InvalidStateError, SharePartition, UnknownStartError
+from .in_flight import InvalidStateError
+from .partition import NOT_IN_FLIGHT, SharePartition, UnknownStartError
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
 from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
 from .settings import ShareSettings
@@ -197,7 +198,7 @@ class ShareFetches:
     def group_deadline(self, group_id: str) -> int | None:
         """Return the time of the group's clock at which the next lock of a record ends, or None."""
         states = (led.state for led in self.led.values() if led.group_id == group_id and led.state is not None)
-        return min((due for state in states if (due := state.lock_deadline) is not None), default=None)
+        return min((due for state in states if (due := state.locks.deadline) is not None), default=None)
 
     def clock_changed(self, now: int, group_id: str) -> None:
         """Adjust the timers of locks after the group's clock was moved, or changed its mode."""
@@ -353,7 +354,7 @@ class ShareFetches:
         return self._cluster.clock_of(group_id, now).read(now)
 
     def _set_timer(self, now: int, led: LedPartition, state: SharePartition) -> None:
-        deadline, key = state.lock_deadline, _expiry(led)
+        deadline, key = state.locks.deadline, _expiry(led)
         due = None if deadline is None else self._cluster.clock_of(led.group_id, now).due_at(deadline, now)
         if due is None:
             self._timers.cancel(key)

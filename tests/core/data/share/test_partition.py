@@ -7,15 +7,10 @@ from typing import Any
 
 import pytest
 
+from koordinator.emulator.core.data.share.acquisition import Limits, Read
 from koordinator.emulator.core.data.share.batches import Acquired, RecordState, StateBatch, without
-from koordinator.emulator.core.data.share.partition import (
-    Acknowledgement,
-    InvalidStateError,
-    Limits,
-    Read,
-    SharePartition,
-    StateWrite,
-)
+from koordinator.emulator.core.data.share.in_flight import InvalidStateError
+from koordinator.emulator.core.data.share.partition import Acknowledgement, SharePartition, StateWrite
 from koordinator.emulator.core.refusal import RefusedError
 
 LIMITS = Limits(5, 2000, 30_000)
@@ -462,12 +457,12 @@ def test_kip_932_after_a_failed_write_records_with_an_expired_lock_are_available
 def test_kip_932_expired_locks_release_records() -> None:
     desk = Desk(8)
     desk.fetch()
-    assert desk.partition.lock_deadline == 30_000
+    assert desk.partition.locks.deadline == 30_000
     desk.wait(29_999)
     assert desk.writes == []
     desk.wait(1)
     assert desk.last_write == "0,0: 0-7/0/1"
-    assert desk.partition.lock_deadline is None
+    assert desk.partition.locks.deadline is None
     assert desk.acknowledge("0=1") == "121 The batch cannot be acknowledged. The batch is not in the acquired state."
     assert desk.fetch("B") == "0-7x2"
 
@@ -481,7 +476,7 @@ def test_kip_1222_renewed_locks_begin_anew_for_these_records_alone() -> None:
     assert desk.last_write == "1,1: 2/2/1 3/0/1"
     desk.wait(10_000)
     assert desk.last_write == "1,1: " + " ".join(f"{n}/0/1" for n in range(5, 10))
-    assert desk.partition.lock_deadline == 50_000
+    assert desk.partition.locks.deadline == 50_000
     desk.wait(20_000)
     assert desk.last_write == "1,1: 1/0/1 4/0/1"
 
@@ -491,7 +486,7 @@ def test_kip_1222_a_whole_batch_is_renewed_without_a_write() -> None:
     desk.fetch()
     desk.wait(20_000)
     assert desk.acknowledge("0-9=4") == "ok"
-    assert (desk.writes, desk.partition.lock_deadline) == ([], 50_000)
+    assert (desk.writes, desk.partition.locks.deadline) == ([], 50_000)
 
 
 def test_kip_1222_renewals_are_refused_if_the_group_does_not_allow_them() -> None:
@@ -505,9 +500,9 @@ def test_locks_of_finished_records_end() -> None:
     desk = Desk(10)
     desk.fetch()
     desk.acknowledge("0-4=1")
-    assert desk.partition.lock_deadline == 30_000
+    assert desk.partition.locks.deadline == 30_000
     desk.acknowledge("5-9=1")
-    assert desk.partition.lock_deadline is None
+    assert desk.partition.locks.deadline is None
 
 
 # -- loading

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordinator.emulator.core.data.share.acquisition import Limits, Read
 from koordinator.emulator.core.data.share.batches import Acquired, RecordState, StateBatch
-from koordinator.emulator.core.data.share.partition import Acknowledgement, Limits, Read, SharePartition, StateWrite
+from koordinator.emulator.core.data.share.partition import Acknowledgement, SharePartition, StateWrite
 from koordinator.emulator.core.refusal import RefusedError
 
 MEMBERS = ("A", "B", "C")
@@ -170,8 +171,8 @@ class World:
         held = [each.lock for batch in batches for each in batch.deliveries if each.state is RecordState.ACQUIRED]
         deadlines = [lock.deadline for lock in held if lock is not None]
         if deadlines:
-            assert self.partition.lock_deadline is not None
-            assert self.partition.lock_deadline <= min(deadlines)
+            assert self.partition.locks.deadline is not None
+            assert self.partition.locks.deadline <= min(deadlines)
 
     def drain(self) -> None:
         """Finish all writes, let all locks expire, and consume everything that is left."""
