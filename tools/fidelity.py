@@ -145,7 +145,7 @@ NOT_EMULATED = {
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",
     ApiKey.OFFSET_COMMIT: "the ZooKeeper of brokers of 2.4 and 2.8",
     ApiKey.OFFSET_FETCH: "the ZooKeeper of brokers of 2.4 and 2.8",
-    ApiKey.SHARE_FETCH: "the race of two fetches for one partition with a wait of 0; dead-letter queues (KIP-1191)",
+    ApiKey.SHARE_FETCH: "the race of two fetches for one partition with a wait of 0; dead letters that share a batch",
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: "the half minute that an unknown partition takes",
     ApiKey.JOIN_GROUP: "-1 for two protocols of one name (the first counts)",
     ApiKey.LEAVE_GROUP: "-1 of releases 2.4 and 2.8 for a pending member id that comes with an instance id",

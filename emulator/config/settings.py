@@ -275,6 +275,12 @@ class Settings:
     group_share_max_share_sessions: int = setting(
         2_000, "The most share sessions of a broker; the next one is refused with 133 (KIP-932).", lowest=1
     )
+    errors_deadletterqueue_auto_create_topics_enable: bool = setting(
+        default=False, doc="Whether a missing topic for the dead letters of a share group is created (KIP-1191)."
+    )
+    errors_deadletterqueue_topic_name_prefix: str = setting(
+        "dlq.", "The beginning that the names of topics for dead letters must have; empty for any name (KIP-1191)."
+    )
     share_coordinator_state_topic_num_partitions: int = setting(
         50,
         "The number of partitions of __share_group_state, over which the share partitions of groups are spread.",

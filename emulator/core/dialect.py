@@ -221,9 +221,9 @@ class Dialect:
     group_versions: Versions = history(("2.4", Versions("none")), ("4.0", Versions("0-1")))
     """The supported levels of the feature `group.version`: 1 turns consumer groups on. Since 4.0 (KIP-848)."""
 
-    share_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")))
-    """The supported levels of the feature `share.version`: 1 turns share groups on. On by default
-    since 4.2 (KIP-932)."""
+    share_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")), ("4.4", Versions("0-2")))
+    """The supported levels of the feature `share.version`: 1 turns share groups on, 2 dead letters. On by default
+    since 4.2 (KIP-932) and 4.4 (KIP-1191)."""
 
     updates_features_at_once: bool = since("4.0")
     """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0

@@ -271,6 +271,25 @@ class LocksEnded:
 
 
 @value
+class DeadLettersWritten:
+    """Records of a share group, given up after `deliveries`, that were written to its topic of dead letters (KIP-1191).
+
+    Or not, because of a `problem`. The cause is rejected or delivered_too_often.
+    """
+
+    group_id: str
+    group_now: int
+    topic: str
+    partition: int
+    first: int
+    last: int
+    deliveries: int
+    written_to: str
+    cause: str
+    problem: str
+
+
+@value
 class TransactionChanged:
     """A transactional id's change of state that is durable; `cause` is a value of `TransactionCause`."""
 
@@ -286,7 +305,10 @@ class TransactionChanged:
 
 OffsetsFact = OffsetsExpired | PendingOffsetsDecided
 ConsumerGroupFact = TargetComputed | MemberReconciled
-GroupFact = StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact | LocksEnded
+ShareGroupFact = LocksEnded | DeadLettersWritten
+GroupFact = (
+    StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact | ShareGroupFact
+)
 Fact = GroupFact | TimerFired | TransactionChanged
 
 

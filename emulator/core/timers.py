@@ -149,7 +149,16 @@ class ShareStateRetry:
     token: int
 
 
-DataTimerKey = FetchTimeout | ProduceRetry | CleanLogs | ShareFetchTimeout | RecordLockExpiry | ShareStateRetry
+@value
+class DeadLetterRetry:
+    """A request to write dead letters of a share group is sent again (KIP-1191)."""
+
+    token: int
+
+
+ShareTimerKey = ShareFetchTimeout | RecordLockExpiry | ShareStateRetry | DeadLetterRetry
+
+DataTimerKey = FetchTimeout | ProduceRetry | CleanLogs | ShareTimerKey
 
 TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers
 

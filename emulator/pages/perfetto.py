@@ -39,7 +39,7 @@ GROUP_THREAD = 0
 
 INSTANTS = frozenset(
     {
-        *("timer", "offsets", "locks", "avoided_static", "superseded", "transaction"),
+        *("timer", "offsets", "locks", "dead_letters", "avoided_static", "superseded", "transaction"),
         *("node", "leader", "rule", "hold", "clock", "puppet", "verb"),
     }
 )

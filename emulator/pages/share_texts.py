@@ -1,4 +1,4 @@
-"""Records of share groups in a few words: acquired, acknowledged, and with locks that have ended (KIP-932)."""
+"""Records of share groups in a few words: acquired, acknowledged, locks that have ended (KIP-932), dead letters."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def records_text(body: Mapping[str, Any]) -> str:
         return _listed(f"{_range(*row[:4])}{_delivery(row[4])}" for row in body["acquired"])
     if "ended" in body:
         return _listed(f"{_range(*row[:4])}{' archived' if row[5] == 'archived' else ''}" for row in body["ended"])
+    if "dead" in body:
+        topic, partition, first, last, count = body["dead"]
+        problem = body.get("problem")
+        end = f" not written: {problem}" if problem else f" to {body.get('written_to')}"
+        return f"{_range(topic, partition, first, last)}{_delivery(count)}{end}"
     return ""
 
 

@@ -234,6 +234,10 @@ def _values(action: Line) -> str:
     return " ".join([spaced(str(action.get("kind", ""))), *others])
 
 
+ENDS_OF_RECORDS = {"locks": "lock ended", "dead_letters": "dead letter"}
+"""What happened to records of a share group, by the kind of a line."""
+
+
 def summary(line: Line) -> str:
     """Return a line of the trace in a few words."""
     get = line.get
@@ -255,8 +259,8 @@ def summary(line: Line) -> str:
             partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
             text = f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}"
             return text.rstrip(" ·")
-        case "locks":
-            return f"lock ended · {spaced(str(get('cause')))}{_body_text(line)}"
+        case "locks" | "dead_letters" as kind:
+            return f"{ENDS_OF_RECORDS[kind]} · {spaced(str(get('cause')))}{_body_text(line)}"
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")
         case "avoided_static":

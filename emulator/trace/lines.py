@@ -9,6 +9,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
 from ..core.effects import (
+    DeadLettersWritten,
     LocksEnded,
     MemberChanged,
     MemberReconciled,
@@ -230,6 +231,17 @@ def _columns(event: TraceEvent, topic_name: TopicName) -> Line:  # noqa: C901, P
                 "member_id": event.member_id,
                 "cause": event.cause,
                 "body": {"ended": list(map(list, event.records))},
+            }
+        case DeadLettersWritten():
+            return {
+                "kind": "dead_letters",
+                **_group_columns(event.group_id, event.group_now),
+                "cause": event.cause,
+                "body": {
+                    "dead": [event.topic, event.partition, event.first, event.last, event.deliveries],
+                    "written_to": event.written_to,
+                    "problem": event.problem or None,
+                },
             }
         case TransactionChanged():
             return {

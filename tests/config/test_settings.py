@@ -70,6 +70,8 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.share.min.partition.max.record.locks": 100,
         "group.share.max.partition.max.record.locks": 4000,
         "group.share.max.share.sessions": 2000,
+        "errors.deadletterqueue.auto.create.topics.enable": False,
+        "errors.deadletterqueue.topic.name.prefix": "dlq.",
         "share.coordinator.state.topic.num.partitions": 50,
         "share.coordinator.state.topic.replication.factor": 3,
         "share.coordinator.snapshot.update.records.per.snapshot": 500,

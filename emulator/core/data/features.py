@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
 SHARE_VERSION = "share.version"
 
+DEAD_LETTERS_SINCE = 2
+"""The level of `share.version` from which there are dead letters."""
+
 BOOTSTRAP_LEVEL, BOOTSTRAP_RELEASE = 4, "3.3-IV0"
 """The lowest `metadata.version` that a cluster may have (`MetadataVersion.MINIMUM_BOOTSTRAP_VERSION`)."""
 
@@ -80,6 +83,11 @@ class Features:
     def serves_share_groups(self) -> bool:
         """Whether the share protocol is on (KIP-932)."""
         return self.level(SHARE_VERSION) > 0
+
+    @property
+    def writes_dead_letters(self) -> bool:
+        """Whether share groups may have a topic for the records that they give up (KIP-1191)."""
+        return self.level(SHARE_VERSION) >= DEAD_LETTERS_SINCE
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
 
+DEAD_LETTER_TOPIC = "errors.deadletterqueue.topic.name"
+"""The topic for records that a share group gives up (KIP-1191)."""
+
 LIMITED = (
     *(HEARTBEAT_INTERVAL, SESSION_TIMEOUT, ASSIGNMENT_INTERVAL),
     *("share.heartbeat.interval.ms", "share.session.timeout.ms", "share.record.lock.duration.ms"),
@@ -76,6 +79,8 @@ def refuse_group_configs(settings: Settings, configs: Mapping[str, str]) -> Refu
         )
         if (session in configs or heartbeat in configs) and session_ms <= heartbeat_ms:
             return Refusal(Error.INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
+    if configs.get(DEAD_LETTER_TOPIC, "").strip().startswith("__"):
+        return Refusal(Error.INVALID_CONFIG, f"{DEAD_LETTER_TOPIC}: DLQ topic name must not start with '__'")
     return None
 
 

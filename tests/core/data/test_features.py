@@ -49,9 +49,9 @@ def finalized(nodes: Nodes) -> dict[str, int]:
 def test_every_node_shows_a_new_level() -> None:
     nodes = Nodes(2)
     assert update(nodes, {TV: 1}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 33, TV: 1, GROUP_VERSION: 1, SHARE_VERSION: 1}
+    assert finalized(nodes) == {"metadata.version": 33, TV: 1, GROUP_VERSION: 1, SHARE_VERSION: 2}
     assert update(nodes, {TV: 0}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 33, GROUP_VERSION: 1, SHARE_VERSION: 1}
+    assert finalized(nodes) == {"metadata.version": 33, GROUP_VERSION: 1, SHARE_VERSION: 2}
     assert update(nodes, {TV: 2}).error_code == 0
     assert finalized(nodes)[TV] == 2
 

@@ -16,6 +16,7 @@ PARTITIONS = "tests/core/data/share/test_partition.py"
 FETCHES = "tests/core/data/share/test_share_fetch.py"
 SESSIONS = "tests/core/data/share/test_share_sessions.py"
 LEVERS = "tests/control/test_shares.py"
+LETTERS = "tests/core/data/share/test_dead_letters.py"
 
 MEMBERS = "Members of share groups"
 STORED = "Stored state of share partitions"
@@ -185,5 +186,29 @@ SHARE_GROUP_RULES = (
         "due = None if deadline is None else self._cluster.clock_of(led.group_id, now).due_at(deadline, now)",
         "due = deadline",
         (f"{LEVERS}::test_a_lock_ends_by_the_clock_of_its_group",),
+    ),
+    BrokenRule(
+        RECORDS,
+        "a rejected record is archived after its dead letter is written",
+        f"{DATA}/partition.py",
+        "limits.given_up if kind == REJECT else STATES[kind]",
+        "STATES[kind]",
+        (f"{LETTERS}::test_kip_1191_a_rejected_record_is_archiving_until_its_dead_letter_is_written",),
+    ),
+    BrokenRule(
+        RECORDS,
+        "a dead letter is written after the state of its record",
+        f"{DATA}/share_fetches.py",
+        "            if refusal is None or not write.changes:\n",
+        "            if True:\n",
+        (f"{LETTERS}::test_kip_1191_a_refused_acknowledgement_writes_no_dead_letter",),
+    ),
+    BrokenRule(
+        RECORDS,
+        "a topic takes dead letters only if its config says so",
+        f"{DATA}/dead_letters.py",
+        'topic.config(ENABLE).strip().lower() != "true"',
+        "False",
+        (f"{LETTERS}::test_kip_1191_records_without_a_fit_topic_are_archived[closed]",),
     ),
 )

@@ -77,6 +77,8 @@ class Configuration:
     share_max_size: int | None = None
     share_updates: int | None = None
     """The number of updates of a share partition until its next snapshot."""
+    creates_dead_letters: bool = False
+    """Whether brokers create missing topics for dead letters (KIP-1191)."""
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int | str]:
@@ -104,10 +106,12 @@ class Configuration:
         }
         consumers = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
         shares = self._of_share_groups() if self.share else {}
+        if self.creates_dead_letters:
+            shares["errors.deadletterqueue.auto.create.topics.enable"] = "true"
         return {**{name: round(value) for name, value in values.items() if value is not None}, **consumers, **shares}
 
-    def _of_share_groups(self) -> dict[str, int]:
-        values = {
+    def _of_share_groups(self) -> dict[str, int | str]:
+        values: dict[str, int | str | None] = {
             "group.share.assignment.interval.ms": 0,
             "group.share.min.session.timeout.ms": 1,
             "group.share.min.heartbeat.interval.ms": 1,

@@ -327,10 +327,15 @@ class Requests:
         return self.begin(PendingDelete, DeleteGroupsRequest(groups_names=groups or (self.g,)), version, on)
 
     def new_topic(
-        self, partitions: int = 4, configs: Mapping[str, str] | None = None, *, suffix: str | None = None
+        self,
+        partitions: int = 4,
+        configs: Mapping[str, str] | None = None,
+        *,
+        suffix: str | None = None,
+        prefix: str = "",
     ) -> str:
-        """Create a topic of this play, which may be deleted; its name is that of the group with a suffix."""
-        name = f"{self.g}{suffix or f'.topic{next(self._topics)}'}"
+        """Create a topic of this play, which may be deleted; its name is that of the group between two texts."""
+        name = f"{prefix}{self.g}{suffix or f'.topic{next(self._topics)}'}"
         settings = tuple(CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items())
         row = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=settings)
         answer = self.slowly(CreateTopicsRequest(topics=(row,), timeout_ms=LIMIT_S * 1000), 4)

@@ -62,16 +62,17 @@ class ShareFetches(ShareStates):
         *added: Partition,
         wait: int = 0,
         acks: str = "",
+        at: Partition = X,
         forgotten: Iterable[Partition] = (),
         on: str | None = None,
         version: int = VERSION,
         **fields: Any,
     ) -> PendingWithError[Any]:
-        """Send ShareFetch; with `wait` it waits for a record. `acks` are acknowledgements for x-0."""
+        """Send ShareFetch; with `wait` it waits for a record. `acks` are acknowledgements for `at`."""
         rows = {each: fetch_wire.FetchPartition(partition_index=each[1]) for each in added}
         if acks:
             batches = tuple(fetch_wire.AcknowledgementBatch(**each) for each in _acknowledgements(acks))
-            rows[X] = fetch_wire.FetchPartition(partition_index=0, acknowledgement_batches=batches)
+            rows[at] = fetch_wire.FetchPartition(partition_index=at[1], acknowledgement_batches=batches)
         limits = {"max_bytes": 1 << 20, "max_records": 500, "batch_size": 500, "group_id": self._play.g}
         request = fetch_wire.ShareFetchRequest(
             member_id=member_id,

@@ -16,7 +16,7 @@ from .batches import Acquired, Batch, Delivery, RecordState, merged, without
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .in_flight import RecordsInFlight
+    from .in_flight import InFlightBatches
 
 THROTTLED_MIN = 2
 """The lowest delivery count from which deliveries are throttled."""
@@ -26,14 +26,20 @@ THROTTLED_MIN = 2
 class Limits:
     """The limits of a group.
 
-    They are its deliveries of a record, its records in flight, the length of a lock in ms, and whether members may
-    renew locks.
+    They are its deliveries of a record, its records in flight, the length of a lock in ms, whether members may renew
+    locks, and whether records that it gives up become dead letters (KIP-1191).
     """
 
     deliveries: int
     in_flight: int
     lock_ms: int
     renews: bool = True
+    has_dead_letters: bool = False
+
+    @property
+    def given_up(self) -> RecordState:
+        """The state of records that are rejected, or delivered too often."""
+        return RecordState.ARCHIVING if self.has_dead_letters else RecordState.ARCHIVED
 
     @property
     def throttled_from(self) -> int:
@@ -79,7 +85,7 @@ class Read:
 class Acquisition:
     """A fetch of a member that acquires records in flight, from what was read. Their locks begin `now` (ms)."""
 
-    def __init__(self, records: RecordsInFlight, now: int, member_id: str, read: Read, limits: Limits) -> None:
+    def __init__(self, records: InFlightBatches, now: int, member_id: str, read: Read, limits: Limits) -> None:
         self._records = records
         self._until = now + limits.lock_ms
         self._member_id = member_id

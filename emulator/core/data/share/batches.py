@@ -15,6 +15,7 @@ from koordinator.wire.values import value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .acquisition import Limits
     from .locks import RecordLock
 
 NOBODY = ""
@@ -28,7 +29,7 @@ class RecordState(IntEnum):
     ACQUIRED = 1
     ACKNOWLEDGED = 2
     ARCHIVING = 3
-    """Reserved for dead letter queues (KIP-1191)."""
+    """Given up, and being written as a dead letter (KIP-1191)."""
     ARCHIVED = 4
 
     @property
@@ -123,15 +124,15 @@ class Delivery:
             self.lock.held -= self.size
             self.lock = None
 
-    def release(self, state: RecordState, limit: int) -> None:
-        """Take the records from their member, without a lock. Available ones are archived after `limit` deliveries."""
-        is_last = state is RecordState.AVAILABLE and self.count >= limit
-        self.state, self.member_id = RecordState.ARCHIVED if is_last else state, NOBODY
+    def release(self, state: RecordState, limits: Limits) -> None:
+        """Take the records from their member, without a lock. Available ones are given up after the last delivery."""
+        is_last = state is RecordState.AVAILABLE and self.count >= limits.deliveries
+        self.state, self.member_id = limits.given_up if is_last else state, NOBODY
 
-    def begin(self, state: RecordState, limit: int) -> None:
+    def begin(self, state: RecordState, limits: Limits) -> None:
         """Begin a change that has to be written; the lock goes on."""
-        self.change = Change(self.member_id, limit)
-        self.release(state, limit)
+        self.change = Change(self.member_id, limits.deliveries)
+        self.release(state, limits)
 
     def complete(self, *, is_written: bool) -> None:
         """End the change. Unless it was written, the member has the records again, or none if the lock has expired."""
@@ -140,7 +141,9 @@ class Delivery:
         if is_written or self.was_archived:
             self.unlock()
         elif self.lock is not None and self.lock.is_expired:
-            self.release(RecordState.AVAILABLE, change.limit)
+            # without a dead letter: Kafka archives what nobody holds any more
+            self.state = RecordState.ARCHIVED if self.count >= change.limit else RecordState.AVAILABLE
+            self.member_id = NOBODY
             self.unlock()
         else:
             self.state, self.member_id = RecordState.ACQUIRED, change.member_id

@@ -27,7 +27,7 @@ class InvalidStateError(ValueError):
     """The stored state of a share partition contradicts itself."""
 
 
-class RecordsInFlight:
+class InFlightBatches:
     """The records in flight, as they were loaded: a start offset, and batches with their states.
 
     Raises InvalidStateError if the batches are not ascending from the start offset, if they end STORED_MAX after it or

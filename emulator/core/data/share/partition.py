@@ -7,6 +7,7 @@ It reads no clock and sends nothing. A change that the share coordinator has to 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -15,7 +16,7 @@ from koordinator.wire.values import value
 from ...refusal import Refusal, RefusedError
 from .acquisition import Acquisition
 from .batches import NOBODY, RecordState, StateBatch
-from .in_flight import RecordsInFlight
+from .in_flight import InFlightBatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +34,7 @@ STATES = {
     RELEASE: RecordState.AVAILABLE,
     REJECT: RecordState.ARCHIVED,
 }
-"""The state that an acknowledgement gives to a record."""
+"""The state that an acknowledgement gives to a record; for REJECT of a group without dead letters."""
 
 NOT_IN_FLIGHT = Refusal(
     Error.INVALID_RECORD_STATE, "Batch record not found. The request batch offsets are not found in the cache."
@@ -75,12 +76,30 @@ class Acknowledgement:
         return self.types[offset - self.first] if len(self.types) > 1 else self.types[0]
 
 
+class DeathCause(Enum):
+    """Why a record is given up, in the words of `ShareGroupDLQManager`."""
+
+    REJECTED = "Offset rejected by client."
+    DELIVERED_TOO_OFTEN = "Offset delivery count exceeded the threshold."
+
+
+@value
+class DeadRecords:
+    """Offsets from `first` to `last`, delivered `count` times, that become dead letters (KIP-1191)."""
+
+    first: int
+    last: int
+    count: int
+    cause: DeathCause
+
+
 @dataclass(slots=True, eq=False)
 class StateWrite:
     """A write to the share coordinator: start offset, number of completed records from there on, changed states.
 
     The start offset is that before the change. `changes` are completed with the write. `holders` are the members whose
-    locks have ended without an acknowledgement, one for each batch.
+    locks have ended without an acknowledgement, one for each batch. `dead` are records that become dead letters
+    afterwards.
     """
 
     start: int
@@ -88,9 +107,10 @@ class StateWrite:
     batches: list[StateBatch]
     changes: list[Delivery] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
+    dead: list[DeadRecords] = field(default_factory=list)
 
 
-class SharePartition(RecordsInFlight):
+class SharePartition(InFlightBatches):
     """A share partition with the state that was loaded, and the epoch of that state."""
 
     def __init__(self, start: int, state_epoch: int = 0, stored: Iterable[StateBatch] = ()) -> None:
@@ -174,7 +194,7 @@ class SharePartition(RecordsInFlight):
                 raise RefusedError(OTHER_OFFSET_OWNER)
             kind = acknowledgement.type_of(max(each.first, acknowledgement.first))
             if kind != RENEW:
-                self._begin(write, each, STATES[kind], limits)
+                self._begin(write, each, limits.given_up if kind == REJECT else STATES[kind], limits)
                 continue
             if not limits.renews:
                 raise RefusedError(NO_RENEWALS)
@@ -182,8 +202,11 @@ class SharePartition(RecordsInFlight):
             each.locked_by(lock)
 
     def _begin(self, write: StateWrite, delivery: Delivery, state: RecordState, limits: Limits) -> None:
-        delivery.begin(state, limits.deliveries)
+        delivery.begin(state, limits)
         write.changes.append(delivery)
+        if delivery.state is RecordState.ARCHIVING:
+            is_rejected = state is RecordState.ARCHIVING
+            _give_up(write, delivery, DeathCause.REJECTED if is_rejected else DeathCause.DELIVERED_TOO_OFTEN)
         write.batches.append(delivery.stored)
         if delivery.state.is_final:
             self.complete_count += self.counted(delivery)
@@ -229,11 +252,13 @@ class SharePartition(RecordsInFlight):
 
     def _end_lock(self, delivery: Delivery, limits: Limits, write: StateWrite) -> None:
         write.holders.append(delivery.member_id)
-        delivery.release(self._released(delivery), limits.deliveries)
+        delivery.release(self._released(delivery), limits)
         delivery.unlock()
         write.batches.append(delivery.stored)
         if delivery.state.is_final:
             self.complete_count += self.counted(delivery)
+        elif delivery.state is RecordState.ARCHIVING:
+            _give_up(write, delivery, DeathCause.DELIVERED_TOO_OFTEN)
         else:
             self.note_available(delivery.first)
 
@@ -252,6 +277,33 @@ class SharePartition(RecordsInFlight):
                 if is_held and each.change is None:
                     self._end_lock(each, limits, write)
         return self._ready(write)
+
+    # -- dead letters --------------------------------------------------------------------------------------------
+
+    def loaded_dead(self, limits: Limits) -> list[DeadRecords]:
+        """Return the loaded records whose dead letters may not be written yet. Kafka: `maybeResumeDlqArchiving`."""
+        return [
+            DeadRecords(
+                each.first,
+                each.last,
+                each.count,
+                DeathCause.DELIVERED_TOO_OFTEN if each.count >= limits.deliveries else DeathCause.REJECTED,
+            )
+            for batch in self.batches
+            for each in batch.deliveries
+            if each.state is RecordState.ARCHIVING
+        ]
+
+    def bury(self, dead: DeadRecords) -> StateWrite:
+        """Archive records whose dead letters are written, or cannot be; return the write.
+
+        Kafka: `initiateDLQAndArchive`.
+        """
+        archived = StateBatch(dead.first, dead.last, RecordState.ARCHIVED, dead.count)
+        touched = self.touching(dead.first, dead.last)
+        self.archive(dead.first, dead.last, RecordState.ARCHIVING, touched, counts=False)
+        self.complete_count += self.counted(archived)
+        return StateWrite(self.start, self.complete_count, [archived])
 
     # -- writes --------------------------------------------------------------------------------------------------
 
@@ -277,5 +329,13 @@ class SharePartition(RecordsInFlight):
             each.complete(is_written=False)
             if each.state is RecordState.AVAILABLE:
                 self.note_available(each.first)
-            if RecordState(stored.state).is_final and not each.state.is_final:
+            was_counted = RecordState(stored.state).is_final
+            if was_counted and not each.state.is_final:
                 self.complete_count -= self.counted(stored)
+            elif each.state.is_final and not was_counted:
+                # Kafka 4.4 forgets to count them
+                self.complete_count += self.counted(stored)
+
+
+def _give_up(write: StateWrite, delivery: Delivery, cause: DeathCause) -> None:
+    write.dead.append(DeadRecords(delivery.first, delivery.last, delivery.count, cause))

@@ -8,7 +8,7 @@ from koordinator.wire.values import value
 
 from ....config.durations import duration_ns
 from ....config.kafka_configs import BY_DURATION
-from ..group_configs import group_text, group_value
+from ..group_configs import DEAD_LETTER_TOPIC, group_text, group_value
 from .acquisition import Limits
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ class ShareSettings:
         return self._text("share.renew.acknowledge.enable") == "true"
 
     @property
+    def dead_letter_topic(self) -> str:
+        """The topic for records that are given up, or an empty text (KIP-1191)."""
+        return self._text(DEAD_LETTER_TOPIC).strip()
+
+    @property
+    def copies_dead_letters(self) -> bool:
+        """Whether dead letters have the keys and values of their records."""
+        return self._text("errors.deadletterqueue.copy.record.enable") == "true"
+
+    @property
     def limits(self) -> Limits:
         """The limits of deliveries, records in flight and locks, as the state of a share partition needs them."""
         return Limits(
@@ -81,6 +91,7 @@ class ShareSettings:
             in_flight=self.partition_max_record_locks,
             lock_ms=self.record_lock_duration_ms,
             renews=self.renew_acknowledge_enable,
+            has_dead_letters=self.cluster.features.writes_dead_letters and bool(self.dead_letter_topic),
         )
 
     @property

@@ -14,18 +14,19 @@ The fetch of a closed connection goes on: the records that it acquires stay lock
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 from ...acls.acl import Operation, ResourceType
-from ...effects import LocksEnded, Reply
+from ...effects import DeadLettersWritten, LocksEnded, Reply
 from ...refusal import Refusal, RefusedError
-from ...timers import RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
+from ...timers import DeadLetterRetry, RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
 from .batches import RecordState
+from .dead_letters import DeadLetters, Written
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
 from .in_flight import InvalidStateError
 from .partition import NOT_IN_FLIGHT, SharePartition, UnknownStartError
@@ -38,14 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from uuid import UUID
 
-    from koordinator.wire.messages.read_share_group_state import ReadShareGroupStateResponse
     from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
-    from koordinator.wire.messages.write_share_group_state import WriteShareGroupStateResponse
 
     from ...cluster import ClusterState
-    from ...effects import Call, Effect
-    from ...timers import DataTimerKey, Timers
-    from .partition import Acknowledgement, StateWrite
+    from ...effects import Call, Effect, SendRequest
+    from ...timers import DataTimerKey, ShareTimerKey, Timers
+    from .partition import Acknowledgement, DeadRecords, StateWrite
     from .reading import Acquirable
     from .sessions import PartitionKey
 
@@ -68,6 +67,7 @@ class ShareFetches:
         self.led: dict[LeaderKey, LedPartition] = {}
         """The share partitions in memory."""
         self.requests = StateRequests(cluster, timers)
+        self.dead_letters = DeadLetters(node_id, cluster, timers)
         self._timers = timers
         self._node_id = node_id
         self._cluster = cluster
@@ -129,13 +129,14 @@ class ShareFetches:
         return self._drain()
 
     def owns(self, token: int) -> bool:
-        """Return whether this is the token of a request to a share coordinator."""
-        return token in self.requests.sent
+        """Return whether this is the token of a request to a share coordinator, or of one to write dead letters."""
+        return token in self.requests.sent or token in self.dead_letters.sent
 
-    def answered(
-        self, now: int, token: int, response: ReadShareGroupStateResponse | WriteShareGroupStateResponse | None
-    ) -> list[Effect]:
-        """Take the response of a share coordinator; None if it could not be reached."""
+    def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
+        """Take the response to a request of this node; None if its broker could not be reached."""
+        if token in self.dead_letters.sent:
+            self._bury(now, self.dead_letters.answered(now, token, response))
+            return self._drain()
         answered = self.requests.answered(now, token, response)
         if answered is not None:
             request, result = answered
@@ -146,10 +147,12 @@ class ShareFetches:
                 self._written(now, request.target, request.write, refusal, self._writing.pop(token, None))
         return self._drain()
 
-    def expired(self, now: int, key: ShareFetchTimeout | RecordLockExpiry | ShareStateRetry) -> list[Effect]:
+    def expired(self, now: int, key: ShareTimerKey) -> list[Effect]:
         """Fire a timer: the end of a wait, the end of a lock, or another try of a request."""
         if isinstance(key, ShareStateRetry):
             self._effects.append(self.requests.send(key.token))
+        elif isinstance(key, DeadLetterRetry):
+            self._bury(now, self.dead_letters.retry(now, key.token))
         elif isinstance(key, RecordLockExpiry):
             self._expire_locks(now, self.led[key.group_id, key.topic_id, key.partition])
         else:
@@ -275,7 +278,8 @@ class ShareFetches:
             except InvalidStateError:
                 pass
             else:
-                return self._look_again(now, (led.topic_id, led.partition), led.group_id)
+                self._look_again(now, (led.topic_id, led.partition), led.group_id)
+                return self._give_up(now, led, led.state.loaded_dead(self._settings(led.group_id).limits))
         else:
             assert result is not None, f"{led} was read without a state or an error"
             error = result.error
@@ -316,8 +320,37 @@ class ShareFetches:
         if not led.is_dropped:
             self._set_timer(now, led, led.state)
             # after expired locks, which are no changes to complete, the look came before
-            if moved and write.changes:
+            if moved and (write.changes or not write.holders):
                 self._look_again(now, (led.topic_id, led.partition), led.group_id)
+            if refusal is None or not write.changes:
+                self._give_up(now, led, write.dead)
+
+    def _give_up(self, now: int, led: LedPartition, dead: Iterable[DeadRecords]) -> None:
+        """Write dead letters; their records are archived afterwards."""
+        for records in dead:
+            self._bury(now, self.dead_letters.write(now, led, records))
+
+    def _bury(self, now: int, step: SendRequest | Written | None) -> None:
+        """Send the next request of dead letters, or archive their records at the end."""
+        if step is None:
+            return
+        if not isinstance(step, Written):
+            self._effects.append(step)
+            return
+        led, dead = step.letter.target, step.letter.records
+        self._effects.append(
+            DeadLettersWritten(
+                led.group_id,
+                self._group_now(led.group_id, now),
+                *(self._cluster.topic_name(led.topic_id) or "", led.partition),
+                *(dead.first, dead.last, dead.count),
+                step.letter.topic,
+                dead.cause.name.lower(),
+                step.problem,
+            )
+        )
+        if led.state is not None and not led.is_dropped:
+            self._write(led, led.state, led.state.bury(dead))
 
     def _expire_locks(self, now: int, led: LedPartition) -> None:
         assert led.state is not None, f"{led} has a lock before it was loaded"

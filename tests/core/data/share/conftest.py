@@ -15,6 +15,8 @@ from koordinator.wire.messages import read_share_group_state as reading
 from koordinator.wire.messages import share_acknowledge as acknowledging
 from koordinator.wire.messages import share_fetch as fetching
 from koordinator.wire.messages import write_share_group_state as writing
+from koordinator.wire.messages.create_topics import CreateTopicsRequest
+from koordinator.wire.messages.produce import ProduceRequest
 from tests.core.data.conftest import Desk, Exchange
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from koordinator.emulator.core.effects import Effect
 
 GROUP_ID = "g"
+
+BROKER = 99
+"""The connection of requests between brokers."""
 
 
 @dataclass
@@ -102,13 +107,16 @@ class ShareDesk(Desk):
     """A partition leader with topic `x` of one partition, read by group `g` from the earliest record on.
 
     Methods have the names of the scenarios: `F` fetches, `A` acknowledges, `P` produces, `R` is the stored state. With
-    `is_held` the share coordinator answers no more, until `flow`.
+    `is_held` the share coordinator answers no more, until `flow`. The first `letter_answers` are the next answers to
+    requests for dead letters.
     """
 
     def __init__(self, brokers: int = 1, **settings: object) -> None:
         self.coordinator = ShareCoordinator()
         self.is_held = False
         self.held: deque[SendRequest] = deque()
+        self.letters_sent = 0
+        self.letter_answers: deque[Any] = deque()
         super().__init__(brokers, **settings)
         self.cluster.coordinator_of = lambda *_: 1  # type: ignore[method-assign,assignment,misc]
         self.x = self.topic("x")
@@ -137,7 +145,16 @@ class ShareDesk(Desk):
         for _ in range(count):
             if self.held:
                 sent = self.held.popleft()
-                self._perform(self.data.answered(self.now, sent.token, self.coordinator.answer(sent.request)))
+                self._perform(self.data.answered(self.now, sent.token, self._answer(sent)))
+
+    def _answer(self, sent: SendRequest) -> Any:
+        """Return the answer to a request between brokers: of the share coordinator, or of this node."""
+        if not isinstance(sent.request, ProduceRequest | CreateTopicsRequest):
+            return self.coordinator.answer(sent.request)
+        self.letters_sent += 1
+        if self.letter_answers:
+            return self.letter_answers.popleft()
+        return self.send(sent.request, sent.version, BROKER).response
 
     def P(self, *sizes: int, topic: str = "x", **fields: Any) -> None:  # noqa: N802 - as in the scenarios
         for size in sizes:

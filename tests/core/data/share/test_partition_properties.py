@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from koordinator.emulator.core.data.share.acquisition import Limits, Read
 from koordinator.emulator.core.data.share.batches import Acquired, RecordState, StateBatch
-from koordinator.emulator.core.data.share.partition import Acknowledgement, SharePartition, StateWrite
+from koordinator.emulator.core.data.share.partition import Acknowledgement, DeadRecords, SharePartition, StateWrite
 from koordinator.emulator.core.refusal import RefusedError
 
 MEMBERS = ("A", "B", "C")
@@ -26,7 +26,12 @@ class World:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.limits = Limits(self.random.choice((2, 3, 5, 10)), self.random.choice((100, 20, 8)), 100)
+        self.limits = Limits(
+            self.random.choice((2, 3, 5, 10)),
+            self.random.choice((100, 20, 8)),
+            100,
+            has_dead_letters=self.random.random() < 0.5,
+        )
         self.partition = SharePartition(0)
         self.log: list[tuple[int, int]] = []
         self.now = 0
@@ -37,6 +42,7 @@ class World:
         self.writes: list[StateWrite] = []
         self.stored: dict[int, StateBatch] = {}
         self.stored_start = 0
+        self.dead: list[DeadRecords] = []
 
     @property
     def end(self) -> int:
@@ -46,7 +52,7 @@ class World:
         act = self.random.choice(
             (
                 *(self.produce, self.fetch, self.fetch, self.acknowledge, self.acknowledge, self.finish_write),
-                *(self.wait, self.release, self.reload),
+                *(self.wait, self.release, self.reload, self.bury),
             )
         )
         act()
@@ -118,6 +124,8 @@ class World:
             write = self.writes.pop(self.random.randrange(len(self.writes)))
             is_written = self.random.random() < 0.8
             self.partition.complete(write, is_written=is_written)
+            if is_written or not write.changes:
+                self.dead += write.dead
             if is_written:
                 self.stored_start = max(self.stored_start, write.start)
                 for batch in write.batches:
@@ -132,6 +140,11 @@ class World:
                     else:
                         self.holders.pop(at, None)
 
+    def bury(self) -> None:
+        """Write a dead letter."""
+        if self.dead:
+            self.sent(self.partition.bury(self.dead.pop(self.random.randrange(len(self.dead)))))
+
     def reload(self) -> None:
         """Load the state again; what was not stored is delivered again, with the stored count."""
         if self.random.random() < 0.9 or self.writes:
@@ -142,6 +155,7 @@ class World:
             if at >= self.stored_start
         ]
         self.partition = SharePartition(self.stored_start, 0, stored)
+        self.dead = self.partition.loaded_dead(self.limits)
         self.holders.clear()
         self.start = 0
         self.finished.clear()
@@ -181,8 +195,9 @@ class World:
         self.now += 1000
         self.sent(self.partition.expire(self.now, self.limits))
         self.holders.clear()
-        while self.writes:
+        while self.writes or self.dead:
             self.finish_write()
+            self.bury()
         for _ in range(100 * (self.end + 1)):
             rows = self.fetch()
             if not rows and self.partition.next_fetch_offset >= self.end:
