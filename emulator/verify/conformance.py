@@ -1,4 +1,4 @@
-"""The checks: C01 to C14, whether the members of a group follow Kafka's client protocol, and S01 to S12 of its server.
+"""The checks: C01 to C14, whether the members of a group follow Kafka's client protocol, and S01 to S16 of its server.
 
 Each client check judges what the coordinator sees. Behaviour that the server's side does not show is inconclusive:
 whether a closed client crashed or never leaves, and whether a client commits automatically.
@@ -18,6 +18,7 @@ from . import (
     member_checks,
     ownership_checks,
     server_checks,
+    share_checks,
     transaction_checks,
 )
 from .names import require_known
@@ -127,6 +128,19 @@ SERVER_CHECKS: dict[str, tuple[str, Callable[[GroupTrace], Observations]]] = {
     "S12": (
         "consumer group: targets have rising epochs, and the epoch of a member never goes back",
         consumer_group_checks.epochs_rise,
+    ),
+    "S13": ("share group: no record is delivered while a member holds it", share_checks.held_once),
+    "S14": (
+        "share group: the delivery count of a record rises by one with each delivery, and is within the limit",
+        share_checks.deliveries_counted,
+    ),
+    "S15": (
+        "share group: an available record is delivered before new ones, a finished one never again",
+        share_checks.delivered_in_turn,
+    ),
+    "S16": (
+        "share group: only the holder of a record acknowledges it with success",
+        share_checks.acknowledged_by_holder,
     ),
 }
 """The coordinator checks by number: title and function."""

@@ -1,4 +1,4 @@
-"""The rows of mart/verdict: S01 to S12 for the coordinator, C01 to C14 for its clients, T01 to T03 for transactions."""
+"""The rows of mart/verdict: S01 to S16 for the coordinator, C01 to C14 for its clients, T01 to T03 for transactions."""
 
 from __future__ import annotations
 

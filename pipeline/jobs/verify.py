@@ -53,7 +53,7 @@ def verify(
     junit_path: Path | None,
     **session: Any,  # noqa: ANN401 - the arguments of session_options
 ) -> int:
-    """Check the coordinator, its clients and transactions in every trace: S01 to S12, C01 to C14, T01 to T03.
+    """Check the coordinator, its clients and transactions in every trace: S01 to S16, C01 to C14, T01 to T03.
 
     Exit status 1 if a check of severity `error` failed; a failed check of severity `warning` does not change it.
     """

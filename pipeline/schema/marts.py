@@ -7,7 +7,7 @@ from .tables import BOOL, DOUBLE, INT, LONG, RUN_ID, STRING, TEST_ID, TIMESTAMP,
 
 VERDICT = table(
     "mart/verdict",
-    "Every check of every group: S01 to S12 judge the coordinator, C01 to C14 its clients. T01 to T03 judge the "
+    "Every check of every group: S01 to S16 judge the coordinator, C01 to C14 its clients. T01 to T03 judge the "
     "transactions of a trace, without a group.",
     *TRACE_COLUMNS,
     ("subject", STRING, "`coordinator`, or the client library with its version; `clients` if there are several"),

@@ -1,4 +1,4 @@
-"""Each coordinator check (S01 to S12) has its failing scene in each version of the APIs that it reads."""
+"""Each coordinator check (S01 to S16) has its failing scene in each version of the APIs that it reads."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 WITH_INSTANCE = ("Heartbeat", "JoinGroup", "LeaveGroup", "OffsetCommit", "SyncGroup", "TxnOffsetCommit")
 """The APIs whose requests name an instance."""
+
+SHARE_APIS = ("ShareFetch", "ShareAcknowledge")
+"""The APIs whose requests acknowledge records."""
+
+CHANGES = (
+    *("AlterShareGroupOffsets", "DeleteShareGroupOffsets", "DeleteGroups", "DeleteRecords", "DeleteTopics"),
+    "WriteShareGroupState",
+)
+"""The APIs after which nothing is known of records."""
 
 GENERATION_APIS = ("Heartbeat", "OffsetCommit", "SyncGroup", "TxnOffsetCommit")
 
@@ -102,6 +111,42 @@ def member_epoch_back(tale: Tale) -> None:
     tale.step("a", 2, [0])
 
 
+def delivered_to_two(tale: Tale) -> None:
+    tale.takes("a", (0, 4, 1))
+    tale.takes("b", (4, 5, 2))
+
+
+def delivered_without_counting(tale: Tale) -> None:
+    tale.takes("a", (0, 0, 1))
+    tale.acknowledges("a", (0, 0, "release"))
+    tale.takes("a", (0, 0, 1))
+
+
+def finished_and_delivered(tale: Tale, api: str) -> None:
+    tale.takes("a", (0, 0, 1))
+    tale.acknowledges("a", (0, 0, "accept"), api=api)
+    tale.takes("a", (0, 0, 2))
+
+
+def passed_over(tale: Tale, api: str) -> None:
+    tale.takes("a", (0, 1, 1))
+    tale.acknowledges("a", (0, 1, "release"), api=api)
+    tale.takes("a", (0, 0, 2), (2, 3, 1))
+
+
+def acknowledged_by_another(tale: Tale, api: str) -> None:
+    tale.takes("a", (0, 4, 1))
+    tale.acknowledges("b", (2, 3, "accept"), api=api)
+
+
+def after_a_change(tale: Tale, api: str) -> None:
+    """Judge nothing that was before a request of this API."""
+    tale.takes("c", (7, 7, 1))
+    tale.answers(tale.asks(api, "admin"), rule_id="r1")
+    tale.takes("a", (7, 7, 1))
+    tale.takes("b", (7, 7, 2))
+
+
 SCENES: dict[str, tuple[Scene, ...]] = {
     "S01": (skipped_generation,),
     "S02": (two_leaders,),
@@ -115,10 +160,16 @@ SCENES: dict[str, tuple[Scene, ...]] = {
     "S10": of_each(request_skipped, GROUP_APIS),
     "S11": (given_to_two,),
     "S12": (member_epoch_back,),
+    "S13": (delivered_to_two, *of_each(after_a_change, CHANGES)),
+    "S14": (delivered_without_counting,),
+    "S15": (*of_each(finished_and_delivered, SHARE_APIS), *of_each(passed_over, SHARE_APIS)),
+    "S16": of_each(acknowledged_by_another, SHARE_APIS),
 }
 """The failing scenes of each check."""
 
 WITHOUT_EFFECT = {
+    **{(check, api): "nothing is judged of what was before it" for check in ("S14", "S15", "S16") for api in CHANGES},
+    **{(check, "ShareAcknowledge"): "only S15 and S16 need it for a failure" for check in ("S13", "S14")},
     ("S10", "Produce"): "it is left out: with acks=0 it has no response",
 }
 """The APIs that a check's code names, although no verdict depends on them, each with the reason."""

@@ -1,4 +1,4 @@
-"""S01 to S12: forbidden behaviour of a coordinator in hand-written lines, and traces of a correct one."""
+"""S01 to S16: forbidden behaviour of a coordinator in hand-written lines, and traces of a correct one."""
 
 from __future__ import annotations
 

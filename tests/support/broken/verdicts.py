@@ -10,6 +10,7 @@ REBALANCES = "tests/verify/test_rebalance_checks.py"
 CASES = "tests/verify/test_single_cases.py"
 ZOMBIES = "tests/verify/test_zombies.py"
 STORIES = "tests/verify/test_rebalances.py"
+SHARES = "tests/verify/test_share_checks.py"
 
 VERDICTS = "Verdicts"
 
@@ -238,5 +239,37 @@ VERDICT_RULES = (
             f"{CASES}::test_c14_a_leader_without_a_sync_group",
             f"{CASES}::test_c14_a_later_generation_does_not_excuse_the_leader_of_an_earlier_one",
         ),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "S13 finds a record with two holders",
+        f"{CODE}/share_checks.py",
+        "        if record is not None and record.holder:\n",
+        "        if False:\n",
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[delivered_to_two]",),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "S14 finds a delivery that is not counted",
+        f"{CODE}/share_checks.py",
+        "(record is not None and count != before + 1)",
+        "False",
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[count_stays]",),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "S15 finds a finished record that is delivered",
+        f"{CODE}/share_checks.py",
+        'record is not None and record.left == "finished" and record.line is not None',
+        "False",
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[accepted_and_delivered]",),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "S16 finds an acknowledgement by another member than the holder",
+        f"{CODE}/share_checks.py",
+        "        if record.holder and record.holder != name:\n",
+        "        if False:\n",
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[accepted_from_another]",),
     ),
 )

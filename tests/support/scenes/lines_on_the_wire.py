@@ -12,6 +12,7 @@ from koordinator.emulator.broker.api_table import ADAPTERS, kafka
 from koordinator.emulator.broker.error_responses import error_response
 from koordinator.emulator.core.effects import Call
 from koordinator.emulator.trace.messages import (
+    ACKNOWLEDGE_TYPES,
     MULTI_GROUP_REQUESTS,
     body_of,
     error_of,
@@ -34,7 +35,7 @@ from koordinator.wire.messages.consumer_protocol import (
     write_assignment,
     write_subscription,
 )
-from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
+from koordinator.wire.messages.fetch import FetchRequest
 from koordinator.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.heartbeat import HeartbeatResponse
 from koordinator.wire.messages.join_group import (
@@ -51,6 +52,22 @@ from koordinator.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
 )
+from koordinator.wire.messages.share_acknowledge import (
+    AcknowledgementBatch,
+    AcknowledgePartition,
+    AcknowledgeTopic,
+    ShareAcknowledgeRequest,
+)
+from koordinator.wire.messages.share_fetch import AcknowledgementBatch as FetchBatch
+from koordinator.wire.messages.share_fetch import (
+    AcquiredRecords,
+    FetchPartition,
+    FetchTopic,
+    ShareFetchableTopicResponse,
+    ShareFetchRequest,
+    ShareFetchResponse,
+)
+from koordinator.wire.messages.share_fetch import PartitionData as ShareData
 from koordinator.wire.messages.sync_group import SyncGroupResponse
 from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
@@ -182,6 +199,8 @@ def request_of(line: Line, version: int) -> Any:
             )
         case "Fetch":
             return FetchRequest()
+        case "ShareFetch" | "ShareAcknowledge" as api:
+            return _share_request(api, member_id, body)
     cls = APIS[API_KEYS[line["api"]]].request
     values = {**identity, "generation_id": generation}
     return cls(**{name: value for name, value in values.items() if name in fields_of(cls)})
@@ -249,9 +268,37 @@ def response_of(line: Line, request: Any, call: Call) -> Any:
             )
         case "OffsetFetch":
             return OffsetFetchResponse(groups=(OffsetFetchResponseGroup(group_id=GROUP),))
-        case "Fetch":
-            return FetchResponse()
+        case "ShareFetch":
+            return _share_fetch_response(body)
     return APIS[API_KEYS[api]].response()
+
+
+def _share_request(api: str, member_id: str, body: Line) -> Any:
+    sender = {"group_id": GROUP, "member_id": member_id, "share_session_epoch": body.get("session_epoch", 1)}
+    if api == "ShareFetch":
+        rows = tuple(FetchBatch(**each) for each in _batches(body))
+        part = FetchPartition(partition_index=0, acknowledgement_batches=rows)
+        return ShareFetchRequest(**sender, topics=(FetchTopic(topic_id=TOPIC_ID, partitions=(part,)),))
+    batches = tuple(AcknowledgementBatch(**each) for each in _batches(body))
+    partition = AcknowledgePartition(partition_index=0, acknowledgement_batches=batches)
+    return ShareAcknowledgeRequest(**sender, topics=(AcknowledgeTopic(topic_id=TOPIC_ID, partitions=(partition,)),))
+
+
+def _share_fetch_response(body: Line) -> ShareFetchResponse:
+    acquired = tuple(
+        AcquiredRecords(first_offset=first, last_offset=last, delivery_count=count)
+        for _, _, first, last, count in body.get("acquired", ())
+    )
+    row = ShareData(partition_index=0, records=b"", acquired_records=acquired)
+    return ShareFetchResponse(responses=(ShareFetchableTopicResponse(topic_id=TOPIC_ID, partitions=(row,)),))
+
+
+def _batches(body: Line) -> Iterable[dict[str, Any]]:
+    """Yield the fields of the acknowledgements in a body."""
+    numbers = {word: number for number, word in ACKNOWLEDGE_TYPES.items()}
+    for _, _, first, last, types in body.get("acknowledged", ()):
+        kinds = tuple(numbers[each] for each in types)
+        yield {"first_offset": first, "last_offset": last, "acknowledge_types": kinds}
 
 
 def _partitions(topics: dict[str, list[int]] | None) -> tuple[TopicPartition, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 from koordinator.emulator.verify.conformance import Verdict, conformance
 from koordinator.emulator.verify.group_trace import GroupTrace, Line
 from koordinator.emulator.verify.ownership import MemberAssignment
+from koordinator.wire.errors import Error
 
 STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
 
@@ -146,6 +147,34 @@ class Tale:
         """Let a member join a consumer group and acknowledge its partitions."""
         self.beats(client, 0, epoch, given=given, instance=instance, **FULL, owned={})
         self.beats(client, epoch, instance=instance, owned={"t": given})
+
+    def takes(self, client: str, *rows: tuple[int, int, int], partition: int = 0, **columns: Any) -> Line:
+        """Add a share fetch that delivers rows of first and last offset and delivery count; return its request."""
+        asked = self.asks("ShareFetch", client, member_id=client, body={"session_epoch": 1})
+        acquired = [["t", partition, *row] for row in rows]
+        self.answers(asked, body={"acquired": acquired}, **columns)
+        return asked
+
+    def acknowledges(
+        self,
+        client: str,
+        *rows: tuple[int, int, str],
+        api: str = "ShareAcknowledge",
+        error: int | None = None,
+        **columns: Any,
+    ) -> Line:
+        """Add acknowledgements of first and last offset with a type, accepted or refused; return the request."""
+        acknowledged = [["t", 0, first, last, [kind]] for first, last, kind in rows]
+        body = {"session_epoch": 2, "acknowledged": acknowledged}
+        asked = self.asks(api, client, member_id=client, body=body)
+        told = None if error is None else {"refused": [["t", 0, error]]}
+        self.answers(asked, None if error is None else Error(error).name, body=told, **columns)
+        return asked
+
+    def ends_locks(self, member_id: str, first: int, last: int, count: int, state: str = "available") -> Line:
+        """End the locks of records."""
+        ended = [["t", 0, first, last, count, state]]
+        return self.line("locks", member_id=member_id, cause="lock_expired", body={"ended": ended})
 
     def step(self, member_id: str, epoch: int, assigned: list[int], revoking: list[int] | None = None) -> Line:
         """Let a member of a consumer group take a step."""
