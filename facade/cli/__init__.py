@@ -31,6 +31,7 @@ SUMMARIES = {
     "lab": "Play rebalance protocols side by side, in virtual time.",
     "offsets": "Save groups with their members and committed offsets to a file, and load them.",
     "serve": "Serve a cluster until SIGINT or SIGTERM.",
+    "share-offsets": "Describe, reset and delete the start offsets of share groups of any Kafka (KIP-932).",
     "transactions": "List and abort transactions of any Kafka from 3.0 on.",
 }
 """The line of each command in lists, which is the first sentence of its own help."""
@@ -43,7 +44,7 @@ class Commands(click.Group):
     command.
     """
 
-    modules: ClassVar[dict[str, str]] = {name: f"koordinator.cli.{name}" for name in SUMMARIES}
+    modules: ClassVar[dict[str, str]] = {name: f"koordinator.cli.{name.replace('-', '_')}" for name in SUMMARIES}
     summaries: ClassVar[dict[str, str]] = SUMMARIES
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -81,7 +82,7 @@ class Commands(click.Group):
             return None
         # modules stay: a tenth of the time of their import would be spent to look for garbage
         gc.disable()
-        command = getattr(import_module(self.modules[cmd_name]), cmd_name)
+        command = getattr(import_module(self.modules[cmd_name]), cmd_name.replace("-", "_"))
         gc.freeze()
         gc.enable()
         assert isinstance(command, click.Command)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..client.admin import BrokerNode
     from ..client.groups import GroupDescription, GroupFailure, GroupListing, Result
     from ..client.members import MemberToRemove
+    from ..client.share_offsets import ShareStart
     from ..client.transactions import TransactionDescription
 
 UNKNOWN = "-"
@@ -135,6 +136,31 @@ def deletion_report(result: Result[str]) -> Report:
     return Report({"deleted": list(result.successes)}, lines, result.failures)
 
 
+def share_offsets_report(result: Result[ShareStart]) -> Report:
+    """Return the report of where share groups start."""
+    return _starts_report(result, ("group_id", "topic", "partition", "start", "leader_epoch", "lag"))
+
+
+def share_reset_report(result: Result[ShareStart]) -> Report:
+    """Return the report of the new start offsets of a share group."""
+    return _starts_report(result, ("group_id", "topic", "partition", "start"))
+
+
+def _starts_report(result: Result[ShareStart], names: Sequence[str]) -> Report:
+    table = _table("group", *(name.replace("_", " ") for name in names[1:]))
+    rows = [_attributes(each, *names) for each in result.successes]
+    for row in rows:
+        _row(table, *row.values())
+    empty = [] if result.failures else [Text("no offsets")]
+    return Report({"offsets": rows}, [table] if rows else empty, result.failures)
+
+
+def share_deletion_report(group_id: str, result: Result[str]) -> Report:
+    """Return the report of the topics whose start offsets were deleted."""
+    lines = [Text(f"{_printable(group_id)}: deleted {_printable(topic)}") for topic in result.successes]
+    return Report({"group_id": group_id, "deleted": list(result.successes)}, lines, result.failures)
+
+
 def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:
     head = _table("group", "state", "protocol", "members", "coordinator")
     protocol = "/".join(part for part in (group.protocol_type, group.protocol) if part)
@@ -160,7 +186,7 @@ def _group_tables(group: GroupDescription) -> Iterable[Table | Text]:
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for name in columns:
-        is_number = name in {"partition", "committed", "end", "lag", "members"}
+        is_number = name in {"partition", "committed", "end", "lag", "members", "start", "leader epoch"}
         table.add_column(name.upper(), overflow="fold", justify="right" if is_number else "left")
     return table
 

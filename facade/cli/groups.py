@@ -143,6 +143,9 @@ def _with_suggestions(admin: Admin, result: Result[_T]) -> Result[_T]:
 def _with_suggestion(failed: GroupFailure, names: list[str]) -> GroupFailure:
     # this command does not import the emulator, which has suggestions for its own names
     failure, similar = failed.failure, get_close_matches(failed.group_id or "", names, n=1)
+    if failed.group_id in names:
+        # it is a group of another kind
+        return failed
     if failure.code != Error.GROUP_ID_NOT_FOUND or not similar:
         return failed
     message = f"{failure.message.removesuffix('.')}; did you mean {similar[0]!r}?"

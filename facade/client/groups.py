@@ -63,8 +63,8 @@ _DESCRIBE_SHARE_OFFSETS = RequiredVersion(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0
 _NOT_FOUND = int(Error.GROUP_ID_NOT_FOUND)
 _DELETE = RequiredVersion(ApiKey.DELETE_GROUPS, 0, "1.1")
 
-ShareOffsets: TypeAlias = "dict[TopicPartition, tuple[int, int]]"
-"""The start offset and the lag of each partition that a share group has read."""
+ShareOffsets: TypeAlias = "dict[TopicPartition, ShareOffset]"
+"""The start of each partition that a share group has read."""
 
 Assignment: TypeAlias = "dict[str, tuple[int, ...]]"
 """The partitions of each topic, in order."""
@@ -81,6 +81,15 @@ class GroupFailure:
     instance_id: str | None = None
     topic: str | None = None
     transactional_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOffset:
+    """The start offset of a share group in a partition, the leader epoch of its state, and the lag, -1 if unknown."""
+
+    start: int
+    leader_epoch: int
+    lag: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +203,9 @@ def describe_groups(admin: Admin, group_ids: Sequence[str]) -> Result[GroupDescr
     committed: dict[str, Committed] = {}
     shares = [group.group_id for group in groups if group.protocol_type == SHARE]
     others = [group.group_id for group in groups if group.protocol_type != SHARE]
-    starts = _share_offsets(admin, shares)
+    starts = share_offsets(admin, shares)
     lags = {name: each for name, each in starts.items() if not isinstance(each, Failure)}
-    starting = {name: {at: start for at, (start, _) in each.items()} for name, each in lags.items()}
+    starting = {name: {at: offset.start for at, offset in each.items()} for name, each in lags.items()}
     failed = {name: each for name, each in starts.items() if isinstance(each, Failure)}
     for name, offsets in {**committed_offsets(admin, others), **starting, **failed}.items():
         if isinstance(offsets, Failure):
@@ -312,7 +321,7 @@ def _share_groups(
     }
 
 
-def _share_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, ShareOffsets | Failure]:
+def share_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, ShareOffsets | Failure]:
     """Return where share groups start in each partition that they have read, and their lags."""
 
     def call(connection: BrokerConnection, _: BrokerNode, names: list[str]) -> dict[str, ShareOffsets | Failure]:
@@ -324,7 +333,7 @@ def _share_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, ShareOff
             row.group_id: broker_failure(row.error_code, row.error_message, retriable=COORDINATOR_MOVES)
             if row.error_code
             else {
-                (topic.topic_name, each.partition_index): (each.start_offset, each.lag)
+                (topic.topic_name, each.partition_index): ShareOffset(each.start_offset, each.leader_epoch, each.lag)
                 for topic in row.topics
                 for each in topic.partitions
                 if each.start_offset >= 0 and not each.error_code
@@ -389,7 +398,7 @@ def _partitions(
         for key in sorted({*owners, *committed})
     )
     return tuple(
-        replace(row, completed=(row.lag or 0) - lags[at][1]) if (at := (row.topic, row.partition)) in lags else row
+        replace(row, completed=(row.lag or 0) - lags[at].lag) if (at := (row.topic, row.partition)) in lags else row
         for row in rows
     )
 

@@ -53,8 +53,8 @@ _FETCH_BY_NAME_MAX = 9
 _LIST_ONE = RequiredVersion(ApiKey.LIST_OFFSETS, 1, "0.10.1")
 
 _CONSUMER = -1
-_LATEST = -1
-_EARLIEST = -2
+LATEST, EARLIEST = -1, -2
+"""The timestamps of ListOffsets for the end and the start of a partition."""
 
 
 def committed_offsets(admin: Admin, group_ids: Iterable[str]) -> dict[str, Committed | Failure]:
@@ -86,8 +86,18 @@ def _committed(response: OffsetFetchResponse | OffsetFetchResponseGroup) -> Comm
 
 def end_offsets(admin: Admin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int | Failure | None]:
     """Return the offset of the next record of each partition; None for a partition that does not exist."""
-    ends = at_leaders(admin, sorted(partitions), lambda connection, _, keys: _list(connection, keys, _LATEST))
-    return {key: None if _is_missing(end) else end for key, end in ends.items()}
+    return offsets_at(admin, partitions, LATEST)
+
+
+def offsets_at(
+    admin: Admin, partitions: Iterable[TopicPartition], timestamp: int
+) -> dict[TopicPartition, int | Failure | None]:
+    """Return the offset of the first record since a time in ms, -1 if there is none, or for EARLIEST and LATEST.
+
+    None for a partition that does not exist.
+    """
+    found = at_leaders(admin, sorted(partitions), lambda connection, _, keys: _list(connection, keys, timestamp))
+    return {key: None if _is_missing(offset) else offset for key, offset in found.items()}
 
 
 def _is_missing(result: object) -> bool:
@@ -115,7 +125,7 @@ def at_leaders(
 
 def first_offset(connection: BrokerConnection, partition: TopicPartition) -> int | Failure | None:
     """Return the offset of a partition's first record, from its leader; None for a missing partition."""
-    return _list(connection, [partition], _EARLIEST).get(partition)
+    return _list(connection, [partition], EARLIEST).get(partition)
 
 
 def leaders(

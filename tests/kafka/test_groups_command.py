@@ -242,3 +242,20 @@ def test_a_group_can_be_deleted_once_its_members_are_removed(
     assert run("remove-members", name, "--all", *at).status == 0
     ran = run("delete", name, "--json", *at)
     assert (ran.status, ran.document) == (0, {"deleted": [name], "errors": []})
+
+
+def test_share_offsets_are_reset_described_and_deleted(
+    capsys: pytest.CaptureFixture[str], kafka: RealKafka, topic: str, name: str, at: tuple[str, str]
+) -> None:
+    run = runner(capsys, "share-offsets")
+    send("kafka-python", kafka.bootstrap_servers, topic, [b"a", b"b"])
+    reset = run("reset", name, "--topic", topic, "--to-latest", *at)
+    assert (reset.status, reset.err) == (0, [])
+    starts = [int(row[3]) for row in reset.rows[1:]]
+    assert (len(starts), sum(starts)) == (4, 2)
+    described = run("describe", name, "--json", *at).document["offsets"]
+    assert [(row["partition"], row["start"], row["lag"]) for row in described] == [
+        (number, start, 0) for number, start in enumerate(starts)
+    ]
+    assert run("delete", name, "--topic", topic, *at).out == f"{name}: deleted {topic}\n"
+    assert run("describe", name, *at).out == "no offsets\n"
