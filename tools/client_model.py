@@ -173,6 +173,9 @@ VERBS = (
     Verb("Cluster", "allow", "acls.allow"),
     Verb("Cluster", "deny", "acls.deny"),
     Verb("Cluster", "revoke", "acls.revoke"),
+    Verb("Cluster", "token", "credentials.token"),
+    Verb("Cluster", "expire_authentication", "credentials.expire_authentication"),
+    Verb("Cluster", "rotate_certificate", "credentials.rotate_certificate"),
     Verb("Cluster", "trace", "events.read", omitted=("format", "watch", TIMEOUT)),
     Verb("Cluster", "trace_position", "verify.position"),
     Verb(

@@ -47,8 +47,12 @@ class Recorder(RemotePort):
         return super()._request(operation, arguments, wait_s)
 
 
-CONFIG = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
-"""The config of the levers' cluster: one of them changes the rights of clients."""
+CLUSTER: Any = {
+    "brokers": 3,
+    "config": {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"},
+    "listeners": {"SSL": "127.0.0.1:0"},
+}
+"""The options of the levers' cluster: some change the rights of clients, and the certificate of the brokers."""
 
 
 def prepare(cluster: Cluster) -> None:
@@ -69,7 +73,7 @@ def _code(page: Path) -> str:
 @cache
 def calls_of(page: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Return the operations that a lever's example performs: those that change something or wait."""
-    with Serving(brokers=3, config=CONFIG) as served, Remote(served.url) as server:
+    with Serving(**CLUSTER) as served, Remote(served.url) as server:
         recorder = Recorder(server)
         prepare(Cluster(recorder))
         recorder.calls.clear()

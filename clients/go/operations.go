@@ -873,6 +873,74 @@ func (h clusterOperations) Revoke(user string, options ...RevokeOptions) int {
 	return result
 }
 
+// TokenOptions is the options of Token.
+type TokenOptions struct {
+	Lifetime time.Duration
+	Claims   map[string]any
+}
+
+func (o TokenOptions) into(v values) {
+	v.put("lifetime_ms", o.Lifetime)
+	v.put("claims", o.Claims)
+}
+
+// Token returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. Claims are
+// added, and replace those of the token; nil removes one. It is signed if the cluster has keys
+// (sasl.oauthbearer.jwks.endpoint.url).
+func (h clusterOperations) Token(user string, options ...TokenOptions) string {
+	h.t.Helper()
+	v := values{}
+	v["user"] = plain(user)
+	for _, each := range options {
+		each.into(v)
+	}
+	var result string
+	h.call("POST", "/credentials/actions/token", v, &result)
+	return result
+}
+
+// ExpireAuthenticationOptions is the options of ExpireAuthentication.
+type ExpireAuthenticationOptions struct {
+	User string
+}
+
+func (o ExpireAuthenticationOptions) into(v values) {
+	v.put("user", o.User)
+}
+
+// ExpireAuthentication ends the SASL sessions of a user, or of all, and return their number (KIP-368). A connection
+// closes with its next request, unless the client authenticates again before.
+func (h clusterOperations) ExpireAuthentication(options ...ExpireAuthenticationOptions) int {
+	h.t.Helper()
+	v := values{}
+	for _, each := range options {
+		each.into(v)
+	}
+	var result int
+	h.call("POST", "/credentials/actions/expire_authentication", v, &result)
+	return result
+}
+
+// RotateCertificateOptions is the options of RotateCertificate.
+type RotateCertificateOptions struct {
+	To string
+}
+
+func (o RotateCertificateOptions) into(v values) {
+	v.put("to", o.To)
+}
+
+// RotateCertificate gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one.
+// Connections that are open go on, as after a change of ssl.keystore.location (KIP-226).
+func (h clusterOperations) RotateCertificate(options ...RotateCertificateOptions) {
+	h.t.Helper()
+	v := values{}
+	for _, each := range options {
+		each.into(v)
+	}
+	h.call("POST", "/credentials/actions/rotate_certificate", v, nil)
+}
+
 // TraceOptions is the options of Trace.
 type TraceOptions struct {
 	Group string
@@ -1041,7 +1109,7 @@ func (h Topic) Leader(partition int) *int {
 	return result
 }
 
-// MoveLeader makes node to the leader of a partition.
+// MoveLeader makes node To the leader of a partition.
 func (h Topic) MoveLeader(partition, to int) {
 	h.t.Helper()
 	v := values{}
@@ -1270,7 +1338,7 @@ func (o MoveCoordinatorOptions) into(v values) {
 	v.put("load_ms", o.Load)
 }
 
-// MoveCoordinator makes node to the coordinator of a group, and of every group in the same partition. It answers
+// MoveCoordinator makes node To the coordinator of a group, and of every group in the same partition. It answers
 // COORDINATOR_LOAD_IN_PROGRESS for LoadMs milliseconds.
 func (h groupOperations) MoveCoordinator(to int, options ...MoveCoordinatorOptions) {
 	h.t.Helper()

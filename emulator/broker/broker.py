@@ -221,6 +221,10 @@ class Broker:
             event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
             self._recorder.note(event)
 
+    def expire_authentication(self, now: int, user: str | None) -> int:
+        """End the sessions of a user, or of all users, and return their number."""
+        return self._authentication.expire(now, user)
+
     def load(self, now: int, topic: str, partition: int) -> list[Output]:
         """Load a partition of an internal topic, unless another node leads it now."""
         return self.perform(now, self._log_writes.load(now, topic, partition))

@@ -62,6 +62,11 @@ class Authentication:
         """Forget a connection that has closed, or needs no authentication."""
         self._waiting.pop(connection, None)
 
+    def expire(self, now: int, user: str | None) -> int:
+        """End the sessions of a user, or of all users, and return their number."""
+        authenticators = [peer.authenticator for peer in self._connections.values() if peer.authenticator is not None]
+        return sum(each.expire(now) for each in authenticators if user in (None, each.user))
+
     def deadline(self) -> int | None:
         """Return the time of the next `tick`."""
         return self._refused[0][0] if self._refused else None

@@ -420,6 +420,21 @@ class Settings:
     connection_failed_authentication_delay_ms: int = setting(
         100, "How long a failed authentication waits for its response."
     )
+    sasl_oauthbearer_jwks_endpoint_url: str = setting(
+        "",
+        "The keys that sign tokens of OAUTHBEARER (KIP-768): a `file:` URL of a JSON Web Key Set, or `generated` for a"
+        " key made here. Without it tokens have no signature.",
+    )
+    sasl_oauthbearer_expected_audience: str = setting(
+        "",
+        "The audiences (`aud`) of signed tokens, separated by commas; without it a token of any is accepted since 4.4.",
+    )
+    sasl_oauthbearer_expected_issuer: str = setting("", "The issuer (`iss`) of signed tokens.")
+    sasl_oauthbearer_scope_claim_name: str = setting("scope", "The claim of a signed token that has the scopes.")
+    sasl_oauthbearer_sub_claim_name: str = setting("sub", "The claim of a signed token that has the user.")
+    sasl_oauthbearer_clock_skew_seconds: int = setting(
+        30, "How much the times of a signed token may differ from the broker's."
+    )
     ssl_client_auth: str = setting(
         "none", "Whether clients of listeners with TLS need a certificate.", choices=("none", "requested", "required")
     )

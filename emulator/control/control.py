@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..broker.steps import run
 from .acls import Acls, remove_acls
+from .credentials import Credentials
 from .faults.fault_injector import FaultInjector
 from .faults.faults import Faults
 from .faults.holds import Holds
@@ -71,6 +72,7 @@ class Control:
         parts: tuple[object, ...] = (
             Acls(runtime),
             Clocks(runtime, deliver),
+            Credentials(runtime, host),
             Events(runtime.trace),
             faults,
             Groups(runtime, deliver),

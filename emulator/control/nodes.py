@@ -35,6 +35,9 @@ class Host(Protocol):
     async def remove_node(self, node_id: int) -> None:
         """Remove a node from the cluster."""
 
+    def rotate_certificate(self, to: str) -> None:
+        """Give the listeners another certificate, a renewed, expired or untrusted one. Raises ValueError."""
+
 
 class Nodes:
     """Operations on nodes. All raise ValueError for an unknown node, or one in the wrong state."""

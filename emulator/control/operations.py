@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..broker.steps import Steps
 from .acls import Acls
+from .credentials import Credentials
 from .faults.faults import Faults
 from .faults.holds import Holds
 from .inspect.events import Events
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 PARTS: Mapping[str, type] = {
     "acls": Acls,
     "clocks": Clocks,
+    "credentials": Credentials,
     "events": Events,
     "faults": Faults,
     "groups": Groups,

@@ -420,6 +420,10 @@ class Dialect:
     """Whether DescribeConfigs knows the type of these rates. In 2.4 their values are null, as of any unknown name
     (`KafkaConfig.configType`)."""
 
+    unexpected_audiences_are_refused: bool = before("4.4")
+    """Whether a broker without `sasl.oauthbearer.expected.audience` refuses signed tokens that have one. Since 4.4 it
+    starts only with an audience or with `sasl.oauthbearer.allow.unverified.audience` (`BrokerJwtValidator`)."""
+
     transactions_remember_topic_ids: bool = since("4.4")
     """Whether offsets of transactions belong to a topic id too, whatever the version of TxnOffsetCommit. Since 4.4
     (KIP-1319, `OffsetMetadataManager.commitTransactionalOffset`)."""

@@ -111,6 +111,7 @@ ROUTES = (
     Route("PUT", "/max_size", "verbs.set_max_size"),
     Route("GET", "/acls", "acls.all"),
     *_actions("/acls/actions", "acls", "allow deny revoke"),
+    *_actions("/credentials/actions", "credentials", "expire_authentication rotate_certificate token"),
     *_actions(
         "/groups/{group}/verify",
         "verify",

@@ -34,6 +34,7 @@ from .certificates import Certificates
 from .node_listeners import NodeListeners, Security
 from .server import Server
 from .tls import TlsListener
+from .token_keys import token_keys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -204,7 +205,8 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
 def _security(built: BuiltCluster, listeners: Listeners) -> Security:
     """Return what clients need to know of the listeners; make users and certificates if a listener has use for them.
 
-    Raises ValueError if there are no certificates, and RefusedError, which is one, for users that cannot be stored.
+    Raises ValueError if there are no certificates, InvalidSetting if there are no keys of tokens, and RefusedError for
+    users that cannot be stored; both are ValueErrors.
     """
     options, settings = built.options, built.settings
     protocols = {name: protocol_of(name, settings) for name in listeners.names}
@@ -212,6 +214,7 @@ def _security(built: BuiltCluster, listeners: Listeners) -> Security:
     if not WITH_SASL.isdisjoint(protocols.values()):
         users = users or DEFAULT_USERS
         add_users(built.cluster, users)
+        built.cluster.clients.token_keys = token_keys(settings.sasl_oauthbearer_jwks_endpoint_url)
     if not WITH_TLS.isdisjoint(protocols.values()):
         certificates = Certificates(options.certificates, listeners.hosts)
         context = certificates.context(settings.ssl_client_auth)

@@ -150,6 +150,15 @@ class NodeListeners:
                 await self._close(node_id)
             self._release_ports(node_id)
 
+    def rotate_certificate(self, to: str) -> None:
+        """Give the listeners with TLS another certificate, for new connections. Raises ValueError without one."""
+        certificates = self.security.certificates
+        if certificates is None:
+            raise ValueError("no listener has TLS: start the cluster with security=ssl or sasl_ssl")
+        context = certificates.rotated(to, self._runtime.cluster.settings.ssl_client_auth)
+        for listener in self.security.tls.values():
+            listener.context = context
+
     async def _listen(self, node_id: int, opened: AsyncExitStack) -> tuple[list[ListeningSocket], dict[str, Endpoint]]:
         """Open the sockets of a node, registered with `opened`; return them and the advertised endpoints."""
         listening, endpoints = [], {}

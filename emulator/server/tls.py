@@ -39,9 +39,12 @@ REMEDIES = {
 """What to do, by OpenSSL's reason for the end of a handshake."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TlsListener:
-    """The settings of a listener with TLS: its security protocol, and the authority that clients have to trust."""
+    """The settings of a listener with TLS: its security protocol, and the authority that clients have to trust.
+
+    `context` is that of the next connections: a certificate may be replaced.
+    """
 
     context: ssl.SSLContext
     protocol: str

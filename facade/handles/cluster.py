@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+from koordinator.emulator.config.suggest import did_you_mean
 from koordinator.emulator.control.acls import Acls
+from koordinator.emulator.control.credentials import Credentials
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.topics import Topics
@@ -13,7 +15,7 @@ from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.control.snapshots.operations import SCOPES, Snapshots
 from koordinator.emulator.control.verbs import Verbs
 
-from .clients import client_config
+from .clients import MECHANISMS, OAUTHBEARER, client_config
 from .faults import ClusterFaults
 from .group import Group
 from .names import GroupLike, NodeLike, TopicLike, group_id_of, node_id_of, topic_name_of
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.control.results import Right
     from koordinator.emulator.core.data.direct_records import StoredRecord
 
+    from .clients import ClientSecurity
     from .port import Port
 
 
@@ -212,6 +215,29 @@ class Cluster(ClusterFaults, TransactionControls):
         """Return all ACLs: `principal permission operation resource name host`."""
         return self._port.call(Acls.all)
 
+    def token(self, user: str, *, lifetime_s: float = 3600, claims: Mapping[str, Any] | None = None) -> str:
+        """Return a token of SASL/OAUTHBEARER for a user; with a lifetime of 0 or less it has expired.
+
+        It is signed if the cluster has keys (`sasl.oauthbearer.jwks.endpoint.url`). `claims` are added, and replace
+        those of the token; None removes one.
+        """
+        lifetime_ms, own = round(lifetime_s * 1000), None if claims is None else dict(claims)
+        return self._port.call(Credentials.token, user=user, lifetime_ms=lifetime_ms, claims=own)
+
+    def expire_authentication(self, user: str | None = None) -> int:
+        """End the SASL sessions of a user, or of all users, and return their number (KIP-368).
+
+        A connection closes with its next request, unless the client authenticates again before.
+        """
+        return self._port.call(Credentials.expire_authentication, user=user)
+
+    def rotate_certificate(self, to: Literal["renewed", "expired", "untrusted"] = "renewed") -> None:
+        """Give the brokers another certificate: a renewed one, one that has expired, or an untrusted one.
+
+        Connections that are open go on. Raises ValueError without a listener with TLS.
+        """
+        self._port.call(Credentials.rotate_certificate, to=to)
+
     def load_groups(self, source: GroupLines) -> None:
         """Load groups, with members and committed offsets, from a file, or from its lines (text or mappings).
 
@@ -249,17 +275,39 @@ class Cluster(ClusterFaults, TransactionControls):
         return self._port.ca_file
 
     def client_config(
-        self, kind: str, *, listener: str | None = None, user: str | None = None, **extra: object
+        self,
+        kind: str,
+        *,
+        listener: str | None = None,
+        user: str | None = None,
+        mechanism: str | None = None,
+        **extra: object,
     ) -> dict[str, object]:
         """Return settings of a consumer of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the
         others; for Java the properties. They are those of a `listener`, by default of the main one, and of a `user`
-        where it has SASL, by default of the first. `extra` adds and replaces settings; see
-        `koordinator.handles.clients`. An unknown kind, listener or user raises ValueError.
+        where it has SASL, by default of the first. The `mechanism` is PLAIN by default; with OAUTHBEARER the client
+        gets tokens for a user of any name. `extra` adds and replaces settings; see
+        `koordinator.handles.clients`. An unknown kind, listener, user or mechanism raises ValueError.
         """
-        bootstrap_servers, security = self._port.client_access(listener, user)
+        has_token = mechanism == OAUTHBEARER
+        bootstrap_servers, security = self._port.client_access(listener, None if has_token else user)
+        if mechanism is not None:
+            security = self._by_mechanism(security, mechanism, user)
         return client_config(kind, bootstrap_servers, security, **extra)
+
+    def _by_mechanism(self, security: ClientSecurity, mechanism: str, user: str | None) -> ClientSecurity:
+        if mechanism not in MECHANISMS:
+            known = ", ".join(MECHANISMS)
+            raise ValueError(f"mechanism {mechanism!r}: must be one of {known}{did_you_mean(mechanism, MECHANISMS)}")
+        if security.user is None:
+            raise ValueError(f"mechanism {mechanism!r}: the listener has no SASL")
+
+        def token(user: str, lifetime_s: float) -> str:
+            return self.token(user, lifetime_s=lifetime_s)
+
+        return replace(security, mechanism=mechanism, user=user or security.user, token=token)
 
     def trace(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given.

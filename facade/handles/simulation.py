@@ -199,6 +199,10 @@ class VirtualTimePort(Port):
         """Remove a node from the cluster."""
         self.built.runtime.remove_node(self.now, node_id)
 
+    def rotate_certificate(self, to: str) -> None:
+        """Refuse: nothing is encrypted in virtual time."""
+        raise ValueError(f"rotate_certificate({to!r}): a simulation has no listener with TLS")
+
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
         if self._has_stopped:
             raise ClusterStopped(f"{call_text(operation, arguments)}: the simulated cluster has stopped")

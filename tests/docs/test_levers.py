@@ -21,7 +21,7 @@ CLIENTS = {"kafka-python": "from kafka ", "confluent-kafka": "from confluent_kaf
 
 @pytest.mark.parametrize("page", LEVERS)
 def test_the_python_example_of_a_lever_runs_in_process(page: Path) -> None:
-    with Emulator(brokers=3, config=http_pages.CONFIG) as cluster:
+    with Emulator(**http_pages.CLUSTER) as cluster:
         http_pages.prepare(cluster)
         http_pages.perform(cluster, page)
 
@@ -31,7 +31,7 @@ def test_the_python_example_of_a_lever_runs_in_process(page: Path) -> None:
 @pytest.mark.parametrize("page", LEVERS)
 def test_the_curl_commands_of_a_lever_run(page: Path, tmp_path: Path) -> None:
     (block,) = (each for each in blocks("bash") if each.page == page)
-    with Serving(brokers=3, config=http_pages.CONFIG) as served, Remote(served.url) as server:
+    with Serving(**http_pages.CLUSTER) as served, Remote(served.url) as server:
         http_pages.prepare(server.cluster())
         script = block.text.replace(http_pages.SERVER, served.url.removeprefix("http://"))
         ran = run_shell(script, tmp_path)

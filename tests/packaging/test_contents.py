@@ -88,7 +88,7 @@ def test_nothing_required_has_an_upper_bound(metadata: Message) -> None:
 def test_the_page_of_dependencies_names_each(repository: Path, pyproject: dict[str, Any]) -> None:
     extras = pyproject["project"]["optional-dependencies"]
     requirements = {"": pyproject["project"]["dependencies"]}
-    requirements |= {name: extras[name] for name in ("control", "compression", "docker", "spark", "tls")}
+    requirements |= {name: extras[name] for name in ("control", "compression", "docker", "oauth", "spark", "tls")}
     names = {name for lines in requirements.values() for line in lines if (name := re.split(r"[^\w-]", line)[0])}
     page = (repository / "docs" / "dependencies.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?:`\w+`|\u2013)? ?\| ([\w, -]+?) \|", page, re.MULTILINE)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -99,26 +97,33 @@ def test_aiokafka_joins_a_group_with_the_settings_of_client_config(cluster: Clus
 @pytest.mark.parametrize("user", USERS)
 def test_each_user_logs_in_by_each_mechanism_of_passwords(sasl: Cluster, mechanism: str, user: str) -> None:
     group = f"{mechanism}-{user}"
-    config = sasl.client_config("confluent-kafka", user=user, group_id=f"c-{group}", sasl_mechanisms=mechanism)
+    config = sasl.client_config("confluent-kafka", user=user, group_id=f"c-{group}", mechanism=mechanism)
     check(sasl, f"c-{group}", consumed_by_confluent(config))
-    config = sasl.client_config("kafka-python", user=user, group_id=f"k-{group}", sasl_mechanism=mechanism)
+    config = sasl.client_config("kafka-python", user=user, group_id=f"k-{group}", mechanism=mechanism)
     check(sasl, f"k-{group}", consumed_by_kafka_python(config))
-    config = sasl.client_config("aiokafka", user=user, group_id=f"a-{group}", sasl_mechanism=mechanism)
+    config = sasl.client_config("aiokafka", user=user, group_id=f"a-{group}", mechanism=mechanism)
     check(sasl, f"a-{group}", asyncio.run(consumed_by_aiokafka(config)))
 
 
-def unsecured_token() -> str:
-    parts = ({"alg": "none"}, {"sub": "olga", "exp": time.time() + 60})
-    return ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts) + "."
+SIGNED = {
+    "sasl.oauthbearer.jwks.endpoint.url": "generated",
+    "sasl.oauthbearer.expected.audience": "kafka",
+    "sasl.oauthbearer.expected.issuer": "https://tokens.example",
+}
 
 
-def test_tokens_log_in(sasl: Cluster) -> None:
-    from kafka.net.sasl.oauth import AbstractTokenProvider  # noqa: PLC0415 - it warns as it is imported
+@pytest.mark.parametrize("config", [{}, SIGNED], ids=["unsecured", "signed"])
+def test_each_client_logs_in_with_tokens(config: dict[str, object]) -> None:
+    with Emulator(security="sasl_plaintext", config=config, topics={"t": 1}) as cluster:
+        cluster.produce("t", "a", "b", "c")
+        own: dict[str, Any] = {"mechanism": "OAUTHBEARER", "user": "olga"}
+        check(cluster, "c", consumed_by_confluent(cluster.client_config("confluent-kafka", group_id="c", **own)))
+        check(cluster, "k", consumed_by_kafka_python(cluster.client_config("kafka-python", group_id="k", **own)))
+        of_aiokafka = cluster.client_config("aiokafka", group_id="a", **own)
+        check(cluster, "a", asyncio.run(consumed_by_aiokafka(of_aiokafka)))
 
-    class Tokens(AbstractTokenProvider):  # type: ignore[misc]
-        def token(self) -> str:
-            return unsecured_token()
 
+def test_a_client_makes_unsecured_tokens_of_its_own(sasl: Cluster) -> None:
     own = {"bootstrap.servers": sasl.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT", "group.id": "tokens"}
     config = {
         **own,
@@ -128,10 +133,24 @@ def test_tokens_log_in(sasl: Cluster) -> None:
         "sasl.oauthbearer.config": "principal=olga lifeSeconds=60",
     }
     check(sasl, "tokens", consumed_by_confluent(config))
-    config = sasl.client_config(
-        "kafka-python", group_id="more-tokens", sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=Tokens()
-    )
-    check(sasl, "more-tokens", consumed_by_kafka_python(config))
+
+
+def test_a_consumer_goes_on_after_its_session_has_ended() -> None:
+    with Emulator(security="sasl_plaintext", config=SIGNED, topics={"t": 1}) as cluster:
+        config = cluster.client_config("confluent-kafka", mechanism="OAUTHBEARER", user="olga", group_id="g")
+        consumer = Consumer(config | {"error_cb": lambda _: None, "log_level": 0})
+        consumer.subscribe(["t"])
+        ended = 0
+        for number in range(3):
+            cluster.produce("t", str(number))
+            ends, message = time.monotonic() + LIMIT_S, None
+            while message is None and time.monotonic() < ends:
+                message = consumer.poll(0.2)
+            assert message is not None
+            assert message.value() == str(number).encode()
+            ended += cluster.expire_authentication("olga")
+        consumer.close()
+        assert ended >= 2
 
 
 def test_a_client_authenticates_again_and_notices_nothing() -> None:

@@ -1033,6 +1033,41 @@ export class ClusterOperations extends Handle {
   }
 
   /**
+   * Return a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. `claims` are added,
+   * and replace those of the token; null removes one. It is signed if the cluster has keys
+   * (`sasl.oauthbearer.jwks.endpoint.url`).
+   * @param {string} user
+   * @param {{ lifetimeMs?: number, claims?: Record<string, unknown> | null }} [options]
+   * @returns {Promise<string>}
+   */
+  async token(user, { lifetimeMs, claims, ...unknown } = {}) {
+    this._refuse(unknown);
+    return await this._call("POST", "/credentials/actions/token", { user, lifetime_ms: lifetimeMs, claims });
+  }
+
+  /**
+   * End the SASL sessions of a user, or of all, and return their number (KIP-368). A connection closes with its next
+   * request, unless the client authenticates again before.
+   * @param {{ user?: string | null }} [options]
+   * @returns {Promise<number>}
+   */
+  async expireAuthentication({ user, ...unknown } = {}) {
+    this._refuse(unknown);
+    return await this._call("POST", "/credentials/actions/expire_authentication", { user });
+  }
+
+  /**
+   * Give the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections that
+   * are open go on, as after a change of `ssl.keystore.location` (KIP-226).
+   * @param {{ to?: string }} [options]
+   * @returns {Promise<void>}
+   */
+  async rotateCertificate({ to, ...unknown } = {}) {
+    this._refuse(unknown);
+    await this._call("POST", "/credentials/actions/rotate_certificate", { to });
+  }
+
+  /**
    * Return the events after sequence number `since`, oldest first, of one group if it is given.
    * @param {{ group?: string | null, since?: number }} [options]
    * @returns {Promise<Record<string, unknown>[]>}

@@ -106,6 +106,13 @@ class Authenticator:
             return
         raise Malformed(f"a request before the authentication, which begins with SaslHandshake (api key {key})")
 
+    def expire(self, now: int) -> bool:
+        """End the session, and return whether there is one: the next request closes the connection (KIP-368)."""
+        is_open = self.user is not None and (self._ends_at is None or self._ends_at > now)
+        if is_open:
+            self._ends_at = now
+        return is_open
+
     def told_versions(self) -> None:
         """Expect a handshake: ApiVersions was answered without an error."""
         assert self._state is State.START, "ApiVersions is answered once, before the handshake"
@@ -184,7 +191,8 @@ class Authenticator:
         ends = [each for each in (ends_at, now + self._reauth_ms if self._reauth_ms else None) if each is not None]
         self._state, self._exchange = State.DONE, None
         self.user, self._ends_at = user, min(ends, default=None)
-        return 0 if self._ends_at is None else self._ends_at - now
+        # a token may have ended within the allowed skew of clocks
+        return 0 if self._ends_at is None else max(self._ends_at - now, 0)
 
 
 def _refused(text: str) -> SaslVerdict:

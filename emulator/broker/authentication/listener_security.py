@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .authenticator import Authenticator
 from .mechanisms import NONCE_LENGTH, Accounts
 from .protocols import WITH_SASL, enabled_mechanisms, protocol_of
+from .tokens import validator
 
 if TYPE_CHECKING:
     from ...config.settings import Settings
@@ -33,7 +34,11 @@ class ListenerSecurity:
         if self.protocol(listener) not in WITH_SASL:
             return None
         clients = self._cluster.clients
-        accounts = Accounts(clients.passwords, clients.credentials)
+        accounts = Accounts(
+            clients.passwords,
+            clients.credentials,
+            validator(self._settings, self._cluster.features.dialect, clients.token_keys),
+        )
         return Authenticator(self._mechanisms, accounts, self._settings.connections_max_reauth_ms, self._new_nonce)
 
     def _new_nonce(self) -> str:

@@ -1,29 +1,26 @@
 """The SASL mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER; bytes in, bytes out.
 
 An exchange is one attempt of a client. Its `step` takes a message, and returns the next one; the last has the name of
-the user. Kafka: `PlainSaslServer`, `ScramSaslServer`, `OAuthBearerSaslServer` with unsecured tokens (KIP-255).
+the user. Kafka: `PlainSaslServer`, `ScramSaslServer`, `OAuthBearerSaslServer`.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
-import json
-import math
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
-from ...config.settings import LONG_MAX
 from ...core.data.scram import ITERATIONS_MIN, MECHANISMS, digest, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ...core.data.metadata_changes import ScramCredentialSet
+    from .tokens import BearerToken
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 
@@ -36,7 +33,7 @@ NAMES = (PLAIN, *SCRAM, OAUTHBEARER)
 NONCE_LENGTH = 26
 
 TOKENS = 3
-"""The parts of a message of PLAIN, and of a token of OAUTHBEARER."""
+"""The parts of a message of PLAIN."""
 
 # names have no "=" and no ",", values no ","
 CLIENT_FIRST = re.compile(
@@ -87,10 +84,14 @@ class SaslExchange(Protocol):
 
 @value
 class Accounts:
-    """The users of a cluster: passwords for PLAIN, and credentials for SCRAM by user and number of the mechanism."""
+    """The users of a cluster: passwords for PLAIN, and credentials for SCRAM by user and number of the mechanism.
+
+    `valid_token` returns a token of OAUTHBEARER, if it is valid at a time in ms.
+    """
 
     passwords: Mapping[str, str]
     credentials: Mapping[str, Mapping[int, ScramCredentialSet]]
+    valid_token: Callable[[int, str], BearerToken | None]
 
 
 def exchange_of(mechanism: str, accounts: Accounts, new_nonce: Callable[[], str]) -> SaslExchange:
@@ -98,7 +99,7 @@ def exchange_of(mechanism: str, accounts: Accounts, new_nonce: Callable[[], str]
     if mechanism == PLAIN:
         return PlainExchange(accounts)
     if mechanism == OAUTHBEARER:
-        return TokenExchange()
+        return TokenExchange(accounts.valid_token)
     return ScramExchange(SCRAM[mechanism], accounts, new_nonce)
 
 
@@ -181,9 +182,10 @@ def _name(text: str) -> str:
 
 
 class TokenExchange:
-    """OAUTHBEARER (RFC 7628, KIP-255) with unsecured tokens: their claims are believed."""
+    """OAUTHBEARER (RFC 7628, KIP-255): one message with a token."""
 
-    def __init__(self) -> None:
+    def __init__(self, valid: Callable[[int, str], BearerToken | None]) -> None:
+        self._valid = valid
         self._refusal: str | None = None
 
     def step(self, now: int, data: bytes) -> SaslStep:
@@ -199,51 +201,14 @@ class TokenExchange:
             raise InvalidCredentials
         if authorization["scheme"].lower() != "bearer":
             raise Malformed("SaslAuthenticate: no bearer token")
-        claims = _claims(authorization["token"])
-        ends_at = None if claims is None else _end(now, claims)
-        if claims is None or ends_at is None:
+        token = self._valid(now, authorization["token"])
+        if token is None:
             self._refusal = REFUSED_TOKEN
             return SaslStep(REFUSED_TOKEN.encode())
-        user, authorization_id = claims["sub"], _name(message["authzid"] or "")
-        if authorization_id not in {"", user}:
+        authorization_id = _name(message["authzid"] or "")
+        if authorization_id not in {"", token.user}:
             raise AuthenticationRefused(
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different"
-                f" from the token's principal name ({user})"
+                f" from the token's principal name ({token.user})"
             )
-        return SaslStep(b"", user, ends_at)
-
-
-def _claims(token: str) -> dict[str, Any] | None:
-    """Return the claims of an unsecured token; None if it is another."""
-    parts = token.split(".")
-    if len(parts) != TOKENS or parts[2]:
-        return None
-    header, claims = map(_json, parts[:2])
-    return claims if header is not None and header.get("alg") == "none" else None
-
-
-def _json(part: str) -> dict[str, Any] | None:
-    try:
-        content = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
-
-
-def _end(now: int, claims: Mapping[str, Any]) -> int | None:
-    """Return the time in ms at which a token ends; None if it is not valid now."""
-    user, ends_at = claims.get("sub"), _milliseconds(claims.get("exp"))
-    if not isinstance(user, str) or not user.strip() or ends_at is None or ends_at <= now:
-        return None
-    if claims.get("iat") is not None:
-        issued_at = _milliseconds(claims["iat"])
-        if issued_at is None or issued_at > now:
-            return None
-    return ends_at
-
-
-def _milliseconds(given: object) -> int | None:
-    """Return a time that is given in seconds; None if it is no number."""
-    if not isinstance(given, int | float) or isinstance(given, bool) or not math.isfinite(given):
-        return None
-    return int(min(max(given, 0), LONG_MAX // 1000) * 1000)
+        return SaslStep(b"", token.user, token.ends_at)

@@ -35,6 +35,8 @@ class ClientMetadata:
         self.quotas: dict[Entity, dict[str, float]] = {}
         self.passwords: dict[str, str] = {}
         """The password of each user of SASL/PLAIN, as a broker has them in its properties: never stored."""
+        self.token_keys: tuple[Mapping[str, object], ...] = ()
+        """The keys that sign tokens of SASL/OAUTHBEARER, in JSON (RFC 7517); without any, tokens are unsecured."""
         self.credentials: dict[str, dict[int, ScramCredentialSet]] = {}
         self.acls = AclTable()
 

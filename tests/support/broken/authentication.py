@@ -82,10 +82,39 @@ AUTHENTICATION_RULES = (
     BrokenRule(
         SASL,
         "a token is valid until its exp (KIP-255)",
-        f"{CODE}/mechanisms.py",
+        f"{CODE}/tokens.py",
         "ends_at is None or ends_at <= now",
         "ends_at is None",
         (f"{TESTS}::test_an_invalid_token_is_refused_after_the_client_has_read_why",),
+    ),
+    BrokenRule(
+        SASL,
+        "a signed token is for its audience (KIP-768)",
+        f"{CODE}/tokens.py",
+        "any(each in expected for each in audiences)",
+        "bool(audiences)",
+        ("tests/broker/test_signed_tokens.py::test_issuer_audience_and_names_of_claims_are_settings",),
+    ),
+    BrokenRule(
+        SASL,
+        "a token of another key than its `kid` names is refused (KIP-768)",
+        f"{CODE}/tokens.py",
+        'if header.get("kid") in {None, key.get("kid")}',
+        "if key",
+        (
+            (
+                "tests/broker/test_signed_tokens.py"
+                "::test_a_token_without_the_signature_of_a_known_key_is_refused[other key]"
+            ),
+        ),
+    ),
+    BrokenRule(
+        SASL,
+        "expire_authentication ends sessions at once",
+        f"{CODE}/authenticator.py",
+        "            self._ends_at = now\n",
+        "            pass\n",
+        ("tests/control/test_credentials.py::test_the_sessions_of_a_user_end_with_the_next_request",),
     ),
     BrokenRule(
         SASL,

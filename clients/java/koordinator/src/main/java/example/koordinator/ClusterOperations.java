@@ -363,6 +363,114 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         }
     }
 
+    /**
+     * Returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. {@code claims}
+     * are added, and replace those of the token; null removes one. It is signed if the cluster has keys ({@code
+     * sasl.oauthbearer.jwks.endpoint.url}).
+     */
+    public String token(String user) {
+        return token(user, options -> {});
+    }
+
+    /**
+     * Returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. {@code claims}
+     * are added, and replace those of the token; null removes one. It is signed if the cluster has keys ({@code
+     * sasl.oauthbearer.jwks.endpoint.url}).
+     */
+    public String token(String user, Consumer<TokenOptions> options) {
+        var given = new TokenOptions();
+        options.accept(given);
+        var values = given.values;
+        values.put("user", user);
+        return call("POST", "/credentials/actions/token", values, String.class::cast);
+    }
+
+    /** The options of {@code token}. */
+    public static final class TokenOptions {
+
+        final Map<String, Object> values = new LinkedHashMap<>();
+
+        TokenOptions() {}
+
+        /** Sets {@code lifetime}. */
+        public TokenOptions lifetime(Duration value) {
+            values.put("lifetime_ms", value);
+            return this;
+        }
+
+        /** Sets {@code claims}. */
+        public TokenOptions claims(Map<String, Object> value) {
+            values.put("claims", value);
+            return this;
+        }
+    }
+
+    /**
+     * Ends the SASL sessions of a user, or of all, and return their number (KIP-368). A connection closes with its
+     * next request, unless the client authenticates again before.
+     */
+    public int expireAuthentication() {
+        return expireAuthentication(options -> {});
+    }
+
+    /**
+     * Ends the SASL sessions of a user, or of all, and return their number (KIP-368). A connection closes with its
+     * next request, unless the client authenticates again before.
+     */
+    public int expireAuthentication(Consumer<ExpireAuthenticationOptions> options) {
+        var given = new ExpireAuthenticationOptions();
+        options.accept(given);
+        var values = given.values;
+        return call("POST", "/credentials/actions/expire_authentication", values, Json::integer);
+    }
+
+    /** The options of {@code expireAuthentication}. */
+    public static final class ExpireAuthenticationOptions {
+
+        final Map<String, Object> values = new LinkedHashMap<>();
+
+        ExpireAuthenticationOptions() {}
+
+        /** Sets {@code user}. */
+        public ExpireAuthenticationOptions user(String value) {
+            values.put("user", value);
+            return this;
+        }
+    }
+
+    /**
+     * Gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections
+     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226).
+     */
+    public void rotateCertificate() {
+        rotateCertificate(options -> {});
+    }
+
+    /**
+     * Gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections
+     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226).
+     */
+    public void rotateCertificate(Consumer<RotateCertificateOptions> options) {
+        var given = new RotateCertificateOptions();
+        options.accept(given);
+        var values = given.values;
+        call("POST", "/credentials/actions/rotate_certificate", values);
+    }
+
+    /** The options of {@code rotateCertificate}. */
+    public static final class RotateCertificateOptions {
+
+        final Map<String, Object> values = new LinkedHashMap<>();
+
+        RotateCertificateOptions() {}
+
+        /** Sets {@code to}. */
+        public RotateCertificateOptions to(String value) {
+            values.put("to", value);
+            return this;
+        }
+    }
+
     /** Returns the events after sequence number {@code since}, oldest first, of one group if it is given. */
     public List<Map<String, Object>> trace() {
         return trace(options -> {});
