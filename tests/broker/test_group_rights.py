@@ -87,6 +87,16 @@ def test_a_subscription_with_one_refused_topic_is_refused_and_no_member_joins(wi
     assert [*wire.node.coordinator.groups["g"].members] == ["m"]
 
 
+def test_a_pattern_finds_the_topics_that_its_client_may_describe(wire: GuardedWire) -> None:
+    wire.allow(right(G, READ), right(T, DESCRIBE))
+    joined = wire.asked(1, ApiKey.CONSUMER_GROUP_HEARTBEAT, **JOINING, subscribed_topic_regex=".*")
+    assert joined.error_code == Error.NONE
+    wire.wait(1)
+    (resolved,) = wire.node.coordinator.groups["g"].patterns.values()
+    assert {"t", "u"} <= wire.node.cluster.topics.keys()
+    assert resolved.topics == ("t",)
+
+
 def test_groups_are_listed_for_clients_that_may_describe_them_or_the_cluster(offsets: GuardedWire) -> None:
     def listed() -> set[str]:
         answer = offsets.asked(4, ApiKey.LIST_GROUPS)

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 LIMIT_S = 30.0
 
+PATTERN_TRIES, PATTERN_S = 15, 0.2
+"""How often, and after how many seconds, a member asks for the topics of its pattern."""
+
 AUTHORIZER = {
     "authorizer.class.name": STANDARD_AUTHORIZER,
     "super.users": "User:admin;User:ANONYMOUS",
@@ -425,3 +428,49 @@ def test_a_topic_is_created_by_those_who_may_create_it(sides: tuple[Side, Side])
             outcomes.append(outline(gone))
         found.append(outcomes)
     assert found[0] == found[1]
+
+
+PATTERN_RIGHTS: dict[str, tuple[AclCreation, ...]] = {
+    "one": (acl((TOPIC, "regex-a", LITERAL), OPERATIONS["Describe"]),),
+    "none": (),
+    "all": (acl((TOPIC, "regex-", PREFIXED), OPERATIONS["Read"]),),
+    "all but one": (
+        acl((TOPIC, "regex-", PREFIXED), OPERATIONS["Describe"]),
+        acl((TOPIC, "regex-b", LITERAL), OPERATIONS["Describe"], permission=DENY),
+    ),
+}
+"""The rights of alice on the topics regex-a, regex-b and regex-c."""
+
+
+def assigned_by_pattern(side: Side, group: str, acls: Sequence[AclCreation]) -> list[str]:
+    """Return the topics that a new member with the pattern `regex-.*` gets; the group is empty again afterwards."""
+    rows = [{"name": f"regex-{each}", "num_partitions": 1, "replication_factor": 1} for each in "abc"]
+    side.admin.ask(request(ApiKey.CREATE_TOPICS, topics=rows, timeout_ms=10_000), 5)
+    metadata = side.admin.ask(request(ApiKey.METADATA, topics=None), 12)
+    names = {topic.topic_id: topic.name for topic in metadata.topics}
+    side.set([acl((GROUP, "regex-", PREFIXED), OPERATIONS["Read"]), *acls])
+    member = {"group_id": group, "member_id": "m"}
+    joining = {**member, "rebalance_timeout_ms": 60_000, "subscribed_topic_regex": "regex-.*", "topic_partitions": ()}
+    answer = side.alice.ask(request(ApiKey.CONSUMER_GROUP_HEARTBEAT, member_epoch=0, **joining), 1)
+    found: list[str] = []
+    for _ in range(PATTERN_TRIES):
+        assert answer.error_code == 0, answer
+        if answer.assignment is not None:
+            found = sorted(names[row.topic_id] for row in answer.assignment.topic_partitions)
+        if found:
+            break
+        time.sleep(PATTERN_S)
+        epoch = answer.member_epoch
+        answer = side.alice.ask(request(ApiKey.CONSUMER_GROUP_HEARTBEAT, member_epoch=epoch, **member), 1)
+    side.alice.ask(request(ApiKey.CONSUMER_GROUP_HEARTBEAT, member_epoch=-1, **member), 1)
+    return found
+
+
+@pytest.mark.parametrize("which", PATTERN_RIGHTS)
+def test_a_pattern_finds_the_topics_that_its_member_may_describe(sides: tuple[Side, Side], which: str) -> None:
+    if ApiKey.CONSUMER_GROUP_HEARTBEAT not in sides[0]._served or 1 not in sides[0]._served[68]:
+        pytest.skip("patterns are resolved by brokers since 4.0")
+    group = f"regex-{which.replace(' ', '-')}"
+    kafka, ours = (assigned_by_pattern(side, group, PATTERN_RIGHTS[which]) for side in sides)
+    assert ours == kafka
+    assert (kafka == []) == (which == "none")

@@ -128,6 +128,14 @@ ACL_RULES = (
     ),
     BrokenRule(
         ACLS,
+        "a pattern of a consumer group finds no topic that its client may not describe",
+        "emulator/core/groups/consumer/patterns.py",
+        "    if authorizer is None or call is None:\n",
+        "    if call is None or call.principal:\n",
+        ("tests/broker/test_group_rights.py::test_a_pattern_finds_the_topics_that_its_client_may_describe",),
+    ),
+    BrokenRule(
+        ACLS,
         "a topic is created only for those who may create it",
         f"{GUARDS}/topic_guards.py",
         "elif not ids and _would_create(client, request, name) and not _may_create(client, name):",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...clock import GroupClock
     from ...data.topic import TopicState
     from ...dialect import Dialect
+    from ...effects import Call
     from ...journal import Journal
     from ..group import BaseGroup
     from ..records import CoordinatorRecord
@@ -60,6 +61,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         """The partitions that some member has, assigned or pending revocation."""
         self.patterns: dict[str, wire.ConsumerGroupRegularExpressionValue] = {}
         """The topics of each resolved regular expression."""
+        self.resolving_call: Call | None = None
+        """The request after which the regular expressions are resolved: topics that its client may not describe are
+        left out."""
         self.subscribers: dict[str, int] = {}
         """The number of members with each regular expression that has any."""
         self.origin: tuple[BaseGroup, tuple[CoordinatorRecord, ...]] | None = None

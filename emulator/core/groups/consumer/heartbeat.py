@@ -106,7 +106,7 @@ def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Cons
     if records:
         set_revocation_timeout(group, update, reconciled)
     restart_session(store, group, member_id, call)
-    schedule_resolution(store, group)
+    schedule_resolution(store, group, call)
 
 
 def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:

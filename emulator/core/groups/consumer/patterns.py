@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegularExpressionValue
 
+from ...acls.acl import Operation, ResourceType
 from ...expressions import InvalidExpressionError, compiled
 from ...java.hash_tables import HashTable
 from ...refusal import Refusal, RefusedError
@@ -23,6 +24,7 @@ from .records import pattern_record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...effects import Call
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
     from .group import ConsumerGroup
@@ -78,8 +80,11 @@ def orphaned(group: ConsumerGroup, member_ids: Iterable[str]) -> list[Coordinato
     return [pattern_record(group.id, pattern, None) for pattern in HashTable(sorted(lost))]
 
 
-def schedule_resolution(store: GroupStore, group: ConsumerGroup) -> None:
-    """Resolve the patterns after this request if it is time: at most once in ten seconds, and only if it may help."""
+def schedule_resolution(store: GroupStore, group: ConsumerGroup, call: Call) -> None:
+    """Resolve the patterns after this request if it is time: at most once in ten seconds, and only if it may help.
+
+    Topics that its client may not describe are left out, for all members.
+    """
     used = group.subscribers.keys()
     if not used or PatternResolution() in group.timers:
         return
@@ -93,13 +98,22 @@ def schedule_resolution(store: GroupStore, group: ConsumerGroup) -> None:
         )
         if age_ms <= REFRESH_MIN_INTERVAL_MS or not is_outdated:
             return
+    group.resolving_call = call
     group.timers.set(PatternResolution(), group.now)
+
+
+def _described_topics(store: GroupStore, group: ConsumerGroup) -> Iterable[str]:
+    """Return the topics that the client of the resolution may describe (`filterTopicDescribeAuthorizedTopics`)."""
+    topics, authorizer, call = store.cluster.topics, store.cluster.authorizer, group.resolving_call
+    if authorizer is None or call is None:
+        return topics
+    return [name for name in topics if authorizer.allows(call, Operation.DESCRIBE, ResourceType.TOPIC, name)]
 
 
 def resolve(store: GroupStore, group: ConsumerGroup) -> None:
     """Look up the topics of all patterns; the group epoch rises if they differ, and the next heartbeat assigns them."""
     used = HashTable(sorted(group.subscribers))
-    version, topics = store.cluster.topics_version, store.cluster.topics
+    version, topics = store.cluster.topics_version, _described_topics(store, group)
     found = {
         pattern: ConsumerGroupRegularExpressionValue(
             topics=matching(pattern, topics), version=version, timestamp=group.now

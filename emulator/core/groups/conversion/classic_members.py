@@ -104,7 +104,7 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
     restart_session(store, group, member_id, call)
-    return schedule_resolution(store, group)
+    return schedule_resolution(store, group, call)
 
 
 def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroupRequest) -> None:
