@@ -23,6 +23,7 @@ def with_methods(cls: type[_T]) -> type[_T]:
     """
     made: Any = cls
     names = [declared.name for declared in fields(made) if declared.compare]
+    shown = [declared.name for declared in fields(made) if declared.compare and declared.repr]
     key: Any = attrgetter(*names) if names else lambda _: ()
 
     def __init__(self: _T, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401, N807
@@ -36,7 +37,7 @@ def with_methods(cls: type[_T]) -> type[_T]:
         return hash(key(self))
 
     def __repr__(self: _T) -> str:  # noqa: N807
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{cls.__qualname__}({values})"
 
     for method in (__init__, __eq__, __hash__, __repr__):

@@ -76,7 +76,11 @@ if TYPE_CHECKING:
 SHOWN_MAX = 200
 """Length of a client id in a log line."""
 
-SECRET_APIS = SASL_APIS | {int(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)}
+SECRET_APIS = SASL_APIS | {
+    int(ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
+    int(ApiKey.RENEW_DELEGATION_TOKEN),
+    int(ApiKey.EXPIRE_DELEGATION_TOKEN),
+}
 """APIs whose requests no report shows."""
 
 

@@ -69,7 +69,7 @@ class Connection:
     the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
     has an `authenticator`; `is_refused`: it closes late, after an attempt without headers. `is_throttled`:
     its next request waits for the end of a throttle time. `principal` is `User:ANONYMOUS` before an authentication, and
-    "" for puppets and brokers.
+    "" for puppets and brokers; `has_token`: it is that of a delegation token.
     """
 
     number: int
@@ -91,10 +91,11 @@ class Connection:
     is_refused: bool = False
     is_throttled: bool = False
     principal: str = ANONYMOUS
+    has_token: bool = False
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""
-        client = self.client_id, self.client_host, self.listener, self.principal
+        client = self.client_id, self.client_host, self.listener, self.principal, self.has_token
         return Call(self.number, correlation_id, key, version, *client)
 
     @property

@@ -122,6 +122,7 @@ class Authentication:
             self.forget(peer.number)
             peer.frames.limit = self._settings.socket_request_max_bytes
             peer.principal = user_principal(peer.authenticator.user)
+            peer.has_token = peer.authenticator.has_token
         else:
             assert peer.authenticator.is_in_exchange, "a handshake has begun one"
             self._waiting[peer.number] = peer

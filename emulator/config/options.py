@@ -219,6 +219,7 @@ class Options:
     config: Mapping[str, object] = _option(
         dict,
         "Set broker configs, such as group.max.size=10.",
+        is_secret=True,
         metavar="NAME=VALUE",
         interfaces=Interface.SOCKETS | Interface.SIMULATION,
     )

@@ -79,6 +79,10 @@ SHOWN_MAX = 80
 _Value = TypeVar("_Value", bool, int, str)
 
 
+SECRET_WORDS = ("secret", "password", "jaas", "keystore.key")
+"""Parts of the names of settings that have secrets."""
+
+
 class InvalidSetting(ValueError):
     """A setting that is unknown, of the wrong type, out of range, or in conflict with another.
 
@@ -138,10 +142,11 @@ def setting(
     lowest: int = 0,
     highest: int = INT_MAX,
     choices: tuple[str, ...] = (),
+    is_secret: bool = False,
 ) -> _Value:
-    """Declare a setting: Kafka's default, its documentation, its range."""
+    """Declare a setting: Kafka's default, its documentation, its range; a secret is not in the `repr`."""
     rule = ValueRule(type(default), doc, lowest, highest, choices)
-    return field(default=default, metadata={"rule": rule})
+    return field(default=default, metadata={"rule": rule}, repr=not is_secret)
 
 
 @value
@@ -435,6 +440,18 @@ class Settings:
     sasl_oauthbearer_clock_skew_seconds: int = setting(
         30, "How much the times of a signed token may differ from the broker's."
     )
+    delegation_token_secret_key: str = setting(
+        "", "The secret of delegation tokens (KIP-48); without it there are no tokens.", is_secret=True
+    )
+    delegation_token_max_lifetime_ms: int = setting(
+        604_800_000, "How long a delegation token can be renewed.", lowest=1, highest=LONG_MAX
+    )
+    delegation_token_expiry_time_ms: int = setting(
+        86_400_000, "How long a delegation token is valid until it has to be renewed.", lowest=1, highest=LONG_MAX
+    )
+    delegation_token_expiry_check_interval_ms: int = setting(
+        3_600_000, "How often expired delegation tokens are removed.", lowest=1, highest=LONG_MAX
+    )
     ssl_client_auth: str = setting(
         "none", "Whether clients of listeners with TLS need a certificate.", choices=("none", "requested", "required")
     )
@@ -513,12 +530,12 @@ class Settings:
                 rule = known[name]
                 result = rule.parse(given_value)
                 if result is None:
-                    raise InvalidSetting(f"{_shown(name)}={_shown(given_value)}: must be {rule.allowed}")
+                    raise InvalidSetting(f"{_shown(name)}={_shown_value(name, given_value)}: must be {rule.allowed}")
                 parsed[attribute(name)] = result
             elif is_kafka_setting(name):
                 further[name] = str(given_value)
             else:
-                shown = f"{_shown(name)}={_shown(given_value)}"
+                shown = f"{_shown(name)}={_shown_value(name, given_value)}"
                 raise InvalidSetting(f"{shown}: not a setting of a Kafka broker{_nearest(name)}")
         settings = replace(
             cls(), **parsed, further=tuple(further.items()), given=frozenset(given.keys() & known.keys())
@@ -637,6 +654,11 @@ def attribute(name: str) -> str:
 def rules() -> dict[str, ValueRule]:
     """Return the rule of each setting that has an effect, by Kafka's name."""
     return {row.name.replace("_", "."): row.metadata["rule"] for row in fields(Settings) if row.metadata}
+
+
+def _shown_value(name: str, value: object) -> str:
+    """Return a value as one short line, unless it may be a secret by its name, which may be misspelt."""
+    return "[hidden]" if any(word in name for word in SECRET_WORDS) else _shown(value)
 
 
 def _shown(value: object) -> str:

@@ -22,6 +22,7 @@ from .data.log import PartitionLog
 from .data.metadata_changes import (
     AclSet,
     ClientQuotaSet,
+    DelegationTokenSet,
     FeatureLevelChanged,
     PartitionLed,
     ProducerIdsReserved,
@@ -229,7 +230,7 @@ class ClusterState:
                     self.features.set_level(change.name, change.level)
                 case ResourceConfigured():
                     self._configure(change)
-                case AclSet() | ClientQuotaSet() | ScramCredentialSet():
+                case AclSet() | ClientQuotaSet() | DelegationTokenSet() | ScramCredentialSet():
                     self.clients.apply(change)
                 case TopicCreated():
                     self._add_topic(self._new_topic(change))

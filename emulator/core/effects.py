@@ -44,7 +44,8 @@ class Call:
 
     `client_host` is Java's text of an address (`/127.0.0.1`), as DescribeGroups shows it. A null client id is "" here,
     as in Kafka. Addresses in the response are those of the `listener` that received the request. The `principal` is
-    the authenticated user, `User:alice`; "" stands for the cluster itself and for puppets.
+    the authenticated user, `User:alice`; "" stands for the cluster itself and for puppets. `has_token`: it has
+    authenticated by a delegation token.
     """
 
     connection: int
@@ -55,6 +56,7 @@ class Call:
     client_host: str
     listener: str = "PLAINTEXT"
     principal: str = ""
+    has_token: bool = False
 
 
 @ready

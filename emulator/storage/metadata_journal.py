@@ -16,6 +16,7 @@ from ..core.data.metadata_changes import (
     AclSet,
     Change,
     ClientQuotaSet,
+    DelegationTokenSet,
     FeatureLevelChanged,
     PartitionLed,
     ProducerIdsReserved,
@@ -44,6 +45,7 @@ KINDS: dict[str, type[Change]] = {
     "client_quota_set": ClientQuotaSet,
     "scram_credential_set": ScramCredentialSet,
     "acl_set": AclSet,
+    "delegation_token_set": DelegationTokenSet,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
 
@@ -129,7 +131,7 @@ class TopicTable:
         if isinstance(change, ResourceConfigured):
             self.resource_configs[change.resource_type, change.name] = dict(change.configs)
             return
-        if isinstance(change, AclSet | ClientQuotaSet | ScramCredentialSet):
+        if isinstance(change, AclSet | ClientQuotaSet | DelegationTokenSet | ScramCredentialSet):
             self.clients.apply(change)
             return
         if isinstance(change, TopicCreated):

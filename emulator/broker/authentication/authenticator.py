@@ -78,6 +78,8 @@ class Authenticator:
         self._ends_at: int | None = None
         self.user: str | None = None
         """The name of the authenticated user."""
+        self.has_token = False
+        """Whether the user has authenticated by a delegation token."""
 
     @property
     def is_open(self) -> bool:
@@ -182,6 +184,7 @@ class Authenticator:
                 f"Cannot change principals during re-authentication from User.{self.user}: User.{step.user}"
             )
         lifetime_ms = 0 if step.user is None else self._begin_session(now, step.user, step.ends_at)
+        self.has_token = step.by_delegation
         return SaslVerdict(
             SaslAuthenticateResponse(error_message="", auth_bytes=step.data, session_lifetime_ms=lifetime_ms)
         )

@@ -34,11 +34,9 @@ class ListenerSecurity:
         if self.protocol(listener) not in WITH_SASL:
             return None
         clients = self._cluster.clients
-        accounts = Accounts(
-            clients.passwords,
-            clients.credentials,
-            validator(self._settings, self._cluster.features.dialect, clients.token_keys),
-        )
+        valid_token = validator(self._settings, self._cluster.features.dialect, clients.token_keys)
+        secret = self._settings.delegation_token_secret_key
+        accounts = Accounts(clients.passwords, clients.credentials, clients.tokens, secret, valid_token)
         return Authenticator(self._mechanisms, accounts, self._settings.connections_max_reauth_ms, self._new_nonce)
 
     def _new_nonce(self) -> str:

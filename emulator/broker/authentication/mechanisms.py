@@ -9,17 +9,19 @@ from __future__ import annotations
 import base64
 import hmac
 import re
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
-from ...core.data.scram import ITERATIONS_MIN, MECHANISMS, digest, signed
+from ...core.data.delegation_tokens import password_of
+from ...core.data.scram import ITERATIONS_MIN, MECHANISMS, credential_of, digest, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ...core.data.metadata_changes import ScramCredentialSet
+    from ...core.data.metadata_changes import DelegationTokenSet, ScramCredentialSet
     from .tokens import BearerToken
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
@@ -68,11 +70,15 @@ class InvalidCredentials(AuthenticationRefused):
 
 @value
 class SaslStep:
-    """The next message of the broker. At the end it has the name of the user, and the end of its credential in ms."""
+    """The next message of the broker. At the end it has the name of the user, and the end of its credential in ms.
+
+    `by_delegation`: the credential is a delegation token.
+    """
 
     data: bytes
     user: str | None = None
     ends_at: int | None = None
+    by_delegation: bool = False
 
 
 class SaslExchange(Protocol):
@@ -86,11 +92,14 @@ class SaslExchange(Protocol):
 class Accounts:
     """The users of a cluster: passwords for PLAIN, and credentials for SCRAM by user and number of the mechanism.
 
-    `valid_token` returns a token of OAUTHBEARER, if it is valid at a time in ms.
+    `tokens` are delegation tokens by id, with the secret of their passwords. `valid_token`
+    returns a token of OAUTHBEARER, if it is valid at a time in ms.
     """
 
-    passwords: Mapping[str, str]
-    credentials: Mapping[str, Mapping[int, ScramCredentialSet]]
+    passwords: Mapping[str, str] = field(repr=False)
+    credentials: Mapping[str, Mapping[int, ScramCredentialSet]] = field(repr=False)
+    tokens: Mapping[str, DelegationTokenSet]
+    token_secret: str = field(repr=False)
     valid_token: Callable[[int, str], BearerToken | None]
 
 
@@ -136,6 +145,7 @@ class ScramExchange:
         self._nonce = new_nonce()
         self._user = self._first = ""
         self._credential: ScramCredentialSet | None = None
+        self._token: DelegationTokenSet | None = None
 
     def step(self, now: int, data: bytes) -> SaslStep:
         """Send the salt; then compare the proof of the password, and prove that the broker knows it, too."""
@@ -145,10 +155,13 @@ class ScramExchange:
 
     def _challenge(self, text: str) -> SaslStep:
         message = CLIENT_FIRST.fullmatch(text)
-        if message is None or TOKEN_AUTHENTICATION in message["extensions"].split(","):
+        if message is None:
             raise InvalidCredentials
         self._user = _name(message["user"])
-        credential = self._accounts.credentials.get(self._user, {}).get(self._mechanism)
+        if TOKEN_AUTHENTICATION in message["extensions"].split(","):
+            credential = self._credential_of_token(self._user)
+        else:
+            credential = self._accounts.credentials.get(self._user, {}).get(self._mechanism)
         if credential is None or not credential.stored_key:
             raise InvalidCredentials
         if message["authzid"] is not None and _name(message["authzid"]) != self._user:
@@ -173,7 +186,19 @@ class ScramExchange:
         if not hmac.compare_digest(digest(self._mechanism, client_key), stored_key):
             raise InvalidCredentials
         answer = base64.b64encode(signed(self._mechanism, server_key, signed_text)).decode()
-        return SaslStep(f"v={answer}".encode(), self._user)
+        token = self._token
+        if token is None:
+            return SaslStep(f"v={answer}".encode(), self._user)
+        owner = token.owner.partition(":")[2]
+        return SaslStep(f"v={answer}".encode(), owner, token.expires_at, by_delegation=True)
+
+    def _credential_of_token(self, token_id: str) -> ScramCredentialSet | None:
+        """Return the credential of a delegation token, if there is one: its password is its HMAC (KIP-48)."""
+        self._token = self._accounts.tokens.get(token_id)
+        if self._token is None or not self._accounts.token_secret:
+            return None
+        password = password_of(self._accounts.token_secret, token_id)
+        return credential_of(token_id, self._mechanism, password, self._token.token_id.encode())
 
 
 def _name(text: str) -> str:

@@ -20,6 +20,7 @@ from koordinator.wire.messages.alter_user_scram_credentials import AlterUserScra
 from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from koordinator.wire.messages.create_acls import CreateAclsRequest
+from koordinator.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_acls import DeleteAclsRequest
@@ -32,6 +33,7 @@ from koordinator.wire.messages.describe_acls import DescribeAclsRequest
 from koordinator.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest
+from koordinator.wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from koordinator.wire.messages.describe_producers import DescribeProducersRequest
@@ -88,6 +90,7 @@ from .group_guards import (
 )
 from .guards import TEXTS, all_of, answering, if_served, needs, needs_cluster, needs_rows
 from .share_guards import of_group, share_assignments, share_offsets, share_subscription
+from .token_guards import create_token, seen_tokens
 from .topic_guards import (
     configs,
     create_topics,
@@ -211,6 +214,8 @@ GUARDS: Mapping[type, Guard] = {
     CreateAclsRequest: needs_cluster(ALTER),
     DeleteAclsRequest: needs_cluster(ALTER),
     DescribeUserScramCredentialsRequest: describe_users,
+    CreateDelegationTokenRequest: create_token,
+    DescribeDelegationTokenRequest: answering(seen_tokens),
     AlterUserScramCredentialsRequest: needs_cluster(ALTER),
     DescribeClientQuotasRequest: needs_cluster(DESCRIBE_CONFIGS, says_need=False),
     AlterClientQuotasRequest: needs_cluster(ALTER_CONFIGS),

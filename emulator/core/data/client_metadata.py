@@ -1,4 +1,4 @@
-"""The metadata of clients: ACLs, SCRAM credentials and quotas."""
+"""The metadata of clients: ACLs, SCRAM credentials, delegation tokens and quotas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..acls.acl import AclTable
 from ..java.hash_order import java_entity_order
-from .metadata_changes import AclSet, ClientQuotaSet, ScramCredentialSet
+from .metadata_changes import AclSet, ClientQuotaSet, DelegationTokenSet, ScramCredentialSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ Entity = tuple[tuple[str, str | None], ...]
 """The names of a quota's entity by type, sorted by type; None is the default name."""
 
 
-ClientMetadataChange = AclSet | ClientQuotaSet | ScramCredentialSet
+ClientMetadataChange = AclSet | ClientQuotaSet | DelegationTokenSet | ScramCredentialSet
 """The changes of `ClientMetadata`."""
 
 
@@ -29,7 +29,7 @@ def entity_of(names: Mapping[str, str | None]) -> Entity:
 
 
 class ClientMetadata:
-    """Quotas by entity, each user's SCRAM credentials by mechanism, and ACLs."""
+    """Quotas by entity, each user's SCRAM credentials by mechanism, delegation tokens by id, and ACLs."""
 
     def __init__(self) -> None:
         self.quotas: dict[Entity, dict[str, float]] = {}
@@ -38,16 +38,22 @@ class ClientMetadata:
         self.token_keys: tuple[Mapping[str, object], ...] = ()
         """The keys that sign tokens of SASL/OAUTHBEARER, in JSON (RFC 7517); without any, tokens are unsecured."""
         self.credentials: dict[str, dict[int, ScramCredentialSet]] = {}
+        self.tokens: dict[str, DelegationTokenSet] = {}
         self.acls = AclTable()
 
     def apply(self, change: ClientMetadataChange) -> None:
-        """Set or remove an ACL, a quota or a credential."""
+        """Set or remove an ACL, a quota, a token or a credential."""
         if isinstance(change, AclSet):
             (self.acls.add if change.exists else self.acls.remove)(change.acl)
         elif isinstance(change, ClientQuotaSet):
             _set(self.quotas, entity_of(change.entity), change.key, change.value)
             # a broker describes them in the order of the map that it makes for each change (`ClientQuotasDelta.apply`)
             self.quotas = {entity: self.quotas[entity] for entity in java_entity_order(self.quotas)}
+        elif isinstance(change, DelegationTokenSet):
+            if change.expires_at is None:
+                self.tokens.pop(change.token_id, None)
+            else:
+                self.tokens[change.token_id] = change
         else:
             _set(self.credentials, change.user, change.mechanism, change if change.iterations is not None else None)
 
@@ -56,6 +62,7 @@ class ClientMetadata:
         for entity, values in self.quotas.items():
             yield from (ClientQuotaSet(dict(entity), key, value) for key, value in values.items())
         yield from (AclSet(acl, exists=True) for acl in self.acls)
+        yield from self.tokens.values()
         yield from (each for credentials in self.credentials.values() for each in credentials.values())
 
 

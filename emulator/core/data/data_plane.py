@@ -31,7 +31,15 @@ from ..acls import acl_admin
 from ..dialect import dialect_of
 from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry
-from . import absent_features, administration, client_quotas, features, replica_admin, scram_credentials
+from . import (
+    absent_features,
+    administration,
+    client_quotas,
+    delegation_tokens,
+    features,
+    replica_admin,
+    scram_credentials,
+)
 from .describe_producers import describe_producers
 from .fetch import Fetches
 from .list_offsets import ListOffsetsByRow, list_offsets, offset_for_leader_epoch
@@ -104,6 +112,7 @@ class DataPlane:
         {
             *(FetchRequest, ProduceRequest, WriteTxnMarkersRequest, ShareFetchRequest, ShareAcknowledgeRequest),
             *RESPONDERS,
+            *delegation_tokens.RESPONDERS,
         }
     )
     """The request classes that `handle` accepts."""
@@ -148,6 +157,10 @@ class DataPlane:
                 self._effects.append(Reply(call, features.not_controller()))
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
+            case _ if type(request) in delegation_tokens.RESPONDERS:
+                self._remove_expired_tokens(now)
+                respond = delegation_tokens.RESPONDERS[type(request)]
+                self._effects.append(Reply(call, respond(self.cluster, now, call, request)))
             case _:
                 self._reply(now, call, RESPONDERS[type(request)](self.cluster, self._node_id, call, request))
         return self._drain()
@@ -167,6 +180,11 @@ class DataPlane:
             for topic in self.cluster.topics.values():
                 for log in topic.logs:
                     log.producers.expire(check_ms - idle_ms)
+
+    def _remove_expired_tokens(self, now: int) -> None:
+        """Remove tokens as of the latest periodic check; nobody sees them in between."""
+        interval_ms = self.cluster.settings.delegation_token_expiry_check_interval_ms
+        delegation_tokens.remove_expired(self.cluster, now - (now - self._started_at) % interval_ms)
 
     def _reply(self, now: int, call: Call, response: Message) -> None:
         self._effects.append(Reply(call, response))

@@ -118,6 +118,19 @@ class ScramCredentialSet:
 
 
 @value
+class DelegationTokenSet:
+    """A delegation token (KIP-48); None in place of its expiry removes it. Principals are texts, `User:alice`."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issued_at: int
+    ends_at: int
+    expires_at: int | None
+
+
+@value
 class AclSet:
     """An ACL that exists from now on, or no longer."""
 
@@ -138,4 +151,5 @@ Change = (
     | ClientQuotaSet
     | ScramCredentialSet
     | AclSet
+    | DelegationTokenSet
 )

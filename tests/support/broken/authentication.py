@@ -118,6 +118,22 @@ AUTHENTICATION_RULES = (
     ),
     BrokenRule(
         SASL,
+        "a client with a delegation token gets no other (KIP-48)",
+        "emulator/core/data/delegation_tokens.py",
+        " and not call.has_token",
+        "",
+        (("tests/broker/test_delegation_tokens.py::test_a_client_with_a_token_is_its_owner_and_gets_no_other_token"),),
+    ),
+    BrokenRule(
+        SASL,
+        "only owner and renewers change a delegation token (KIP-48)",
+        "emulator/core/data/delegation_tokens.py",
+        "return call.principal in (token.owner, *token.renewers)",
+        "return bool(call.principal)",
+        ("tests/broker/test_delegation_tokens.py::test_only_owners_and_renewers_change_a_token_and_rights_show_it",),
+    ),
+    BrokenRule(
+        SASL,
         "the report of a bug shows no secret",
         "emulator/broker/broker.py",
         '            if header.api_key in SECRET_APIS:\n                peer.frame = b""\n',

@@ -29,9 +29,9 @@ def bearer(token: str, authorization_id: str = "", extensions: str = "") -> byte
 class Scram:
     """The two messages of one authentication, written without the code of koordinator's broker and client."""
 
-    def __init__(self, algorithm: str, user: str, password: str, header: str = "n,,") -> None:
+    def __init__(self, algorithm: str, user: str, password: str, header: str = "n,,", extensions: str = "") -> None:
         self._algorithm, self._password, self._header = algorithm, password, header
-        self._bare = f"n={user},r=abc"
+        self._bare = f"n={user},r=abc{extensions}"
 
     @property
     def first(self) -> bytes:
