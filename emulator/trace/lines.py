@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
+from ..core.acls.acl import ANONYMOUS
 from ..core.effects import (
     DeadLettersWritten,
     LocksEnded,
@@ -281,6 +282,7 @@ def _call_columns(call: Call, software: tuple[str, str] | None) -> Line:
         "api_key": call.api_key,
         "api_version": call.api_version,
         "client_id": call.client_id,
+        "principal": None if call.principal in {"", ANONYMOUS} else call.principal,
         "client_software": name or None,
         "client_version": version or None,
     }

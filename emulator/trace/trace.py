@@ -10,6 +10,7 @@
 * `request`, `response`: a fetch without records is no event; the next response or disconnection of its connection
   counts it (`empty_fetches`). `body.fetched` has a row for each partition with records: topic, partition, the offset
   of the first batch's first record, and the offset after the last record.
+* Requests and responses of an authenticated client have its `principal` (`User:alice`).
 * A throttled response has the time (`body.throttle_time_ms`); a throttled fetch without records is an event, too.
 * A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,
   producer id, first offset). A response to a transactional Produce has the producer and `body.appended`: topic,

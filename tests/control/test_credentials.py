@@ -82,6 +82,16 @@ def test_the_sessions_of_a_user_end_with_the_next_request(cluster: Cluster) -> N
     assert verbs == [("expire_authentication", {"user": "alice"})] * 2 + [("expire_authentication", {})]
 
 
+def test_the_trace_names_the_principal_of_an_authenticated_client(cluster: Cluster) -> None:
+    with logged_in(cluster, "PLAIN", plain("alice", "alice-secret")) as alice:
+        assert is_served(alice)
+    rows = [(event["kind"], event["api"], event.get("principal")) for event in cluster.trace() if "api" in event]
+    assert rows == [
+        *((kind, api, None) for api in ("SaslHandshake", "SaslAuthenticate") for kind in ("request", "response")),
+        *((kind, "Metadata", "User:alice") for kind in ("request", "response")),
+    ]
+
+
 def test_a_client_that_authenticates_again_in_time_goes_on(cluster: Cluster) -> None:
     with logged_in(cluster, "PLAIN", plain("alice", "alice-secret")) as alice:
         cluster.expire_authentication()
