@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
+from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 from ..core.effects import Reply
 from ..core.quotas.entities import CONSUMER_BYTES, MUTATIONS, PRODUCER_BYTES, quota_of
@@ -47,7 +48,7 @@ class Quotas:
 
     def serve(self, now: int, call: Call, request: Any, handle: Handler) -> list[Effect]:  # noqa: ANN401 - of any API
         """Have `handle` serve a request, without what the client's quotas do not allow."""
-        if isinstance(request, FetchRequest):
+        if isinstance(request, FetchRequest | ShareFetchRequest):
             return handle(now, call, self._limited(call, request))
         quota = self._quota(MUTATIONS, call) if isinstance(request, MUTATING) else None
         if quota is None:
@@ -83,6 +84,8 @@ class Quotas:
                 if ms:
                     self._rate(now, CONSUMER_BYTES, quota).record(now, -size)
                     response = self._emptied(request, response)
+        elif isinstance(response, ShareFetchResponse):
+            ms, response = self._throttle_share_fetch(now, call, response, size_of)
         elif call.connection in self._mutation_throttles:
             of, throttle_ms = self._mutation_throttles.pop(call.connection)
             ms = throttle_ms if of is call else 0
@@ -91,15 +94,28 @@ class Quotas:
             response = replace(response, throttle_time_ms=longest)
         return response, ms
 
+    def _throttle_share_fetch(
+        self, now: int, call: Call, response: ShareFetchResponse, size_of: Callable[[], int]
+    ) -> tuple[int, ShareFetchResponse]:
+        """Return the throttle time, and with one a response without records, which stay locked for its member."""
+        quota = self._quota(CONSUMER_BYTES, call)
+        size = 0 if quota is None else size_of()
+        ms = 0 if quota is None else self._record(now, CONSUMER_BYTES, quota, size)
+        if quota is None or not ms:
+            return 0, response
+        self._rate(now, CONSUMER_BYTES, quota).record(now, -size)
+        return ms, ShareFetchResponse(error_code=response.error_code, error_message=response.error_message)
+
     def forget(self, connection: int) -> None:
         """Forget a connection that has closed."""
         self._mutation_throttles.pop(connection, None)
 
     # -- bytes -----------------------------------------------------------------------------------------------
 
-    def _limited(self, call: Call, request: FetchRequest) -> FetchRequest:
+    def _limited(self, call: Call, request: FetchRequest | ShareFetchRequest) -> FetchRequest | ShareFetchRequest:
         """Limit a fetch to the bytes that all full windows may have, so that its client is not throttled for good."""
-        quota = None if _is_of_follower(request) else self._quota(CONSUMER_BYTES, call)
+        is_of_follower = isinstance(request, FetchRequest) and _is_of_follower(request)
+        quota = None if is_of_follower else self._quota(CONSUMER_BYTES, call)
         if quota is None:
             return request
         settings = self._cluster.settings

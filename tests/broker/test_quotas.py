@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from brokers.cluster import Nodes
 from builders import requests
+from clients.asking_client import AskingClient
 from clients.frame_clients import START, Wire
+from clients.share_member import ShareMember
 
+from koordinator import Emulator
 from koordinator.emulator.broker import quotas as quotas_module
 from koordinator.emulator.broker.connections import READ_AHEAD_BYTES, Send
 from koordinator.emulator.broker.quotas import Quotas
 from koordinator.emulator.core.data.metadata_changes import ClientQuotaSet
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.metadata import MetadataRequest
@@ -326,3 +330,22 @@ def test_puppets_have_no_quotas() -> None:
         nodes.do(nodes.runtime.send_message, connection, 9, produce(44_000))
     throttles = [mail.response.throttle_time_ms for _, mail in nodes.runtime.inbox]
     assert throttles == [0, 0]
+
+
+def test_a_throttled_share_fetch_is_empty_and_its_records_stay_locked() -> None:
+    with Emulator() as cluster, ShareMember(cluster, "jobs") as member:
+        cluster.create_topic("jobs")
+        member.join()
+        while not cluster.group("g").share_positions("jobs"):
+            member.fetch()
+        host, port = cluster.bootstrap_servers.split(":")
+        entity = (EntityData(entity_type="client-id", entity_name=None),)
+        entry = EntryData(entity=entity, ops=(OpData(key="consumer_byte_rate", value=5_000.0),))
+        with AskingClient((host, int(port))) as admin:
+            assert admin.ask(AlterClientQuotasRequest(entries=(entry,)), 1).entries[0].error_code == 0
+        cluster.produce("jobs", "x" * 90_000)
+        answer = member._fetch(5_000)
+        assert (answer.error_code, answer.responses) == (Error.NONE, ())
+        assert answer.throttle_time_ms > SECOND_MS
+        (position,) = cluster.group("g").share_positions("jobs")
+        assert [each.member_id for each in position.records] == ["A"]
