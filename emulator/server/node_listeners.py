@@ -50,7 +50,7 @@ class NodeListeners:
         self._server = server
         self._listeners = listeners
         self.security = security
-        """What clients need to know of the listeners."""
+        """The addresses and protocols of the listeners, for clients."""
         # listening sockets of the nodes that are up, and reserved ports of those that are down
         self._listening: dict[int, list[ListeningSocket]] = {}
         self._reserved: dict[int, dict[str, list[socket.socket]]] = {}

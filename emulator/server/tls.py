@@ -36,7 +36,7 @@ REMEDIES = {
     **dict.fromkeys(NO_CERTIFICATE, "the client has no certificate, and ssl.client.auth is required"),
     "CERTIFICATE_VERIFY_FAILED": "the client's certificate is not signed by {ca_file}",
 }
-"""What to do, by OpenSSL's reason for the end of a handshake."""
+"""Remedies, by OpenSSL's reason for the end of a handshake."""
 
 
 @dataclass(slots=True)

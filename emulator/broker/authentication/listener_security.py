@@ -1,4 +1,4 @@
-"""What the listeners of a node demand from connections."""
+"""The security of a node's listeners."""
 
 from __future__ import annotations
 

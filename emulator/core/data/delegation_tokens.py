@@ -177,7 +177,7 @@ def expire(
 
 
 def _refuse_any(cluster: ClusterState, token: DelegationTokenSet | None) -> Error:
-    """Return why nobody can change a token, or NONE."""
+    """Return why a token cannot be changed, or NONE."""
     if not cluster.settings.delegation_token_secret_key:
         return Error.DELEGATION_TOKEN_AUTH_DISABLED
     return Error.NONE if token is not None else Error.DELEGATION_TOKEN_NOT_FOUND

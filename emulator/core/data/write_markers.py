@@ -51,8 +51,8 @@ def write_markers(
         places = _places(marker)
         if not places:
             continue
-        if _is_nobody(marker) and any(_fails_all(cluster, node_id, *place) for place in places):
-            # an exception ends the request: no partition is said to have its marker
+        if _has_no_producer(marker) and any(_fails_all(cluster, node_id, *place) for place in places):
+            # an exception ends the request, with an error for each partition
             results = {
                 each.producer_id: dict.fromkeys(_places(each), Error.UNKNOWN_SERVER_ERROR)
                 for each in request.markers
@@ -73,13 +73,13 @@ def write_markers(
     return WriteTxnMarkersResponse(markers=tuple(rows)), grown, ended
 
 
-def _is_nobody(marker: WritableTxnMarker) -> bool:
+def _has_no_producer(marker: WritableTxnMarker) -> bool:
     """Return whether a marker names no producer, so that it cannot be written (`MemoryRecordsBuilder`)."""
     return marker.producer_epoch == NO_EPOCH or marker.producer_id == NO_PRODUCER
 
 
 def _fails_all(cluster: ClusterState, node_id: int, name: str, partition: int) -> bool:
-    """Return whether a marker of nobody for this partition ends the request.
+    """Return whether a marker without a producer ends the request, at this partition.
 
     A broker builds the markers of partitions that it has, and the new coordinator builds those of `__consumer_offsets`.
     """
@@ -110,7 +110,7 @@ def _write(
     topic, log = cluster.topic(name), cluster.log(name, partition)
     if topic is None or log is None or cluster.check_leader(topic, partition, node_id):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if _is_nobody(marker):
+    if _has_no_producer(marker):
         return Error.UNKNOWN_SERVER_ERROR
     producers, coordinator_epoch = log.producers, marker.coordinator_epoch
     strict = marker.transaction_version >= STRICT_SINCE

@@ -141,7 +141,7 @@ class Delivery:
         if is_written or self.was_archived:
             self.unlock()
         elif self.lock is not None and self.lock.is_expired:
-            # without a dead letter: Kafka archives what nobody holds any more
+            # without a dead letter: Kafka archives records without a holder
             self.state = RecordState.ARCHIVED if self.count >= change.limit else RecordState.AVAILABLE
             self.member_id = NOBODY
             self.unlock()
