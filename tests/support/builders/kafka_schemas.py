@@ -135,7 +135,7 @@ def default_of(field: dict[str, Any], *, nullable: bool) -> object:
     Kafka's default of records is null, even in versions that cannot write null; there ours is empty.
     """
     kind, given = field["type"], field.get("default")
-    if given == "null":
+    if given == "null" or ("default" in field and given is None):
         return None
     if kind.startswith("[]"):
         return ()
