@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.kafka_releases import COMPLETE, NEWEST, jars, run
-from builders.streams_questions import RandomGroup, parsed
+from builders.streams_questions import (
+    RandomGroup,
+    configured,
+    parsed,
+    random_topology,
+    topology_question,
+    with_error,
+)
+
+from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("java") / "AskedStreams.java"
 
-GROUPS = 1_000
+GROUPS, TOPOLOGIES = 1_000, 5_000
 
 
 @pytest.fixture(scope="module", params=[COMPLETE, NEWEST], ids=lambda release: release.name)
@@ -49,3 +59,14 @@ def test_random_groups_get_kafkas_tasks(asked: tuple[str, Ask]) -> None:
     for seed in range(GROUPS):
         for question, ours in RandomGroup(Random(seed)).steps(ranks_owners=release == NEWEST.name):
             assert ours == parsed(ask(question)), json.dumps(question)
+
+
+def test_random_topologies_get_kafkas_tasks_topics_and_messages(asked: tuple[str, Ask]) -> None:
+    _, ask = asked
+    outcomes: Counter[Any] = Counter()
+    for seed in range(TOPOLOGIES):
+        topology, counts = random_topology(Random(seed))
+        ours, question = configured(topology, counts), topology_question(topology, counts)
+        assert ours == with_error(ask(question)), json.dumps(question)
+        outcomes[ours.get("error") or ours.get("status")] += 1
+    assert outcomes.keys() == {None, 1, 2, 3, Error.STREAMS_INVALID_TOPOLOGY, Error.UNKNOWN_SERVER_ERROR}

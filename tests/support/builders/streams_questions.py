@@ -17,14 +17,18 @@ from koordinator.emulator.core.groups.streams.sticky_assignor import (
     SubtopologySpec,
     assign_sticky,
 )
+from koordinator.emulator.core.groups.streams.tasks import Task, Tasks, rows_of
+from koordinator.emulator.core.groups.streams.topology import configure_topology
+from koordinator.emulator.core.refusal import RefusedError
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.streams_group_heartbeat import CopartitionGroup, KeyValue, Subtopology, TopicInfo
+from koordinator.wire.messages.streams_group_records import StreamsGroupTopologyValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from random import Random
 
-    from koordinator.emulator.core.groups.streams.sticky_assignor import MemberTasks
-
-Tasks = dict[str, tuple[int, ...]]
+    from koordinator.emulator.core.groups.streams.topology import InternalTopic
 
 PROCESSES = 4
 NAMES = ("0", "1", "2", "10", "zz", "é", "\U0001f600", "\uff5e")
@@ -61,7 +65,7 @@ class RandomGroup:
             "standby": self.replicas,
             "subtopologies": {name: [each.tasks, each.is_stateful] for name, each in self.subtopologies.items()},
             "members": [
-                [name, each.process_id, listed(each.active), listed(each.standby), _offsets(each)]
+                [name, each.process_id, listed(each.tasks.active), listed(each.tasks.standby), _offsets(each)]
                 for name, each in self.members.items()
             ],
         }
@@ -75,44 +79,38 @@ class RandomGroup:
                 others = [each.process_id for each in self.members.values()]
                 shares = others and random.random() < 0.5
                 process = random.choice(others) if shares else str(uuid.UUID(int=random.getrandbits(128)))
-                self.members[_member_id(random)] = MemberSpec(process, {}, {})
+                self.members[_member_id(random)] = MemberSpec(process)
         if random.random() < 0.2:
             name = random.choice(list(self.subtopologies))
             self.subtopologies[name] = SubtopologySpec(random.randint(1, 24), random.random() < 0.6)
         if random.random() < 0.2:
             self.replicas = random.randint(0, 3)
         for name, each in self.members.items():
-            active, standby = each.active, each.standby
+            tasks = each.tasks
             if random.random() < 0.1:
                 # tasks that other members have, too, or that are gone
-                active, standby = self._any_tasks(), self._any_tasks()
+                tasks = Tasks(self._any_tasks(), self._any_tasks())
             offsets = {}
             if with_offsets and random.random() < 0.5:
-                offsets = {
-                    (subtopology, partition): random.choice([0, 1, random.getrandbits(40)])
-                    for subtopology, partitions in self._any_tasks().items()
-                    for partition in partitions
-                }
-            self.members[name] = MemberSpec(each.process_id, active, standby, offsets)
+                offsets = {task: random.choice([0, 1, random.getrandbits(40)]) for task in sorted(self._any_tasks())}
+            self.members[name] = MemberSpec(each.process_id, tasks, offsets)
 
-    def _any_tasks(self) -> Tasks:
+    def _any_tasks(self) -> frozenset[Task]:
         random = self._random
-        return {
-            name: tuple(sorted(random.sample(range(each.tasks + 2), random.randint(1, each.tasks))))
+        return frozenset(
+            Task(name, partition)
             for name, each in self.subtopologies.items()
             if random.random() < 0.5
-        }
+            for partition in random.sample(range(each.tasks + 2), random.randint(1, each.tasks))
+        )
 
-    def _move_on(self, targets: Mapping[str, MemberTasks]) -> None:
-        self.members = {
-            name: MemberSpec(each.process_id, targets[name].active, targets[name].standby)
-            for name, each in self.members.items()
-        }
+    def _move_on(self, targets: Mapping[str, Tasks]) -> None:
+        self.members = {name: MemberSpec(each.process_id, targets[name]) for name, each in self.members.items()}
 
 
-def listed(tasks: Mapping[str, Any]) -> dict[str, list[int]]:
+def listed(tasks: Iterable[Task]) -> dict[str, list[int]]:
     """Return tasks as JSON has them."""
-    return {name: list(partitions) for name, partitions in tasks.items()}
+    return {row.subtopology_id: list(row.partitions) for row in rows_of(tasks)}
 
 
 def parsed(answer: list[Any]) -> list[Any]:
@@ -130,3 +128,113 @@ def _offsets(member: MemberSpec) -> list[list[Any]]:
 
 def _member_id(random: Random) -> str:
     return base64.urlsafe_b64encode(random.randbytes(16)).decode().rstrip("=")
+
+
+def random_topology(random: Random) -> tuple[StreamsGroupTopologyValue, dict[str, int]]:
+    """Return a topology, valid or not, and the partition counts of the topics that exist."""
+    sources = [f"s{number}" for number in range(random.randint(1, 6))]
+    internal = [f"app-{random.getrandbits(20)}-repartition" for _ in range(random.randint(0, 6))]
+    counts = {name: random.choice([4, 4, 4, 2, 8]) for name in sources if random.random() < 0.95}
+    fixed = {name: random.choice([0, 0, 0, 4, 4, 2, 3]) for name in internal}
+    changelogs = []
+    rows = []
+    for name in random.sample(NAMES, random.randint(1, min(5, len(NAMES)))):
+        inputs = random.sample(sources, random.randint(0, min(3, len(sources))))
+        reads = random.sample(internal, random.randint(0 if inputs else min(1, len(internal)), min(2, len(internal))))
+        stores = [f"app-{name.encode().hex()}{number}-changelog" for number in range(random.choice([0, 0, 1, 2, 5]))]
+        changelogs += stores
+        rows.append(
+            Subtopology(
+                subtopology_id=name if random.random() < 0.99 else "0",
+                source_topics=tuple(inputs),
+                source_topic_regex=(),
+                state_changelog_topics=tuple(_topic_info(random, each, 0) for each in stores),
+                repartition_sink_topics=tuple(random.sample(internal, random.randint(0, len(internal)))),
+                repartition_source_topics=tuple(_topic_info(random, each, fixed[each]) for each in reads),
+                copartition_groups=tuple(
+                    _copartition_group(random, len(inputs), len(reads)) for _ in range(random.choice([0, 0, 1, 1, 2]))
+                ),
+            )
+        )
+    for name in (*internal, *changelogs):
+        if random.random() < 0.3:
+            counts[name] = random.choice([4, 4, 4, 2])
+    return StreamsGroupTopologyValue(epoch=random.randint(0, 3), subtopologies=tuple(rows)), counts
+
+
+def _topic_info(random: Random, name: str, partitions: int) -> TopicInfo:
+    keys = random.sample(["cleanup.policy", "retention.ms", "segment.bytes"], random.randint(0, 3))
+    return TopicInfo(
+        name=name,
+        partitions=partitions,
+        replication_factor=random.choice([-1, 0, 3]),
+        topic_configs=tuple(KeyValue(key=key, value=str(random.randint(0, 9))) for key in keys),
+    )
+
+
+def _copartition_group(random: Random, sources: int, repartitions: int) -> CopartitionGroup:
+    spare = random.random() < 0.02
+    return CopartitionGroup(
+        source_topics=tuple(random.sample(range(sources), random.randint(0, sources))) + (sources,) * spare,
+        source_topic_regex=(),
+        repartition_source_topics=tuple(random.sample(range(repartitions), random.randint(0, repartitions))),
+    )
+
+
+def topology_question(topology: StreamsGroupTopologyValue, counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return the question for a topology and existing topics."""
+    return {"topics": dict(counts), "topology": _record(topology)}
+
+
+def configured(topology: StreamsGroupTopologyValue, counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return our answer."""
+    try:
+        found = configure_topology(topology, counts)
+    except RefusedError as failed:
+        return {"error": failed.error, "message": failed.refusal.message}
+    answer: dict[str, Any] = {
+        "missing": [
+            [each.name, each.partitions, each.replication_factor or -1, dict(each.configs)] for each in found.missing
+        ]
+    }
+    if found.problem is not None:
+        answer |= {"status": int(found.problem.status), "detail": found.problem.detail}
+    if found.subtopologies is not None:
+        answer["subtopologies"] = {
+            name: [
+                each.tasks,
+                list(each.source_topics),
+                _internal(each.repartition_source_topics),
+                list(each.repartition_sink_topics),
+                _internal(each.state_changelog_topics),
+            ]
+            for name, each in found.subtopologies.items()
+        }
+    return answer
+
+
+def with_error(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of Kafka's manager with the error that a client gets for an exception."""
+    if "error" not in answer:
+        return answer
+    if answer["error"] == "StreamsInvalidTopologyException":
+        return answer | {"error": Error.STREAMS_INVALID_TOPOLOGY}
+    return {"error": Error.UNKNOWN_SERVER_ERROR, "message": ""}
+
+
+def _internal(topics: Mapping[str, InternalTopic]) -> dict[str, list[Any]]:
+    return {name: [each.partitions, each.replication_factor, dict(each.configs)] for name, each in topics.items()}
+
+
+def _record(row: Any) -> Any:
+    """Return a message as Kafka's JSON converters read it."""
+    if isinstance(row, tuple):
+        return [_record(each) for each in row]
+    if not hasattr(row, "__dataclass_fields__"):
+        return row
+    return {_camel(name): _record(getattr(row, name)) for name in row.__dataclass_fields__}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))

@@ -8,31 +8,28 @@ its hash tables and heaps yield first. Kafka: `StickyTaskAssignor`, `ProcessStat
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from koordinator.wire.values import value
 
 from ...java.hash_tables import HashTable
 from ...java.priority_queue import PriorityQueue
+from .java_order import java_text_order
+from .tasks import NO_TASKS, Task, Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-Task: TypeAlias = tuple[str, int]
-"""A subtopology and a partition."""
+    from collections.abc import Mapping
 
 
 @value
 class MemberSpec:
-    """A member of an assignment, with the partitions of its previous tasks by subtopology.
+    """A member of an assignment with its previous tasks: those of its target up to 4.3, its current ones since 4.4.
 
-    They are its target up to 4.3, and its current tasks since 4.4. `offsets` are the sums of changelog offsets that it
-    has reported, by task (since 4.4).
+    `offsets` are the sums of changelog offsets that it has reported, by task (since 4.4).
     """
 
     process_id: str
-    active: Mapping[str, Collection[int]]
-    standby: Mapping[str, Collection[int]]
+    tasks: Tasks = NO_TASKS
     offsets: Mapping[Task, int] = field(default_factory=dict)
 
 
@@ -42,14 +39,6 @@ class SubtopologySpec:
 
     tasks: int
     is_stateful: bool
-
-
-@value
-class MemberTasks:
-    """The target tasks of a member: ascending partitions by subtopology, in ascending order."""
-
-    active: dict[str, tuple[int, ...]]
-    standby: dict[str, tuple[int, ...]]
 
 
 class AssignmentError(Exception):
@@ -62,7 +51,7 @@ def assign_sticky(
     standby_replicas: int,
     *,
     ranks_owners: bool,
-) -> dict[str, MemberTasks]:
+) -> dict[str, Tasks]:
     """Return the target tasks of each member, in the order in which Kafka writes them.
 
     Standby tasks that no process can take are left out. `ranks_owners`: a task goes to the members with the most of its
@@ -70,11 +59,6 @@ def assign_sticky(
     there are tasks and no members.
     """
     return _Assignment(members, subtopologies, standby_replicas, ranks_owners=ranks_owners).targets()
-
-
-def java_text_order(text: str) -> bytes:
-    """Return the sort key of a string in the order of `String.compareTo`: by UTF-16 code units."""
-    return text.encode("utf-16-be", "surrogatepass")
 
 
 class _Member:
@@ -87,8 +71,8 @@ class _Member:
         self.active: list[Task] = []
         self.standby: list[Task] = []
 
-    def targets(self) -> MemberTasks:
-        return MemberTasks(_by_subtopology(self.active), _by_subtopology(self.standby))
+    def targets(self) -> Tasks:
+        return Tasks(frozenset(self.active), frozenset(self.standby))
 
 
 class _Process:
@@ -180,9 +164,8 @@ class _Assignment:
                 table.add(spec.process_id)
             process = processes.setdefault(spec.process_id, _Process())
             member = self._members[member_id] = process.members[member_id] = _Member(member_id, process)
-            for task in _listed(spec.active):
-                self._active_owners[task] = member
-            owned = dict.fromkeys(_listed(spec.standby))
+            self._active_owners |= dict.fromkeys(spec.tasks.active, member)
+            owned = spec.tasks.standby
             candidates += [(False, spec.offsets.get(task, 0), task, member) for task in owned]
             candidates += [(True, spec.offsets[task], task, member) for task in spec.offsets if task not in owned]
         if ranks_owners:
@@ -191,7 +174,7 @@ class _Assignment:
             self._standby_owners.setdefault(task, []).append(member)
         self._processes = [processes[name] for name in table]
 
-    def targets(self) -> dict[str, MemberTasks]:
+    def targets(self) -> dict[str, Tasks]:
         self._assign_active()
         if self._replicas:
             self._assign_standby()
@@ -205,7 +188,9 @@ class _Assignment:
         for task in sorted(rest, key=_by_name):
             process = queue.poll()
             if process is None:
-                raise AssignmentError(f"No process available to assign active task {task[0]}_{task[1]}.")
+                raise AssignmentError(
+                    f"No process available to assign active task {task.subtopology_id}_{task.partition}."
+                )
             self._count_active(process.add_to_least_loaded(task, is_active=True))
             queue.add(process)
 
@@ -286,23 +271,12 @@ class _Assignment:
 
 
 def _tasks_of(subtopologies: Mapping[str, SubtopologySpec]) -> list[Task]:
-    return [(name, partition) for name, each in subtopologies.items() for partition in range(each.tasks)]
-
-
-def _listed(tasks: Mapping[str, Iterable[int]]) -> list[Task]:
-    return [(name, partition) for name, partitions in tasks.items() for partition in partitions]
-
-
-def _by_subtopology(tasks: Iterable[Task]) -> dict[str, tuple[int, ...]]:
-    grouped: dict[str, list[int]] = {}
-    for name, partition in sorted(tasks, key=_by_name):
-        grouped.setdefault(name, []).append(partition)
-    return {name: tuple(partitions) for name, partitions in grouped.items()}
+    return [Task(name, partition) for name, each in subtopologies.items() for partition in range(each.tasks)]
 
 
 def _by_partition(task: Task) -> tuple[int, bytes]:
-    return task[1], java_text_order(task[0])
+    return task.partition, java_text_order(task.subtopology_id)
 
 
 def _by_name(task: Task) -> tuple[bytes, int]:
-    return java_text_order(task[0]), task[1]
+    return java_text_order(task.subtopology_id), task.partition

@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from koordinator.emulator.core.groups.streams.sticky_assignor import (
     AssignmentError,
     MemberSpec,
-    MemberTasks,
     SubtopologySpec,
     assign_sticky,
 )
+from koordinator.emulator.core.groups.streams.tasks import Task, Tasks
 from koordinator.emulator.core.java.priority_queue import PriorityQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STATELESS = {"0": SubtopologySpec(4, is_stateful=False)}
 STATEFUL = {"0": SubtopologySpec(4, is_stateful=True)}
 
 OLD, NEW = "4.3", "4.4"
 
-A, B = MemberSpec("process-a", {}, {}), MemberSpec("process-b", {}, {})
+A, B = MemberSpec("process-a"), MemberSpec("process-b")
 
 
-def partitions(targets: dict[str, MemberTasks]) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+def partitions(targets: dict[str, Tasks]) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
     """Return active and standby partitions of the only subtopology, by member."""
-    return {name: (each.active.get("0", ()), each.standby.get("0", ())) for name, each in targets.items()}
+    return {name: (_numbers(each.active), _numbers(each.standby)) for name, each in targets.items()}
 
 
-def moved_on(members: dict[str, MemberSpec], targets: dict[str, MemberTasks]) -> dict[str, MemberSpec]:
+def _numbers(tasks: Iterable[Task]) -> tuple[int, ...]:
+    return tuple(sorted(task.partition for task in tasks))
+
+
+def moved_on(members: dict[str, MemberSpec], targets: dict[str, Tasks]) -> dict[str, MemberSpec]:
     """Return members whose previous tasks are these targets."""
-    return {
-        name: replace(each, active=targets[name].active, standby=targets[name].standby)
-        for name, each in members.items()
-        if name in targets
-    }
+    return {name: replace(each, tasks=targets[name]) for name, each in members.items()}
 
 
 @pytest.fixture(params=[OLD, NEW])
@@ -60,7 +64,7 @@ def test_a_process_has_a_task_once_and_takes_over_what_it_has_as_a_standby(relea
     members = moved_on({"A": A}, first) | {"B": B}
     second = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
     assert partitions(second) == {"A": ((0, 1), (2, 3)), "B": ((2, 3), (0, 1))}
-    members = moved_on(members, second) | {"C": MemberSpec("process-a", {}, {})}
+    members = moved_on(members, second) | {"C": MemberSpec("process-a")}
     third = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
     assert partitions(third) == {"A": ((0, 1), (2,)), "B": ((2,), (0, 1, 3)), "C": ((3,), ())}
     assert assign_sticky(members, STATEFUL, 2, ranks_owners=release == NEW) == third
@@ -71,9 +75,10 @@ def test_a_process_has_a_task_once_and_takes_over_what_it_has_as_a_standby(relea
 
 
 def test_the_owner_with_the_most_of_a_changelog_takes_a_task_over_since_4_4() -> None:
+    both = Task("0", 0), Task("0", 1)
     members = {
-        "A": replace(A, standby={"0": (0, 1)}, offsets={("0", 0): 5, ("0", 1): 9}),
-        "B": replace(B, standby={"0": (0, 1)}, offsets={("0", 0): 7, ("0", 1): 2}),
+        "A": MemberSpec("process-a", Tasks(standby=frozenset(both)), {both[0]: 5, both[1]: 9}),
+        "B": MemberSpec("process-b", Tasks(standby=frozenset(both)), {both[0]: 7, both[1]: 2}),
     }
     two = {"0": SubtopologySpec(2, is_stateful=True)}
     assert partitions(assign_sticky(members, two, 0, ranks_owners=False)) == {"A": ((0,), ()), "B": ((1,), ())}
