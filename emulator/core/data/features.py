@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
 
 METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
-SHARE_VERSION = "share.version"
+SHARE_VERSION, STREAMS_VERSION = "share.version", "streams.version"
 
 BOOTSTRAP_LEVEL, BOOTSTRAP_RELEASE = 4, "3.3-IV0"
 """The lowest `metadata.version` that a cluster may have (`MetadataVersion.MINIMUM_BOOTSTRAP_VERSION`)."""
@@ -56,6 +56,7 @@ class Features:
             TRANSACTION_VERSION: self.dialect.transaction_versions,
             GROUP_VERSION: self.dialect.group_versions,
             SHARE_VERSION: self.dialect.share_versions,
+            STREAMS_VERSION: self.dialect.streams_versions,
         }
         self.supported = {name: levels for name, levels in known.items() if levels.max >= 0}
         self.levels = {name: levels.max for name, levels in self.supported.items()}
@@ -80,6 +81,11 @@ class Features:
     def serves_share_groups(self) -> bool:
         """Whether the share protocol is on (KIP-932)."""
         return self.level(SHARE_VERSION) > 0
+
+    @property
+    def serves_streams_groups(self) -> bool:
+        """Whether the streams protocol is on (KIP-1071)."""
+        return self.level(STREAMS_VERSION) > 0
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

@@ -1,1 +1,1 @@
-"""Streams groups: members that share the tasks of a Kafka Streams topology (KIP-1071)."""
+"""Streams groups (KIP-1071): members share the tasks of a topology."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from koordinator.wire.messages.streams_group_heartbeat import TaskIds
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+class TaskRow(Protocol):
+    """Tasks of a subtopology in a message or record."""
+
+    @property
+    def subtopology_id(self) -> str: ...  # noqa: D102 - described by the message
+    @property
+    def partitions(self) -> tuple[int, ...]: ...  # noqa: D102
 
 
 class Task(NamedTuple):
@@ -47,7 +56,7 @@ class Tasks:
 NO_TASKS = Tasks()
 
 
-def tasks_of(rows: Iterable[TaskIds]) -> frozenset[Task]:
+def tasks_of(rows: Iterable[TaskRow]) -> frozenset[Task]:
     """Return the tasks of rows of a message."""
     return frozenset(Task(row.subtopology_id, partition) for row in rows for partition in row.partitions)
 
