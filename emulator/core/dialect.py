@@ -347,12 +347,16 @@ class Dialect:
     """Whether the assignor of streams groups knows the tasks that members have, not those of the target before, and
     prefers owners with the most of a changelog. Since 4.4 (`TargetAssignmentBuilder`, `StickyTaskAssignor`)."""
 
-    raises_epoch_for_tasks_alone: bool = since("4.4")
-    """Whether the epoch of a streams group rises with the process, rack, tags and topology epoch of a member, and not
-    with its other metadata. Since 4.4 (`GroupMetadataManager.hasEpochRelevantMemberConfigChanged`)."""
+    streams_members_may_be_static: bool = since("4.4")
+    """Whether streams groups have static members. Since 4.4 (`getOrMaybeCreateStaticStreamsGroupMember`)."""
+
+    takes_task_offsets: bool = since("4.4")
+    """Whether heartbeats of streams groups may have the offsets of tasks, and warm-up tasks. Since 4.4
+    (`GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures`)."""
 
     endpoint_change_raises_its_epoch: bool = since("4.4")
-    """Whether the epoch of endpoints rises with the tasks and the endpoint of a member, not with each join. Since 4.4
+    """Whether the epoch of endpoints rises with the tasks and the endpoint of a member, not with each join; and whether
+    a member that joins without an endpoint has none. Since 4.4
     (`GroupMetadataManager.streamsGroupHeartbeat`, `hasUserEndpointChanged`)."""
 
     endpoints_have_existing_partitions: bool = since("4.4")

@@ -21,6 +21,7 @@ from ..streams.changes import create
 from ..streams.checks import check, refused
 from ..streams.group import StreamsGroup
 from ..streams.heartbeat import beat, leave
+from ..streams.member import STATIC_LEAVING_EPOCH
 from .downgrade import make_way
 
 if TYPE_CHECKING:
@@ -29,13 +30,16 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ..group_store import GroupStore
 
+LEAVING = (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+"""The epochs of a heartbeat with which a member leaves."""
+
 
 def heartbeat(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupHeartbeatRequest) -> None:
     """Answer a heartbeat; the response waits for the records that it has caused."""
     try:
         check(store, request)
         existing = store.groups.get(request.group_id)
-        leaves = request.member_epoch == LEAVING_EPOCH
+        leaves = request.member_epoch in LEAVING
         may_convert = request.member_epoch == JOINING_EPOCH and isinstance(existing, ClassicGroup)
         if existing is not None and (leaves or may_convert) and store.hold_if_frozen(existing, call, request):
             return
@@ -64,7 +68,7 @@ def _group_of(store: GroupStore, now: int, request: wire.StreamsGroupHeartbeatRe
     if group is not None and not (joins and isinstance(group, ClassicGroup) and group.is_empty):
         raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a streams group.")
     if not joins:
-        kind = "Group" if request.member_epoch == LEAVING_EPOCH else "Streams group"
+        kind = "Group" if request.member_epoch in LEAVING else "Streams group"
         raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
     streams_group = create(store, now, request.group_id)
     if group is not None:

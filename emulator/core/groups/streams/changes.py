@@ -114,7 +114,9 @@ def apply(
         group.replay(record, journal)
         match record.key, record.value:
             case wire.StreamsGroupMemberMetadataKey(), None if member is not None:
-                store.member_changed(group, member, "removed", why)
+                is_replaced = why.cause not in _REMOVALS
+                change, cause = ("replaced", Cause.FENCED) if is_replaced else ("removed", why.cause)
+                store.member_changed(group, member, change, Reason(cause, why.text))
             case wire.StreamsGroupMemberMetadataKey(member_id=member_id), value if member is None and value:
                 store.member_changed(group, group.members[member_id], "added", why)
             case wire.StreamsGroupCurrentMemberAssignmentKey(member_id=member_id), value if value:
@@ -126,6 +128,10 @@ def apply(
         if isinstance(record.key, _EPOCHS):
             _note_state(store, group, why)
     _note_state(store, group, why)
+
+
+_REMOVALS = (Cause.MEMBER_LEAVE, Cause.SESSION_EXPIRED, Cause.REVOCATION_TIMEOUT)
+"""The causes for which members are removed; for others a static member is replaced."""
 
 
 def restart_session(store: GroupStore, group: StreamsGroup, member_id: str, call: Call | None) -> None:

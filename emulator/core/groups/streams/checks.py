@@ -12,6 +12,7 @@ from koordinator.wire.errors import Error
 from ...data.topic import INTERNAL_TOPICS, illegal_name
 from ...refusal import Refusal, RefusedError
 from ..modern.member import JOINING_EPOCH
+from .member import STATIC_LEAVING_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
     from koordinator.wire.messages import streams_group_describe as described
     from koordinator.wire.messages import streams_group_heartbeat as wire
 
+    from ...dialect import Dialect
     from ..group_store import GroupStore
-
-STATIC_LEAVING_EPOCH = -2
-"""The epoch with which static members leave for a while; streams groups have none."""
 
 UNCHANGED_TIMEOUT = -1
 
@@ -39,7 +38,7 @@ def check(store: GroupStore, request: wire.StreamsGroupHeartbeatRequest) -> None
     topology = request.topology
     if topology is not None:
         _check_names(topology)
-    _refuse_first([*_unsupported(request), *_mistakes(request)])
+    _refuse_first([*_unsupported(store.dialect, request), *_mistakes(request)])
     if request.member_epoch == JOINING_EPOCH and topology is not None:
         _check_changelogs(topology)
     _refuse_first([*_inconsistencies(request)])
@@ -86,23 +85,30 @@ def _check_names(topology: wire.Topology) -> None:
         raise refused(Error.STREAMS_INVALID_TOPOLOGY, text)
 
 
-def _unsupported(request: wire.StreamsGroupHeartbeatRequest) -> Iterator[str]:
+def _unsupported(dialect: Dialect, request: wire.StreamsGroupHeartbeatRequest) -> Iterator[str]:
     subtopologies = () if request.topology is None else request.topology.subtopologies
-    if request.instance_id is not None:
+    if request.instance_id is not None and not dialect.streams_members_may_be_static:
         yield "Static membership is not yet supported."
-    if request.task_offsets is not None:
-        yield "TaskOffsets are not supported yet."
-    if request.task_end_offsets is not None:
-        yield "TaskEndOffsets are not supported yet."
-    if request.warmup_tasks:
-        yield "WarmupTasks are not supported yet."
+    if not dialect.takes_task_offsets:
+        if request.task_offsets is not None:
+            yield "TaskOffsets are not supported yet."
+        if request.task_end_offsets is not None:
+            yield "TaskEndOffsets are not supported yet."
+        if request.warmup_tasks:
+            yield "WarmupTasks are not supported yet."
     if any(each.source_topic_regex for each in subtopologies):
         yield "Regular expressions for source topics are not supported yet."
 
 
 def _mistakes(request: wire.StreamsGroupHeartbeatRequest) -> Iterator[str]:
     """Yield the mistakes that come before those of the topology."""
-    for field, text in (("MemberId", request.member_id), ("GroupId", request.group_id), ("RackId", request.rack_id)):
+    names = {
+        "MemberId": request.member_id,
+        "GroupId": request.group_id,
+        "InstanceId": request.instance_id,
+        "RackId": request.rack_id,
+    }
+    for field, text in names.items():
         if text is not None and not text.strip():
             yield f"{field} can't be empty."
     if request.member_epoch != JOINING_EPOCH:
@@ -128,7 +134,7 @@ def _check_changelogs(topology: wire.Topology) -> None:
 
 def _inconsistencies(request: wire.StreamsGroupHeartbeatRequest) -> Iterator[str]:
     """Yield the mistakes that come after those of the topology."""
-    if request.member_epoch == STATIC_LEAVING_EPOCH:
+    if request.member_epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
         yield "InstanceId can't be null."
     if request.member_epoch < STATIC_LEAVING_EPOCH:
         yield f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2."

@@ -178,8 +178,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             case wire.StreamsGroupMemberMetadataKey() as key, wire.StreamsGroupMemberMetadataValue() as value:
                 self._put_member(_described(self._member(key.member_id), value), journal)
             case wire.StreamsGroupMemberMetadataKey() as key, None:
-                journal.pop(self.members, key.member_id)
-                self._order.remove(key.member_id, journal)
+                self._remove_member(key.member_id, journal)
             case (
                 wire.StreamsGroupTargetAssignmentMemberKey() as key,
                 wire.StreamsGroupTargetAssignmentMemberValue() as v,
@@ -204,6 +203,14 @@ class StreamsGroup(ModernGroup[StreamsMember]):
     def _put_member(self, member: StreamsMember, journal: Journal) -> None:
         journal.put(self.members, member.id, member)
         self._order.put(member.id, journal)
+        if member.instance_id is not None:
+            journal.put(self.static_members, member.instance_id, member.id)
+
+    def _remove_member(self, member_id: str, journal: Journal) -> None:
+        member = journal.pop(self.members, member_id)
+        self._order.remove(member_id, journal)
+        if member is not None and member.instance_id is not None:
+            journal.pop(self.static_members, member.instance_id)
 
 
 def inputs(topology: wire.StreamsGroupTopologyValue | None) -> list[str]:

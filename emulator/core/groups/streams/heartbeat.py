@@ -16,9 +16,9 @@ from ..modern.member import JOINING_EPOCH
 from .changes import restart_session, write
 from .group import SoftState
 from .internal_topics import creation, forbidden, told
-from .member import MemberState
-from .membership import identify, owned_tasks, remove, unknown_member, updated
-from .progress import SHUTDOWN_APPLICATION, advance, is_too_early
+from .member import STATIC_LEAVING_EPOCH, MemberState
+from .membership import check_member, identify, leave_for_a_while, remove, updated
+from .progress import SHUTDOWN_APPLICATION, Update, advance, is_too_early
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
 from .target import compute_target, target_records
@@ -51,9 +51,9 @@ def beat(
 
     The soft state of a new group is lost: Kafka creates the group when it replays the records.
     """
-    before = identify(store, group, request)
-    after = updated(before, call, request)
-    progress = advance(store, group, request, before, after, owned_tasks(request))
+    before, replaced = identify(store, group, request)
+    after = updated(store, before, call, request)
+    progress = advance(store, group, request, Update(before, after, replaced))
     if progress.records and store.hold_if_frozen(group, call, request):
         return
     member, missing = progress.member, progress.configured.missing
@@ -83,7 +83,7 @@ def beat(
         store,
         group,
         progress.records,
-        _reason(group, before, after),
+        _reason(group, before, after, replaced),
         (call, response),
         configured=None if is_new_group else progress.configured,
         completed=creation(missing) if missing and not not_allowed else None,
@@ -123,8 +123,8 @@ def _rows(tasks: Collection[Task]) -> tuple[wire.TaskIds, ...]:
     return tuple(rows[name] for name in HashTable(rows))
 
 
-def _reason(group: StreamsGroup, before: StreamsMember, after: StreamsMember) -> Reason:
-    if after.id not in group.members:
+def _reason(group: StreamsGroup, before: StreamsMember, after: StreamsMember, replaced: StreamsMember | None) -> Reason:
+    if replaced is not None or after.id not in group.members:
         return Reason(Cause.MEMBER_JOIN, f"Member {after.id} joined the streams group.", after.id)
     if after is not before:
         return Reason(Cause.METADATA_CHANGE, f"Member {after.id} updated its member metadata.", after.id)
@@ -140,15 +140,19 @@ def _set_revocation_timeout(group: StreamsGroup, member: StreamsMember) -> None:
 
 
 def leave(store: GroupStore, group: StreamsGroup, call: Call, request: wire.StreamsGroupHeartbeatRequest) -> None:
-    """Remove a member. Raises RefusedError with UNKNOWN_MEMBER_ID."""
+    """Remove a member, or let a static one leave for a while.
+
+    Raises RefusedError with UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
     member_id = request.member_id
     if request.shutdown_application:
         group.soft.shutdown_by = group.soft.shutdown_by or member_id
-    if member_id not in group.members:
-        raise unknown_member(group, member_id)
+    check_member(group, request)
+    if request.member_epoch == STATIC_LEAVING_EPOCH:
+        return leave_for_a_while(store, group, call, request)
     why = Reason(Cause.MEMBER_LEAVE, f"Member {member_id} left the streams group.", member_id)
     response = wire.StreamsGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
-    remove(store, group, member_id, why, (call, response))
+    return remove(store, group, member_id, why, (call, response))
 
 
 def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
@@ -161,7 +165,7 @@ def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
             _fence(store, group, key, Reason(Cause.SESSION_EXPIRED, text, member_id))
         case RevocationTimeout(member_id=member_id):
             member = group.members.get(member_id)
-            if member is not None and member.state is MemberState.UNREVOKED_TASKS:
+            if member is not None and member.state is MemberState.UNREVOKED_TASKS and not member.has_left():
                 text = (
                     f"Member {member_id} fenced from the group because it failed to transition from epoch "
                     f"{member.epoch} within {member.rebalance_timeout_ms}ms."
@@ -189,4 +193,4 @@ def _compute_delayed_target(store: GroupStore, group: StreamsGroup) -> None:
         return
     targets = compute_target(store, group, None, group.configured, group.assignment_configs)
     text = "The initial rebalance delay of the streams group is over."
-    write(store, group, target_records(group, targets, group.epoch, group.now), Reason(Cause.ASSIGNED, text))
+    write(store, group, target_records(group, group.targets, targets, group.epoch), Reason(Cause.ASSIGNED, text))

@@ -9,20 +9,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
+from ..causes import Cause, Reason
 from ..modern.member import JOINING_EPOCH
 from .changes import member_timers, write
 from .checks import UNCHANGED_TIMEOUT, refused
-from .member import StreamsMember
-from .records import group_record, member_tombstones, target_epoch_record
-from .tasks import Tasks, tasks_of
+from .member import STATIC_LEAVING_EPOCH, StreamsMember
+from .records import (
+    current_record,
+    group_record,
+    member_record,
+    member_tombstones,
+    target_epoch_record,
+    target_record,
+)
+from .tasks import NO_TASKS, Tasks, tasks_of
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
     from koordinator.wire.messages import streams_group_heartbeat as wire
 
     from ...effects import Call
-    from ..causes import Reason
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
@@ -36,30 +44,61 @@ def owned_tasks(request: wire.StreamsGroupHeartbeatRequest) -> Tasks | None:
     return Tasks(tasks_of(active), tasks_of(standby), tasks_of(warmup))
 
 
-def identify(store: GroupStore, group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest) -> StreamsMember:
-    """Return the member of a heartbeat.
+def identify(
+    store: GroupStore, group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest
+) -> tuple[StreamsMember, StreamsMember | None]:
+    """Return the member of a heartbeat, and the static member that it replaces, if any.
 
-    Raises RefusedError with GROUP_MAX_SIZE_REACHED, also for a member of a full group that rejoins, UNKNOWN_MEMBER_ID
-    or FENCED_MEMBER_EPOCH.
+    Raises RefusedError with GROUP_MAX_SIZE_REACHED, before 4.4 also for a member of a full group that rejoins,
+    UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH or UNRELEASED_INSTANCE_ID.
     """
-    joins, limit = request.member_epoch == JOINING_EPOCH, store.settings.group_streams_max_size
+    joins, instance_id = request.member_epoch == JOINING_EPOCH, request.instance_id
+    if joins:
+        _check_capacity(store, group, request)
+    owner = None if instance_id is None else group.members.get(group.static_members.get(instance_id, ""))
+    if joins and owner is not None:
+        if not owner.has_left():
+            text = (
+                f"Static member {request.member_id} with instance id {instance_id} cannot join the group because the "
+                f"instance id is owned by {owner.id} member."
+            )
+            raise refused(Error.UNRELEASED_INSTANCE_ID, text)
+        return replace(owner, id=request.member_id, epoch=0, previous_epoch=0), owner
+    if not joins:
+        check_member(group, request)
     member = group.members.get(request.member_id)
-    is_known = member is not None and store.dialect.full_streams_group_takes_its_members
-    if joins and len(group.members) >= limit and not is_known:
-        text = f"The streams group has reached its maximum capacity of {limit} members."
-        raise refused(Error.GROUP_MAX_SIZE_REACHED, text)
     if member is None:
-        if not joins:
-            raise unknown_member(group, request.member_id)
-        return StreamsMember(request.member_id, previous_epoch=0)
+        return StreamsMember(request.member_id, instance_id, previous_epoch=0), None
     if not joins:
         _check_epoch(member, request)
-    return member
+    return member, None
 
 
-def unknown_member(group: StreamsGroup, member_id: str) -> Exception:
-    """Return the refusal of a member that is not in the group."""
-    return refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.id}.")
+def _check_capacity(store: GroupStore, group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest) -> None:
+    limit = store.settings.group_streams_max_size
+    is_known = request.instance_id in group.static_members or request.member_id in group.members
+    if len(group.members) >= limit and not (is_known and store.dialect.full_streams_group_takes_its_members):
+        text = f"The streams group has reached its maximum capacity of {limit} members."
+        raise refused(Error.GROUP_MAX_SIZE_REACHED, text)
+
+
+def check_member(group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest) -> None:
+    """Raise RefusedError unless the member is in the group, and has the instance id.
+
+    The error is UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has the instance id.
+    """
+    member_id, instance_id = request.member_id, request.instance_id
+    if instance_id is None:
+        if member_id not in group.members:
+            text = f"Member {member_id} is not a member of group {group.id}."
+            raise refused(Error.UNKNOWN_MEMBER_ID, text)
+        return
+    owner_id = group.static_members.get(instance_id)
+    if owner_id is None:
+        raise refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if owner_id != member_id:
+        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner_id}."
+        raise refused(Error.FENCED_INSTANCE_ID, text)
 
 
 def _check_epoch(member: StreamsMember, request: wire.StreamsGroupHeartbeatRequest) -> None:
@@ -82,7 +121,9 @@ def _check_epoch(member: StreamsMember, request: wire.StreamsGroupHeartbeatReque
     raise refused(Error.FENCED_MEMBER_EPOCH, text)
 
 
-def updated(member: StreamsMember, call: Call, request: wire.StreamsGroupHeartbeatRequest) -> StreamsMember:
+def updated(
+    store: GroupStore, member: StreamsMember, call: Call, request: wire.StreamsGroupHeartbeatRequest
+) -> StreamsMember:
     """Return the member with the fields that the request gives, the same object if nothing changes; null keeps one."""
     timeout_ms, topology, tags = request.rebalance_timeout_ms, request.topology, request.client_tags
     fields: dict[str, Any] = {
@@ -96,8 +137,33 @@ def updated(member: StreamsMember, call: Call, request: wire.StreamsGroupHeartbe
         "tags": None if tags is None else {each.key: each.value for each in tags},
     }
     changed = {name: value for name, value in fields.items() if value is not None and getattr(member, name) != value}
+    joins = request.member_epoch == JOINING_EPOCH
+    if joins and request.user_endpoint is None and member.endpoint and store.dialect.endpoint_change_raises_its_epoch:
+        changed["endpoint"] = None
     # most heartbeats change nothing
     return replace(member, **changed) if changed else member
+
+
+def takeover(group: StreamsGroup, replaced: StreamsMember, successor: StreamsMember) -> list[CoordinatorRecord]:
+    """Return the records by which a static member takes the place of another, before its heartbeat counts."""
+    return [
+        *member_tombstones(group.id, replaced.id),
+        member_record(group.id, successor),
+        target_record(group.id, successor.id, group.targets.get(replaced.id, NO_TASKS)),
+        current_record(group.id, successor),
+    ]
+
+
+def leave_for_a_while(
+    store: GroupStore, group: StreamsGroup, call: Call, request: wire.StreamsGroupHeartbeatRequest
+) -> None:
+    """Let a static member go, with its tasks, until it returns or its session ends."""
+    member = group.members[request.member_id]
+    since = dict.fromkeys(member.assigned.active, 0)
+    away = replace(member, epoch=STATIC_LEAVING_EPOCH, pending=NO_TASKS, active_since=since)
+    why = Reason(Cause.MEMBER_LEAVE, f"Static member {member.id} temporarily left the streams group.", member.id)
+    response = StreamsGroupHeartbeatResponse(member_id=member.id, member_epoch=STATIC_LEAVING_EPOCH)
+    write(store, group, [current_record(group.id, away)], why, (call, response))
 
 
 def remove(

@@ -15,6 +15,7 @@ from ...refusal import Refusal, RefusedError
 from ...timers import StreamsInitialDelay
 from ..modern.topics import metadata_hash
 from .group import NOT_VALIDATED
+from .membership import owned_tasks, takeover
 from .reconciliation import holdings, reconcile
 from .records import current_record, group_record, member_record, topology_record
 from .settings import StreamsSettings
@@ -29,11 +30,18 @@ if TYPE_CHECKING:
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
     from .member import StreamsMember
-    from .tasks import Tasks
     from .topology import ConfiguredTopology
 
 STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED = 0, 4, 5
 """Status codes (`StreamsGroupHeartbeatResponse.Status`); those of topics are in `topology`."""
+
+
+class Update(NamedTuple):
+    """A member before and after its heartbeat, and the static member whose place it takes."""
+
+    before: StreamsMember
+    after: StreamsMember
+    replaced: StreamsMember | None = None
 
 
 class StreamsProgress(NamedTuple):
@@ -52,20 +60,19 @@ def advance(
     store: GroupStore,
     group: StreamsGroup,
     request: wire.StreamsGroupHeartbeatRequest,
-    before: StreamsMember,
-    after: StreamsMember,
-    owned: Tasks | None,
+    update: Update,
 ) -> StreamsProgress:
     """Return the progress of a group and a member with its heartbeat; the group stays as it is, but for soft state.
 
     Raises RefusedError with INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY or FENCED_MEMBER_EPOCH.
     """
-    records: list[CoordinatorRecord] = []
+    before, after, replaced = update
+    records = [] if replaced is None else takeover(group, replaced, before)
     status: list[wire.Status] = []
-    is_new = after.id not in group.members
+    is_new = replaced is None and after.id not in group.members
     if is_new or after is not before:
         records.append(member_record(group.id, after))
-    raises = is_new or (after is not before and _changes_tasks(store, before, after))
+    raises = is_new or (after is not before and _raises_epoch(before, after))
     topology = _topology_of(group, request, records)
     if group.topology is not None and after.topology_epoch < topology.epoch:
         text = (
@@ -87,30 +94,33 @@ def advance(
     if not group.members and delay_ms and StreamsInitialDelay() not in group.timers:
         group.timers.set(StreamsInitialDelay(), group.now + delay_ms)
     group.topics_seen = store.cluster.topics_version, epoch
-    target, target_epoch = group.targets.get(after.id, NO_TASKS), group.target_epoch
+    target_owner = after if replaced is None else replaced
+    target, target_epoch = group.targets.get(target_owner.id, NO_TASKS), group.target_epoch
     if StreamsInitialDelay() in group.timers:
         target = NO_TASKS
         status.append(_delayed("initial rebalance delay"))
     elif target_epoch < epoch and is_too_early(store, group):
         status.append(_delayed("assignment interval"))
     elif target_epoch < epoch:
-        targets, target_epoch = compute_target(store, group, after, configured, configs), epoch
+        targets, target_epoch = compute_target(store, group, update, configured, configs), epoch
+        known = group.targets if replaced is None else {**group.targets, after.id: target}
         target = targets[after.id]
-        records += target_records(group, targets, epoch, group.now)
+        records += target_records(group, known, targets, epoch)
     reconciled = after
     if not after.is_settled(target_epoch):
         taken = holdings(group.members.values(), after.process_id)
-        reconciled = reconcile(after, target, target_epoch, owned, taken)
+        reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
     return StreamsProgress(reconciled, configured, records, status)
 
 
-def _changes_tasks(store: GroupStore, before: StreamsMember, after: StreamsMember) -> bool:
-    """Return whether a change of a member's metadata counts for the epoch: every one before 4.4."""
-    if not store.dialect.raises_epoch_for_tasks_alone:
-        return True
-    return any(
+def _raises_epoch(before: StreamsMember, after: StreamsMember) -> bool:
+    """Return whether a change of a member's metadata raises the epoch: every one, but for static members.
+
+    Kafka: `hasEpochRelevantMemberConfigChanged`.
+    """
+    return not after.is_static or any(
         getattr(before, name) != getattr(after, name) for name in ("topology_epoch", "rack_id", "tags", "process_id")
     )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
-    from .member import StreamsMember
+    from .progress import Update
     from .tasks import Tasks
     from .topology import ConfiguredTopology
 
@@ -27,7 +27,7 @@ NAME = "sticky"
 def compute_target(
     store: GroupStore,
     group: StreamsGroup,
-    updated: StreamsMember | None,
+    update: Update | None,
     configured: ConfiguredTopology,
     configs: Mapping[str, str],
 ) -> dict[str, Tasks]:
@@ -36,8 +36,10 @@ def compute_target(
     While topics are missing or wrong, no member has tasks.
     """
     members = {member.id: member for member in group.ordered_members()}
-    if updated is not None:
-        members[updated.id] = updated
+    if update is not None:
+        if update.replaced is not None:
+            del members[update.replaced.id]
+        members[update.after.id] = update.after
     ordered = {member_id: members[member_id] for member_id in HashTable(members)}
     if not configured.is_ready or configured.subtopologies is None:
         return dict.fromkeys(ordered, NO_TASKS)
@@ -58,14 +60,14 @@ def compute_target(
 
 
 def target_records(
-    group: StreamsGroup, targets: Mapping[str, Tasks], epoch: int, computed_at: int
+    group: StreamsGroup, known: Mapping[str, Tasks], targets: Mapping[str, Tasks], epoch: int
 ) -> list[CoordinatorRecord]:
-    """Return the records of the targets that differ, and of their epoch."""
+    """Return the records of the targets that differ from the known ones, and of their epoch."""
     return [
         *(
             target_record(group.id, member_id, target)
             for member_id, target in targets.items()
-            if group.targets.get(member_id) != target
+            if known.get(member_id) != target
         ),
-        target_epoch_record(group.id, epoch, computed_at),
+        target_epoch_record(group.id, epoch, group.now),
     ]

@@ -162,14 +162,13 @@ class TestMembersOfStreamsGroups:
         assert play.beat("A", 5, rebalance_timeout_ms=7) == (6, None)
         assert play.beat("A", 6, user_endpoint=wire.Endpoint(host="h", port=1)) == (7, None)
 
-    def test_since_4_4_only_what_tasks_depend_on_raises_the_epoch(self) -> None:
-        play = StreamsPlay(kafka_version="4.4")
-        play.come("A")
+    def test_of_a_static_member_only_what_tasks_depend_on_raises_the_epoch(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
         play.written()
-        assert play.beat("A", 2, rebalance_timeout_ms=7) == (2, None)
-        assert play.beat("A", 2, user_endpoint=wire.Endpoint(host="h", port=1)) == (2, None)
+        assert play.beat("A", 2, instance_id="i", rebalance_timeout_ms=7) == (2, None)
+        assert play.beat("A", 2, instance_id="i", user_endpoint=wire.Endpoint(host="h", port=1)) == (2, None)
         assert play.written() == [[19], [19]]
-        assert play.beat("A", 2, rack_id="r") == (3, None)
+        assert play.beat("A", 2, instance_id="i", rack_id="r") == (3, None)
 
     def test_h135_a_full_group_refuses_even_its_members_before_4_4(self) -> None:
         play = StreamsPlay(kafka_version="4.3", group_streams_max_size=1)
@@ -206,6 +205,48 @@ class TestMembersOfStreamsGroups:
         assert (seen(response), response.standby_tasks) == ((4, {}), ())
         play.beat("A", 3, owned=ALL)
         assert given(play.heart("B", 4).standby_tasks) is None
+
+
+class TestStaticMembersOfStreamsGroups:
+    def test_a_static_member_returns_to_its_tasks(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i", process_id="p")
+        assert play.beat("A", -2, instance_id="i") == (-2, None)
+        assert play.shape() == ("Reconciling", 2, 2)
+        play.written()
+        assert play.come("B", instance_id="i", process_id="p") == (2, ALL)
+        assert play.written() == [[-22, -21, -19, 19, 21, 22, 22]]
+        assert play.shape() == ("Stable", 2, 2)
+        changes = [(fact.member_id, fact.change) for fact in play.facts_of(MemberChanged)]
+        assert changes == [("A", "added"), ("A", "replaced"), ("B", "added")]
+
+    def test_a_static_member_in_another_process_raises_the_epoch(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
+        play.beat("A", -2, instance_id="i")
+        assert play.come("B", instance_id="i") == (3, ALL)
+
+    def test_an_instance_id_has_one_member(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
+        text = "cannot join the group because the instance id is owned by A member."
+        unreleased = Error.UNRELEASED_INSTANCE_ID, f"Static member B with instance id i {text}"
+        assert play.come("B", instance_id="i") == unreleased
+        fenced = Error.FENCED_INSTANCE_ID, "Static member B with instance id i was fenced by member A."
+        assert play.beat("B", 2, instance_id="i") == play.beat("B", -1, instance_id="i") == fenced
+        unknown = Error.UNKNOWN_MEMBER_ID, "Instance id j is unknown."
+        assert play.beat("A", 2, instance_id="j") == unknown
+        assert play.come("A", instance_id=" ") == (INVALID, "InstanceId can't be empty.")
+
+    def test_a_static_member_that_does_not_return_is_removed(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
+        play.beat("A", -2, instance_id="i")
+        play.wait(45_000)
+        assert not play.streams_group().members
+        assert not play.streams_group().static_members
+        assert play.come("B", instance_id="i")[0] == 4
+
+    def test_a_static_member_leaves_for_good(self, play: StreamsPlay) -> None:
+        play.come("A", instance_id="i")
+        assert play.beat("A", -1, instance_id="i") == (-1, None)
+        assert not play.streams_group().static_members
 
 
 class TestTopologiesOfStreamsGroups:
