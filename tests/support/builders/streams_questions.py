@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.core.groups.streams.sticky_assignor import (
     AssignmentError,
-    MemberSpec,
+    StreamsMemberSpec,
     SubtopologySpec,
     assign_sticky,
 )
@@ -43,7 +43,7 @@ class RandomGroup:
         names = random.sample(NAMES, random.randint(1, 4))
         self.subtopologies = {name: SubtopologySpec(random.randint(1, 24), random.random() < 0.6) for name in names}
         self.replicas = random.choice([0, 0, 1, 1, 2, 3])
-        self.members: dict[str, MemberSpec] = {}
+        self.members: dict[str, StreamsMemberSpec] = {}
 
     def steps(self, *, ranks_owners: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
         """Yield questions with our answers."""
@@ -79,7 +79,7 @@ class RandomGroup:
                 others = [each.process_id for each in self.members.values()]
                 shares = others and random.random() < 0.5
                 process = random.choice(others) if shares else str(uuid.UUID(int=random.getrandbits(128)))
-                self.members[_member_id(random)] = MemberSpec(process)
+                self.members[_member_id(random)] = StreamsMemberSpec(process)
         if random.random() < 0.2:
             name = random.choice(list(self.subtopologies))
             self.subtopologies[name] = SubtopologySpec(random.randint(1, 24), random.random() < 0.6)
@@ -93,7 +93,7 @@ class RandomGroup:
             offsets = {}
             if with_offsets and random.random() < 0.5:
                 offsets = {task: random.choice([0, 1, random.getrandbits(40)]) for task in sorted(self._any_tasks())}
-            self.members[name] = MemberSpec(each.process_id, tasks, offsets)
+            self.members[name] = StreamsMemberSpec(each.process_id, tasks, offsets)
 
     def _any_tasks(self) -> frozenset[Task]:
         random = self._random
@@ -105,7 +105,7 @@ class RandomGroup:
         )
 
     def _move_on(self, targets: Mapping[str, Tasks]) -> None:
-        self.members = {name: MemberSpec(each.process_id, targets[name]) for name, each in self.members.items()}
+        self.members = {name: StreamsMemberSpec(each.process_id, targets[name]) for name, each in self.members.items()}
 
 
 def listed(tasks: Iterable[Task]) -> dict[str, list[int]]:
@@ -122,7 +122,7 @@ def _sorted(tasks: Mapping[str, list[int]]) -> dict[str, list[int]]:
     return {name: sorted(partitions) for name, partitions in tasks.items()}
 
 
-def _offsets(member: MemberSpec) -> list[list[Any]]:
+def _offsets(member: StreamsMemberSpec) -> list[list[Any]]:
     return [[*task, offset] for task, offset in member.offsets.items()]
 
 

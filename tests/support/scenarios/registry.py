@@ -77,6 +77,9 @@ class Configuration:
     share_max_size: int | None = None
     share_updates: int | None = None
     """The number of updates of a share partition until its next snapshot."""
+    streams: bool = False
+    """Whether streams groups have a target at every change and no initial delay, and short times."""
+    streams_max_size: int | None = None
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int | str]:
@@ -104,7 +107,19 @@ class Configuration:
         }
         consumers = self._of_consumer_groups(ms(self.consumer_session)) if self.consumer else {}
         shares = self._of_share_groups() if self.share else {}
-        return {**{name: round(value) for name, value in values.items() if value is not None}, **consumers, **shares}
+        streams = self._of_streams_groups() if self.streams else {}
+        rounded = {name: round(value) for name, value in values.items() if value is not None}
+        return {**rounded, **consumers, **shares, **streams}
+
+    def _of_streams_groups(self) -> dict[str, int]:
+        values = {
+            "group.streams.initial.rebalance.delay.ms": 0,
+            "group.streams.assignment.interval.ms": 0,
+            "group.streams.min.session.timeout.ms": 1,
+            "group.streams.min.heartbeat.interval.ms": 1,
+            "group.streams.max.size": self.streams_max_size,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def _of_share_groups(self) -> dict[str, int]:
         values = {

@@ -21,7 +21,7 @@ from koordinator.wire.primitives import Malformed
 from ...refusal import Refusal, RefusedError
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout
 from ..causes import Cause, Reason
-from ..classic.join import join_new_group
+from ..classic.join import join_existing_group
 from ..classic.rebalance import join_error, sync_error
 from ..consumer import membership
 from ..consumer.changes import restart_session, write
@@ -54,7 +54,7 @@ def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroup
         return None
     if not group.members:
         if not request.member_id:
-            return join_new_group(store, make_way(store, group), call, request)
+            return join_existing_group(store, make_way(store, group), call, request)
         store.forget(group)
         return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
     try:

@@ -13,7 +13,7 @@ from koordinator.wire.messages.join_group import JoinGroupResponse
 
 from ...refusal import RefusedError
 from ..classic.group import ClassicGroup
-from ..classic.join import join_new_group
+from ..classic.join import join_existing_group
 from ..classic.rebalance import join_error
 from ..classic.records import group_tombstone
 from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH
@@ -92,6 +92,6 @@ def join(store: GroupStore, group: StreamsGroup, call: Call, request: JoinGroupR
     if group.members:
         return store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL))
     if not request.member_id:
-        return join_new_group(store, make_way(store, group), call, request)
+        return join_existing_group(store, make_way(store, group), call, request)
     store.forget(group)
     return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))

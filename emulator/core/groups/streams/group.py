@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.messages import streams_group_records as wire
 
 from ..modern.group import ModernGroup
-from .member import MemberState, StreamsMember
+from .member import StreamsMember, StreamsMemberState
 from .records import group_tombstones
 from .tasks import Task, Tasks, tasks_of
 
@@ -244,7 +244,7 @@ def _reconciled(member: StreamsMember, value: wire.StreamsGroupCurrentMemberAssi
         member,
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
-        state=MemberState(value.state),
+        state=StreamsMemberState(value.state),
         assigned=Tasks(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)),
         pending=Tasks(
             tasks_of(value.active_tasks_pending_revocation),

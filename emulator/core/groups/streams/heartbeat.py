@@ -16,9 +16,9 @@ from ..modern.member import JOINING_EPOCH
 from .changes import restart_session, write
 from .group import SoftState
 from .internal_topics import creation, forbidden, told
-from .member import STATIC_LEAVING_EPOCH, MemberState
+from .member import STATIC_LEAVING_EPOCH, StreamsMemberState
 from .membership import check_member, identify, leave_for_a_while, remove, updated
-from .progress import SHUTDOWN_APPLICATION, Update, advance, is_too_early
+from .progress import SHUTDOWN_APPLICATION, StreamsUpdate, advance, is_too_early
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
 from .target import compute_target, target_records
@@ -53,7 +53,7 @@ def beat(
     """
     before, replaced = identify(store, group, request)
     after = updated(store, before, call, request)
-    progress = advance(store, group, request, Update(before, after, replaced))
+    progress = advance(store, group, request, StreamsUpdate(before, after, replaced))
     if progress.records and store.hold_if_frozen(group, call, request):
         return
     member, missing = progress.member, progress.configured.missing
@@ -133,7 +133,7 @@ def _reason(group: StreamsGroup, before: StreamsMember, after: StreamsMember, re
 
 def _set_revocation_timeout(group: StreamsGroup, member: StreamsMember) -> None:
     """Start the timeout of a member whose step leaves it tasks to revoke, or end it."""
-    if member.state is MemberState.UNREVOKED_TASKS:
+    if member.state is StreamsMemberState.UNREVOKED_TASKS:
         group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
     else:
         group.timers.cancel(RevocationTimeout(member.id))
@@ -165,7 +165,7 @@ def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
             _fence(store, group, key, Reason(Cause.SESSION_EXPIRED, text, member_id))
         case RevocationTimeout(member_id=member_id):
             member = group.members.get(member_id)
-            if member is not None and member.state is MemberState.UNREVOKED_TASKS and not member.has_left():
+            if member is not None and member.state is StreamsMemberState.UNREVOKED_TASKS and not member.has_left():
                 text = (
                     f"Member {member_id} fenced from the group because it failed to transition from epoch "
                     f"{member.epoch} within {member.rebalance_timeout_ms}ms."

@@ -10,7 +10,7 @@ from ...effects import StateChanged
 from ...journal import Journal
 from ...timers import RevocationTimeout
 from .changes import create, note_loaded, restart_session
-from .member import MemberState
+from .member import StreamsMemberState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def load(store: GroupStore, now: int, group_id: str, records: Sequence[Coordinat
     note_loaded(store, group)
     for member in list(group.members.values()):
         restart_session(store, group, member.id, None)
-        if member.state is MemberState.UNREVOKED_TASKS:
+        if member.state is StreamsMemberState.UNREVOKED_TASKS:
             group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
     return group
 

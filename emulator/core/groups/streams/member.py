@@ -24,7 +24,7 @@ STATIC_LEAVING_EPOCH = -2
 """The epoch of a heartbeat with which a static member leaves that will return; the member keeps it meanwhile."""
 
 
-class MemberState(IntEnum):
+class StreamsMemberState(IntEnum):
     """How far a member is on its way to its target; the value is that of its record."""
 
     STABLE = 1
@@ -40,7 +40,7 @@ class MemberState(IntEnum):
     """A state of a newer broker."""
 
     @classmethod
-    def _missing_(cls, value: object) -> MemberState:
+    def _missing_(cls, value: object) -> StreamsMemberState:
         del value
         return cls.UNKNOWN
 
@@ -57,7 +57,7 @@ class StreamsMember(ModernMember):
     process_id: str = ""
     endpoint: Endpoint | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    state: MemberState = MemberState.STABLE
+    state: StreamsMemberState = StreamsMemberState.STABLE
     assigned: Tasks = NO_TASKS
     pending: Tasks = NO_TASKS
     active_since: Mapping[Task, int] = field(default_factory=dict)
@@ -72,4 +72,4 @@ class StreamsMember(ModernMember):
 
     def is_settled(self, target_epoch: int) -> bool:
         """Return whether the member has no step to take towards a target of this epoch."""
-        return self.state is MemberState.STABLE and self.epoch == target_epoch
+        return self.state is StreamsMemberState.STABLE and self.epoch == target_epoch

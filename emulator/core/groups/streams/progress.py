@@ -36,7 +36,7 @@ STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED = 0, 4, 5
 """Status codes (`StreamsGroupHeartbeatResponse.Status`); those of topics are in `topology`."""
 
 
-class Update(NamedTuple):
+class StreamsUpdate(NamedTuple):
     """A member before and after its heartbeat, and the static member whose place it takes."""
 
     before: StreamsMember
@@ -60,7 +60,7 @@ def advance(
     store: GroupStore,
     group: StreamsGroup,
     request: wire.StreamsGroupHeartbeatRequest,
-    update: Update,
+    update: StreamsUpdate,
 ) -> StreamsProgress:
     """Return the progress of a group and a member with its heartbeat; the group stays as it is, but for soft state.
 

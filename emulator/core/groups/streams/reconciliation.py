@@ -13,7 +13,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ...refusal import Refusal, RefusedError
-from .member import MemberState
+from .member import StreamsMemberState
 from .tasks import NO_TASKS, Tasks
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ def reconcile(
     """
     epoch = member.epoch
     match member.state:
-        case MemberState.STABLE:
+        case StreamsMemberState.STABLE:
             if epoch == target_epoch:
                 return member
-        case MemberState.UNREVOKED_TASKS:
+        case StreamsMemberState.UNREVOKED_TASKS:
             if _may_own(owned, member.pending):
                 return member
             epoch += 1
-        case MemberState.UNRELEASED_TASKS:
+        case StreamsMemberState.UNRELEASED_TASKS:
             pass
-        case MemberState.UNKNOWN:
+        case StreamsMemberState.UNKNOWN:
             if owned is None or owned:
                 text = (
                     "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin."
@@ -76,19 +76,19 @@ def reconcile(
     kept = member.assigned & target
     revoked = member.assigned - kept
     if revoked and _may_own(owned, revoked):
-        return _stepped(member, MemberState.UNREVOKED_TASKS, epoch, kept, revoked)
+        return _stepped(member, StreamsMemberState.UNREVOKED_TASKS, epoch, kept, revoked)
     wanted = target - kept
     free = Tasks(
         frozenset(task for task in wanted.active if taken.is_free(task, is_active=True)),
         frozenset(task for task in wanted.standby if taken.is_free(task, is_active=False)),
         frozenset(task for task in wanted.warmup if taken.is_free(task, is_active=False)),
     )
-    state = MemberState.UNRELEASED_TASKS if wanted - free else MemberState.STABLE
+    state = StreamsMemberState.UNRELEASED_TASKS if wanted - free else StreamsMemberState.STABLE
     return _stepped(member, state, target_epoch, kept | free, NO_TASKS, since=target_epoch)
 
 
 def _stepped(
-    member: StreamsMember, state: MemberState, epoch: int, assigned: Tasks, pending: Tasks, *, since: int = 0
+    member: StreamsMember, state: StreamsMemberState, epoch: int, assigned: Tasks, pending: Tasks, *, since: int = 0
 ) -> StreamsMember:
     known = member.active_since
     stepped = replace(

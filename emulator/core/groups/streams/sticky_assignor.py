@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @value
-class MemberSpec:
+class StreamsMemberSpec:
     """A member of an assignment with its previous tasks: those of its target up to 4.3, its current ones since 4.4.
 
     `offsets` are the sums of changelog offsets that it has reported, by task (since 4.4).
@@ -46,7 +46,7 @@ class AssignmentError(Exception):
 
 
 def assign_sticky(
-    members: Mapping[str, MemberSpec],
+    members: Mapping[str, StreamsMemberSpec],
     subtopologies: Mapping[str, SubtopologySpec],
     standby_replicas: int,
     *,
@@ -138,7 +138,7 @@ class _Assignment:
 
     def __init__(
         self,
-        members: Mapping[str, MemberSpec],
+        members: Mapping[str, StreamsMemberSpec],
         subtopologies: Mapping[str, SubtopologySpec],
         standby_replicas: int,
         *,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...java.hash_tables import HashTable
 from .records import target_epoch_record, target_record
 from .settings import STANDBY_REPLICAS
-from .sticky_assignor import MemberSpec, SubtopologySpec, assign_sticky
+from .sticky_assignor import StreamsMemberSpec, SubtopologySpec, assign_sticky
 from .tasks import NO_TASKS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
-    from .progress import Update
+    from .progress import StreamsUpdate
     from .tasks import Tasks
     from .topology import ConfiguredTopology
 
@@ -27,7 +27,7 @@ NAME = "sticky"
 def compute_target(
     store: GroupStore,
     group: StreamsGroup,
-    update: Update | None,
+    update: StreamsUpdate | None,
     configured: ConfiguredTopology,
     configs: Mapping[str, str],
 ) -> dict[str, Tasks]:
@@ -45,7 +45,7 @@ def compute_target(
         return dict.fromkeys(ordered, NO_TASKS)
     follows_state = store.dialect.tasks_follow_state
     specs = {
-        member_id: MemberSpec(
+        member_id: StreamsMemberSpec(
             process_id=member.process_id,
             tasks=member.assigned if follows_state else group.targets.get(member_id, NO_TASKS),
         )

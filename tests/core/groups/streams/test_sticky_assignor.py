@@ -9,7 +9,7 @@ import pytest
 
 from koordinator.emulator.core.groups.streams.sticky_assignor import (
     AssignmentError,
-    MemberSpec,
+    StreamsMemberSpec,
     SubtopologySpec,
     assign_sticky,
 )
@@ -24,7 +24,7 @@ STATEFUL = {"0": SubtopologySpec(4, is_stateful=True)}
 
 OLD, NEW = "4.3", "4.4"
 
-A, B = MemberSpec("process-a"), MemberSpec("process-b")
+A, B = StreamsMemberSpec("process-a"), StreamsMemberSpec("process-b")
 
 
 def partitions(targets: dict[str, Tasks]) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -36,7 +36,7 @@ def _numbers(tasks: Iterable[Task]) -> tuple[int, ...]:
     return tuple(sorted(task.partition for task in tasks))
 
 
-def moved_on(members: dict[str, MemberSpec], targets: dict[str, Tasks]) -> dict[str, MemberSpec]:
+def moved_on(members: dict[str, StreamsMemberSpec], targets: dict[str, Tasks]) -> dict[str, StreamsMemberSpec]:
     """Return members whose previous tasks are these targets."""
     return {name: replace(each, tasks=targets[name]) for name, each in members.items()}
 
@@ -64,7 +64,7 @@ def test_a_process_has_a_task_once_and_takes_over_what_it_has_as_a_standby(relea
     members = moved_on({"A": A}, first) | {"B": B}
     second = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
     assert partitions(second) == {"A": ((0, 1), (2, 3)), "B": ((2, 3), (0, 1))}
-    members = moved_on(members, second) | {"C": MemberSpec("process-a")}
+    members = moved_on(members, second) | {"C": StreamsMemberSpec("process-a")}
     third = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
     assert partitions(third) == {"A": ((0, 1), (2,)), "B": ((2,), (0, 1, 3)), "C": ((3,), ())}
     assert assign_sticky(members, STATEFUL, 2, ranks_owners=release == NEW) == third
@@ -77,8 +77,8 @@ def test_a_process_has_a_task_once_and_takes_over_what_it_has_as_a_standby(relea
 def test_the_owner_with_the_most_of_a_changelog_takes_a_task_over_since_4_4() -> None:
     both = Task("0", 0), Task("0", 1)
     members = {
-        "A": MemberSpec("process-a", Tasks(standby=frozenset(both)), {both[0]: 5, both[1]: 9}),
-        "B": MemberSpec("process-b", Tasks(standby=frozenset(both)), {both[0]: 7, both[1]: 2}),
+        "A": StreamsMemberSpec("process-a", Tasks(standby=frozenset(both)), {both[0]: 5, both[1]: 9}),
+        "B": StreamsMemberSpec("process-b", Tasks(standby=frozenset(both)), {both[0]: 7, both[1]: 2}),
     }
     two = {"0": SubtopologySpec(2, is_stateful=True)}
     assert partitions(assign_sticky(members, two, 0, ranks_owners=False)) == {"A": ((0,), ()), "B": ((1,), ())}
