@@ -11,7 +11,6 @@ from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartb
 
 from ...core.acls.acl import Operation, ResourceType
 from ...core.groups.streams.checks import is_usable, topics_of
-from .group_guards import UNSEEN
 from .guards import Admitted, Refused
 
 if TYPE_CHECKING:
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
     from .guards import Client
+
+UNSEEN = "The described group uses topics that the client is not authorized to describe."
+"""Kafka's text for a group whose topology a client may not see."""
 
 
 def topology_topics(client: Client, request: StreamsGroupHeartbeatRequest) -> Refused | Admitted:
