@@ -350,6 +350,10 @@ class Dialect:
     streams_members_may_be_static: bool = since("4.4")
     """Whether streams groups have static members. Since 4.4 (`getOrMaybeCreateStaticStreamsGroupMember`)."""
 
+    streams_groups_have_rack_tags: bool = since("4.4")
+    """Whether clients of a streams group have to have the tags in `streams.rack.aware.assignment.tags`. Since 4.4
+    (`GroupMetadataManager.streamsGroupAssignmentConfigs`)."""
+
     takes_task_offsets: bool = since("4.4")
     """Whether heartbeats of streams groups may have the offsets of tasks, and warm-up tasks. Since 4.4
     (`GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures`)."""

@@ -18,7 +18,7 @@ from .group import SoftState
 from .internal_topics import creation, forbidden, told
 from .member import STATIC_LEAVING_EPOCH, StreamsMemberState
 from .membership import check_member, identify, leave_for_a_while, remove, updated
-from .progress import SHUTDOWN_APPLICATION, StreamsUpdate, advance, is_too_early
+from .progress import MISSING_CLIENT_TAGS, SHUTDOWN_APPLICATION, StreamsUpdate, advance, is_too_early
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
 from .target import compute_target, target_records
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from .member import StreamsMember
     from .progress import StreamsProgress
     from .tasks import Task
+
+TAGS_SINCE = 1
+"""The first version of StreamsGroupHeartbeat whose clients know the status of missing tags."""
 
 RETRY_MS = 500
 """The time after which a session ends again whose removal could not be written (`CoordinatorTimer`)."""
@@ -72,7 +75,7 @@ def beat(
         heartbeat_interval_ms=StreamsSettings(store.cluster, group.id).heartbeat_interval_ms,
         task_offset_interval_ms=dialect.streams_task_offset_interval_ms,
         acceptable_recovery_lag=dialect.streams_acceptable_recovery_lag,
-        status=_status(group, progress, soft, not_allowed),
+        status=(*_status(group, progress, soft, not_allowed), *_missing_tags(store, group, call, member)),
         active_tasks=_rows(member.assigned.active) if has_tasks else None,
         standby_tasks=_rows(member.assigned.standby) if has_tasks else None,
         warmup_tasks=_rows(member.assigned.warmup) if has_tasks else None,
@@ -115,6 +118,19 @@ def _status(
         )
         status.append(wire.Status(status_code=SHUTDOWN_APPLICATION, status_detail=text))
     return tuple(status)
+
+
+def _missing_tags(store: GroupStore, group: StreamsGroup, call: Call, member: StreamsMember) -> tuple[wire.Status, ...]:
+    """Return the status of a member without all tags that its group needs; clients know it since v1."""
+    tags = StreamsSettings(store.cluster, group.id).rack_aware_assignment_tags
+    missing = ", ".join(tag for tag in tags if tag not in member.tags)
+    if not missing or call.api_version < TAGS_SINCE:
+        return ()
+    text = (
+        f"Missing required client tags for rack-aware standby assignment: [{missing}]. Configure them via "
+        "'client.tag.<tagKey>' in your Streams config."
+    )
+    return (wire.Status(status_code=MISSING_CLIENT_TAGS, status_detail=text),)
 
 
 def _rows(tasks: Collection[Task]) -> tuple[wire.TaskIds, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .member import StreamsMember
     from .topology import ConfiguredTopology
 
-STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED = 0, 4, 5
+STALE_TOPOLOGY, SHUTDOWN_APPLICATION, ASSIGNMENT_DELAYED, MISSING_CLIENT_TAGS = 0, 4, 5, 6
 """Status codes (`StreamsGroupHeartbeatResponse.Status`); those of topics are in `topology`."""
 
 

@@ -353,6 +353,24 @@ class TestTopologiesOfStreamsGroups:
         assert play.beat("B", 4, owned={}, standby={"0": [0, 1]}) == (4, {"0": [2, 3]})
         assert play.shape() == ("Stable", 4, 4)
 
+    def test_since_4_4_a_client_without_the_tags_of_its_group_is_told(self, play: StreamsPlay) -> None:
+        play.cluster.resource_configs[32]["g"] = {"streams.rack.aware.assignment.tags": "zone, cluster"}
+        text = (
+            "Missing required client tags for rack-aware standby assignment: [cluster]. Configure them via "
+            "'client.tag.<tagKey>' in your Streams config."
+        )
+        request = play.request(
+            *("A", 0),
+            topology=STATELESS,
+            rebalance_timeout_ms=1_000,
+            owned={},
+            client_tags=(wire.KeyValue(key="zone", value="z"),),
+        )
+        assert statuses(play.send(request, 1).response) == [(6, text)]
+        configs = play.streams_group().assignment_configs
+        assert configs == {"num.standby.replicas": "0", "rack.aware.assignment.tags": "zone,cluster"}
+        assert statuses(play.heart("A", 2)) == []
+
     def test_other_settings_of_the_assignor_raise_the_epoch_once(self, play: StreamsPlay) -> None:
         play.come("A")
         play.cluster.resource_configs[32]["g"] = {"streams.num.standby.replicas": "1"}
