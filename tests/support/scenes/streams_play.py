@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.core.data import topic_admin
 from koordinator.emulator.core.effects import SendRequest
+from koordinator.emulator.core.groups.streams.tasks import rows_of
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_heartbeat as wire
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
@@ -109,6 +110,16 @@ class StreamsPlay(Play):
     def come(self, member_id: str, topology: wire.Topology = STATELESS, **fields: Any) -> tuple[Any, Any]:
         """Let a member join, and return (epoch, active tasks), or (error, text)."""
         return seen(self.enter(member_id, topology, **fields))
+
+    def repeat(self, member_id: str, **fields: Any) -> Any:
+        """Send the heartbeat of a member that has the tasks which it was given, and return the response."""
+        member = self.streams_group().members[member_id]
+        tasks = {
+            "active_tasks": rows_of(member.assigned.active),
+            "standby_tasks": rows_of(member.assigned.standby),
+            "warmup_tasks": (),
+        }
+        return self.heart(member_id, member.epoch, **(tasks | fields))
 
     def described(self, group: str = "g") -> Any:
         """Return the row of StreamsGroupDescribe."""

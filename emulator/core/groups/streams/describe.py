@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_describe as wire
-from koordinator.wire.messages.streams_group_heartbeat import KeyValue
+from koordinator.wire.messages.streams_group_heartbeat import KeyValue, TaskOffset
 
 from .group import StreamsGroup
 from .target import NAME
-from .tasks import NO_TASKS, rows_of
+from .tasks import NO_TASKS, ReportedOffsets, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ..group_store import GroupStore
     from .member import StreamsMember
-    from .tasks import Tasks
+    from .tasks import Task, Tasks
 
 NO_OPERATIONS = -(1 << 31)
 
@@ -94,6 +94,7 @@ def _decided(topics: Iterable[TopicInfo], counts: Mapping[str, int]) -> tuple[To
 
 
 def _member(group: StreamsGroup, member: StreamsMember) -> wire.Member:
+    reported = group.soft.task_offsets.get(member.id, ReportedOffsets())
     return wire.Member(
         member_id=member.id,
         member_epoch=member.epoch,
@@ -105,8 +106,17 @@ def _member(group: StreamsGroup, member: StreamsMember) -> wire.Member:
         process_id=member.process_id,
         user_endpoint=member.endpoint,
         client_tags=tuple(KeyValue(key=key, value=member.tags[key]) for key in sorted(member.tags)),
+        task_offsets=_offsets(reported.offsets),
+        task_end_offsets=_offsets(reported.end_offsets),
         assignment=_assignment(member.assigned),
         target_assignment=_assignment(group.targets.get(member.id, NO_TASKS)),
+    )
+
+
+def _offsets(offsets: Mapping[Task, int]) -> tuple[TaskOffset, ...]:
+    return tuple(
+        TaskOffset(subtopology_id=task.subtopology_id, partition=task.partition, offset=offsets[task])
+        for task in sorted(offsets)
     )
 
 

@@ -14,7 +14,7 @@ from koordinator.wire.messages import streams_group_records as wire
 from ..modern.group import ModernGroup
 from .member import StreamsMember, StreamsMemberState
 from .records import group_tombstones
-from .tasks import Task, Tasks, tasks_of
+from .tasks import ReportedOffsets, Task, Tasks, tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -53,13 +53,15 @@ class SoftState:
 
     `shutdown_by` is the member that asked all others to end. `endpoint_epoch` rises with the tasks of members that
     have an endpoint. `creating` are the internal topics that the broker is about to create, and `creation_errors` why
-    it could not, each with the group time in ms until which it does not try again.
+    it could not, each with the group time in ms until which it does not try again. Members report
+    `task_offsets`.
     """
 
     shutdown_by: str | None = None
     endpoint_epoch: int = 0
     creating: set[str] = field(default_factory=set)
     creation_errors: dict[str, tuple[str, int]] = field(default_factory=dict)
+    task_offsets: dict[str, ReportedOffsets] = field(default_factory=dict)
 
 
 class StreamsGroup(ModernGroup[StreamsMember]):
@@ -207,6 +209,7 @@ class StreamsGroup(ModernGroup[StreamsMember]):
             journal.put(self.static_members, member.instance_id, member.id)
 
     def _remove_member(self, member_id: str, journal: Journal) -> None:
+        self.soft.task_offsets.pop(member_id, None)
         member = journal.pop(self.members, member_id)
         self._order.remove(member_id, journal)
         if member is not None and member.instance_id is not None:

@@ -17,12 +17,12 @@ from .changes import restart_session, write
 from .group import SoftState
 from .internal_topics import creation, forbidden, told
 from .member import STATIC_LEAVING_EPOCH, StreamsMemberState
-from .membership import check_member, identify, leave_for_a_while, remove, updated
+from .membership import check_member, identify, leave_for_a_while, remove, reported_offsets, updated
 from .progress import MISSING_CLIENT_TAGS, SHUTDOWN_APPLICATION, StreamsUpdate, advance, is_too_early
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
 from .target import compute_target, target_records
-from .tasks import rows_of
+from .tasks import ReportedOffsets, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,6 +56,7 @@ def beat(
     """
     before, replaced = identify(store, group, request)
     after = updated(store, before, call, request)
+    offsets = reported_offsets(group, request)
     progress = advance(store, group, request, StreamsUpdate(before, after, replaced))
     if progress.records and store.hold_if_frozen(group, call, request):
         return
@@ -63,6 +64,8 @@ def beat(
     not_allowed = forbidden(store, call, [topic.name for topic in missing])
     soft = SoftState() if is_new_group else group.soft
     soft.shutdown_by = soft.shutdown_by or (member.id if request.shutdown_application else None)
+    if offsets != ReportedOffsets():
+        soft.task_offsets[member.id] = offsets
     has_tasks = request.member_epoch == JOINING_EPOCH or member.assigned != before.assigned
     soft.endpoint_epoch += _raises_endpoint_epoch(store, before, member, has_tasks=has_tasks)
     by_endpoint = None

@@ -24,7 +24,7 @@ from .records import (
     target_epoch_record,
     target_record,
 )
-from .tasks import NO_TASKS, Tasks, tasks_of
+from .tasks import NO_TASKS, ReportedOffsets, Task, Tasks, tasks_of
 
 if TYPE_CHECKING:
     from koordinator.wire.apis import Message
@@ -42,6 +42,30 @@ def owned_tasks(request: wire.StreamsGroupHeartbeatRequest) -> Tasks | None:
     if active is None or standby is None or warmup is None:
         return None
     return Tasks(tasks_of(active), tasks_of(standby), tasks_of(warmup))
+
+
+def reported_offsets(group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest) -> ReportedOffsets:
+    """Return the offsets of a member's tasks with what it reports; null leaves them as they are.
+
+    Raises RefusedError with INVALID_REQUEST for a task that is there twice.
+    """
+    known = group.soft.task_offsets.get(request.member_id, ReportedOffsets())
+    given, ends = request.task_offsets, request.task_end_offsets
+    return ReportedOffsets(
+        known.offsets if given is None else _offsets_of(given), known.end_offsets if ends is None else _offsets_of(ends)
+    )
+
+
+def _offsets_of(rows: tuple[wire.TaskOffset, ...]) -> dict[Task, int]:
+    found: dict[Task, int] = {}
+    for row in rows:
+        task = Task(row.subtopology_id, row.partition)
+        if task in found:
+            at = f"subtopology {row.subtopology_id} and partition {row.partition}"
+            text = f"Task offsets contain a duplicate entry for {at}."
+            raise refused(Error.INVALID_REQUEST, text)
+        found[task] = row.offset
+    return found
 
 
 def identify(

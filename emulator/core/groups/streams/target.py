@@ -8,7 +8,7 @@ from ...java.hash_tables import HashTable
 from .records import target_epoch_record, target_record
 from .settings import STANDBY_REPLICAS
 from .sticky_assignor import StreamsMemberSpec, SubtopologySpec, assign_sticky
-from .tasks import NO_TASKS
+from .tasks import NO_TASKS, ReportedOffsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .progress import StreamsUpdate
     from .tasks import Tasks
     from .topology import ConfiguredTopology
+
+NOTHING_REPORTED = ReportedOffsets()
 
 NAME = "sticky"
 """The assignor of streams groups."""
@@ -48,6 +50,7 @@ def compute_target(
         member_id: StreamsMemberSpec(
             process_id=member.process_id,
             tasks=member.assigned if follows_state else group.targets.get(member_id, NO_TASKS),
+            offsets=group.soft.task_offsets.get(member_id, NOTHING_REPORTED).offsets,
         )
         for member_id, member in ordered.items()
     }

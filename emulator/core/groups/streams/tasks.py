@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -9,7 +10,7 @@ from koordinator.wire.messages.streams_group_heartbeat import TaskIds
 from koordinator.wire.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class TaskRow(Protocol):
@@ -54,6 +55,14 @@ class Tasks:
 
 
 NO_TASKS = Tasks()
+
+
+@value
+class ReportedOffsets:
+    """The sums of changelog offsets that a member has reported by task, and the ends of these changelogs."""
+
+    offsets: Mapping[Task, int] = field(default_factory=dict)
+    end_offsets: Mapping[Task, int] = field(default_factory=dict)
 
 
 def tasks_of(rows: Iterable[TaskRow]) -> frozenset[Task]:

@@ -207,6 +207,46 @@ class TestMembersOfStreamsGroups:
         assert given(play.heart("B", 4).standby_tasks) is None
 
 
+class TestTaskOffsets:
+    ROW = wire.TaskOffset(subtopology_id="0", partition=1, offset=7)
+
+    def test_a_member_reports_the_offsets_of_its_tasks(self, play: StreamsPlay) -> None:
+        play.come("A")
+        play.heart("A", 2, task_offsets=(self.ROW,), task_end_offsets=(self.ROW,))
+        play.heart("A", 2, task_offsets=())
+        (member,) = play.described().members
+        assert (member.task_offsets, member.task_end_offsets) == ((), (self.ROW,))
+        play.beat("A", -1)
+        play.come("A")
+        assert play.described().members[0].task_end_offsets == ()
+
+    def test_a_task_has_one_offset(self, play: StreamsPlay) -> None:
+        play.come("A")
+        text = "Task offsets contain a duplicate entry for subtopology 0 and partition 1."
+        assert play.beat("A", 2, task_offsets=(self.ROW, self.ROW)) == (INVALID, text)
+
+    @pytest.mark.parametrize("which", [0, 1])
+    def test_the_owner_of_most_of_a_changelog_gets_its_task(self, play: StreamsPlay, which: int) -> None:
+        play.cluster.resource_configs[32]["g"] = {"streams.num.standby.replicas": "2"}
+        for member_id in "ABC":
+            play.enter(member_id, STATEFUL)
+        for _ in range(4):
+            for member_id in "ABC":
+                play.repeat(member_id)
+        members = play.streams_group().members
+        # both others have room for one of its two tasks
+        leaver = max(members, key=lambda member_id: len(members[member_id].assigned.active))
+        heirs = sorted(members.keys() - {leaver})
+        orphan = min(members[leaver].assigned.active)
+        assert all(orphan in members[each].assigned.standby for each in heirs)
+        for at, member_id in enumerate(heirs):
+            row = wire.TaskOffset(subtopology_id="0", partition=orphan.partition, offset=9 if at == which else 1)
+            play.repeat(member_id, task_offsets=(row,))
+        play.beat(leaver, -1)
+        play.repeat(heirs[0])
+        assert orphan in play.streams_group().targets[heirs[which]].active
+
+
 class TestStaticMembersOfStreamsGroups:
     def test_a_static_member_returns_to_its_tasks(self, play: StreamsPlay) -> None:
         play.come("A", instance_id="i", process_id="p")
