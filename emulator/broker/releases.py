@@ -87,6 +87,8 @@ _ACCEPTED: dict[ApiKey, tuple[str, ...]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: ("none", "none", "none", "none", "0-1", "0-1"),
     ApiKey.DELETE_SHARE_GROUP_STATE: ("none", "none", "none", "none", "0", "0"),
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: ("none", "none", "none", "none", "0-1", "0-1"),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: ("none", "none", "none", "none", "0", "0-1"),
+    ApiKey.STREAMS_GROUP_DESCRIBE: ("none", "none", "none", "none", "0", "0-1"),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: ("none", "none", "none", "none", "0-1", "0-1"),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: ("none", "none", "none", "none", "0", "0"),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: ("none", "none", "none", "none", "0", "0"),

@@ -52,6 +52,7 @@ _OF_MEMBERS = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interv
 BOUNDED = {
     "consumer": _OF_MEMBERS,
     "share": (*_OF_MEMBERS, "record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks"),
+    "streams": _OF_MEMBERS,
 }
 """The settings of groups that have bounds (`min.`, `max.`), by kind (`GroupCoordinatorConfig`, `ShareGroupConfig`)."""
 
@@ -285,6 +286,45 @@ class Settings:
     )
     errors_deadletterqueue_topic_name_prefix: str = setting(
         "dlq.", "The beginning that the names of topics for dead letters must have; empty for any name (KIP-1191)."
+    )
+    group_streams_session_timeout_ms: int = setting(
+        45_000, "The session timeout of members of a streams group (KIP-1071).", lowest=1
+    )
+    group_streams_min_session_timeout_ms: int = setting(
+        45_000, "The shortest session timeout of a streams group (KIP-1071).", lowest=1
+    )
+    group_streams_max_session_timeout_ms: int = setting(
+        60_000, "The longest session timeout of a streams group (KIP-1071).", lowest=1
+    )
+    group_streams_heartbeat_interval_ms: int = setting(
+        5_000, "The heartbeat interval that members of a streams group are told (KIP-1071).", lowest=1
+    )
+    group_streams_min_heartbeat_interval_ms: int = setting(
+        5_000, "The shortest heartbeat interval of a streams group (KIP-1071).", lowest=1
+    )
+    group_streams_max_heartbeat_interval_ms: int = setting(
+        15_000, "The longest heartbeat interval of a streams group (KIP-1071).", lowest=1
+    )
+    group_streams_max_size: int = setting(
+        INT_MAX, "The most members of a streams group; the next one is refused with 81 (KIP-1071).", lowest=1
+    )
+    group_streams_num_standby_replicas: int = setting(
+        0, "The standby tasks beside each active task with state in a streams group (KIP-1071)."
+    )
+    group_streams_max_standby_replicas: int = setting(
+        2, "The most standby replicas that a streams group may have (KIP-1071)."
+    )
+    group_streams_initial_rebalance_delay_ms: int = setting(
+        3_000, "How long an empty streams group waits for more members before it gets tasks (KIP-1071)."
+    )
+    group_streams_assignment_interval_ms: int = setting(
+        1_000, "The shortest time between two targets of a streams group, since 4.3 (KIP-1263)."
+    )
+    group_streams_min_assignment_interval_ms: int = setting(
+        0, "The shortest assignment interval of a streams group (KIP-1263)."
+    )
+    group_streams_max_assignment_interval_ms: int = setting(
+        15_000, "The longest assignment interval of a streams group (KIP-1263)."
     )
     share_coordinator_state_topic_num_partitions: int = setting(
         50,
@@ -633,6 +673,11 @@ PROFILES: dict[str, dict[str, object]] = {
         "group_share_heartbeat_interval_ms": 500,
         "group_share_assignment_interval_ms": 0,
         "group_share_min_record_lock_duration_ms": 1_000,
+        "group_streams_min_session_timeout_ms": 1,
+        "group_streams_min_heartbeat_interval_ms": 1,
+        "group_streams_heartbeat_interval_ms": 500,
+        "group_streams_initial_rebalance_delay_ms": 0,
+        "group_streams_assignment_interval_ms": 0,
         "coordinator_found_at_once": True,
         "log_retention_by_default": False,
         "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
@@ -641,7 +686,7 @@ PROFILES: dict[str, dict[str, object]] = {
     "kafka-defaults": {},
 }
 """The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
-timeouts from 1 ms, heartbeats of consumer and share groups every 500 ms and a target with every change, locks of
+timeouts from 1 ms, heartbeats of the newer groups every 500 ms and a target with every change, locks of
 records from 1 s, a coordinator at the first lookup, all mechanisms of SASL, errors of authentication at once, and
 records with any timestamp stay."""
 

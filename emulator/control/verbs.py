@@ -14,6 +14,7 @@ from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHear
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 from ..config.settings import INT_MAX
 from ..config.suggest import did_you_mean
@@ -27,6 +28,7 @@ from ..core.groups.group import CONSUMER
 from ..core.groups.modern.member import LEAVING_EPOCH
 from ..core.groups.share.group import SHARE
 from ..core.groups.share.member import ShareMember
+from ..core.groups.streams.member import StreamsMember
 from ..core.refusal import RefusedError
 from ..trace.events import VerbUsed
 from ..trace.vocabulary import ALL_GROUP_STATES
@@ -71,6 +73,9 @@ HEARTBEAT_VERSION = 1
 SHARE_VERSION = 1
 """The version of ShareGroupHeartbeat (KIP-932)."""
 
+STREAMS_VERSION = 0
+"""The first version of StreamsGroupHeartbeat (KIP-1071)."""
+
 
 class Verbs:
     """Overrides of groups and topics."""
@@ -107,6 +112,9 @@ class Verbs:
         if isinstance(victim, ShareMember):
             leaving = ShareGroupHeartbeatRequest(group_id=group, member_id=victim.id, member_epoch=LEAVING_EPOCH)
             return self._send_as(now, verb, victim, SHARE_VERSION, leaving)
+        if isinstance(victim, StreamsMember):
+            going = StreamsGroupHeartbeatRequest(group_id=group, member_id=victim.id, member_epoch=LEAVING_EPOCH)
+            return self._send_as(now, verb, victim, STREAMS_VERSION, going)
         if victim.is_static:
             raise ValueError(
                 f"member {member!r} is static: its client does not leave the group at a poll timeout, its session"
@@ -277,7 +285,11 @@ class Verbs:
         verb: VerbUsed | None,
         member: BaseMember,
         version: int,
-        request: JoinGroupRequest | LeaveGroupRequest | ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest,
+        request: JoinGroupRequest
+        | LeaveGroupRequest
+        | ConsumerGroupHeartbeatRequest
+        | ShareGroupHeartbeatRequest
+        | StreamsGroupHeartbeatRequest,
     ) -> None:
         """Process a request as if the member's client had sent it on another connection."""
         key = REQUEST_KEYS[type(request)]

@@ -225,6 +225,10 @@ class Dialect:
     """The supported levels of the feature `share.version`: 1 turns share groups on, 2 dead letters. On by default
     since 4.2 (KIP-932) and 4.4 (KIP-1191)."""
 
+    streams_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")))
+    """The supported levels of the feature `streams.version`: 1 turns streams groups on. On by default
+    since 4.2 (KIP-1071)."""
+
     updates_features_at_once: bool = since("4.0")
     """Whether UpdateFeatures changes all features or none, and before v2 repeats only the accepted ones. Since 4.0
     (KIP-1022)."""
@@ -336,9 +340,44 @@ class Dialect:
     4.4 (`GroupMetadataManager.hasPreferredServerAssignorChanged`); before, the next target has it."""
 
     emptied_group_gets_target: bool = since("4.4")
-    """Whether the last members of a consumer or share group leave it a target of their group epoch: then the assignment
-    interval does not delay the first target of new members. Since 4.4
-    (`GroupMetadataManager.consumerGroupFenceMembers`, `shareGroupFenceMember`)."""
+    """Whether the last members of a consumer, share or streams group leave it a target of their group epoch: then the
+    assignment interval does not delay the first target of new members. Since 4.4
+    (`GroupMetadataManager.consumerGroupFenceMembers`, `shareGroupFenceMember`, `streamsGroupFenceMember`)."""
+
+    full_streams_group_takes_its_members: bool = since("4.4")
+    """Whether a member may rejoin a streams group that is full. Since 4.4 (`throwIfStreamsGroupIsFull`)."""
+
+    tasks_follow_state: bool = since("4.4")
+    """Whether the assignor of streams groups knows the tasks that members have, not those of the target before, and
+    prefers owners with the most of a changelog. Since 4.4 (`TargetAssignmentBuilder`, `StickyTaskAssignor`)."""
+
+    streams_members_may_be_static: bool = since("4.4")
+    """Whether streams groups have static members. Since 4.4 (`getOrMaybeCreateStaticStreamsGroupMember`)."""
+
+    streams_groups_have_rack_tags: bool = since("4.4")
+    """Whether clients of a streams group have to have the tags in `streams.rack.aware.assignment.tags`. Since 4.4
+    (`GroupMetadataManager.streamsGroupAssignmentConfigs`)."""
+
+    takes_task_offsets: bool = since("4.4")
+    """Whether heartbeats of streams groups may have the offsets of tasks, and warm-up tasks. Since 4.4
+    (`GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures`)."""
+
+    endpoint_change_raises_its_epoch: bool = since("4.4")
+    """Whether the epoch of endpoints rises with the tasks and the endpoint of a member, not with each join; and whether
+    a member that joins without an endpoint has none. Since 4.4
+    (`GroupMetadataManager.streamsGroupHeartbeat`, `hasUserEndpointChanged`)."""
+
+    endpoints_have_existing_partitions: bool = since("4.4")
+    """Whether members of a streams group are told only of partitions that exist at an endpoint. Since 4.4; before, a
+    topic with fewer partitions than there are tasks gets their first ones (`EndpointToPartitionsManager`)."""
+
+    streams_task_offset_interval_ms: int = history(("2.4", 0), ("4.4", 60_000))
+    """The interval in ms at which members of a streams group report the offsets of their tasks. Before 4.4: none
+    (`group.streams.task.offset.interval.ms`, an internal setting)."""
+
+    streams_acceptable_recovery_lag: int = history(("2.4", 0), ("4.4", 10_000))
+    """The lag of a warm-up task that has caught up, as members of streams groups are told. Before 4.4: 0
+    (`group.streams.acceptable.recovery.lag`, an internal setting)."""
 
     share_groups_read_all_of_new_partitions: bool = since("4.4")
     """Whether a share group begins with the first record of partitions that are added to a topic which it reads. Since

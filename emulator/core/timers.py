@@ -58,9 +58,14 @@ class PendingSyncExpiry:
 
 @value
 class RevocationTimeout:
-    """A member of a consumer group did not give partitions up within its rebalance timeout (KIP-848)."""
+    """A member of a consumer or streams group did not give up what it has to within its rebalance timeout (KIP-848)."""
 
     member_id: str
+
+
+@value
+class StreamsInitialDelay:
+    """The first target of an empty streams group waits for more members (KIP-1071)."""
 
 
 @value
@@ -169,6 +174,7 @@ TimerKey = (
     | RebalanceTimeout
     | PendingSyncExpiry
     | RevocationTimeout
+    | StreamsInitialDelay
     | ClassicJoinTimeout
     | ClassicSyncTimeout
     | PatternResolution

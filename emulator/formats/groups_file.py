@@ -94,7 +94,7 @@ PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 def to_lines(records: Iterable[CoordinatorRecord], topic_name: TopicName) -> list[Line]:
     """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition.
 
-    Share groups are left out: their offsets are in `__share_group_state`.
+    Share groups are left out, as their offsets are in `__share_group_state`, and of streams groups all but the offsets.
     `topic_name` returns the topic with an id, of which the partitions of consumer groups are; None if it is gone.
     """
     last: dict[Key, OffsetCommitValue | GroupMetadataValue] = {}

@@ -12,6 +12,7 @@ const LEGEND = [
   ["band", "Stable", "Stable"],
   ["band", "PreparingRebalance", "PreparingRebalance: members join"],
   ["band", "CompletingRebalance", "CompletingRebalance: waiting for the leader's assignment"],
+  ["band", "NotReady", "NotReady: topics of the topology are missing or wrong"],
   ["band", "Assigning", "Assigning: the target of the epoch is not computed yet"],
   ["band", "Reconciling", "Reconciling: members revoke and take partitions"],
   ...Object.entries(LANE_STATES).map(([state, text]) => ["lane", state, text]),

@@ -25,6 +25,10 @@ from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest,
 from koordinator.wire.messages.share_fetch import AcknowledgementBatch as FetchBatch
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
+from koordinator.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
     from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic, OffsetCommitResponseTopic
     from koordinator.wire.messages.share_group_heartbeat import TopicPartitions as SharePartitions
+    from koordinator.wire.messages.streams_group_heartbeat import TaskIds, Topology
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
 
     CommittedTopic = (
@@ -77,6 +82,8 @@ WITH_BODY = frozenset(
         ConsumerGroupHeartbeatResponse,
         ShareGroupHeartbeatRequest,
         ShareGroupHeartbeatResponse,
+        StreamsGroupHeartbeatRequest,
+        StreamsGroupHeartbeatResponse,
         ShareFetchRequest,
         ShareFetchResponse,
         ShareAcknowledgeRequest,
@@ -85,6 +92,9 @@ WITH_BODY = frozenset(
 )
 """The messages whose lines have a body."""
 
+
+EPOCH_RESPONSES = (ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse, StreamsGroupHeartbeatResponse)
+"""Responses with the epoch of a member."""
 
 MULTI_GROUP_REQUESTS = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
 """Requests that may name several groups."""
@@ -173,7 +183,7 @@ def sender_columns(request: Message) -> Line:
 
 def join_columns(response: Message) -> Line:
     """Return the member id and generation that a JoinGroup response assigns, or a heartbeat of the newer protocols."""
-    if isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse) and not response.error_code:
+    if isinstance(response, EPOCH_RESPONSES) and not response.error_code:
         return {"member_id": response.member_id, "generation": response.member_epoch}
     if not isinstance(response, JoinGroupResponse):
         return {}
@@ -288,6 +298,51 @@ def _(response: ShareGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
     body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
     given = response.assignment
     return body if given is None else {**body, "assignment": _by_name(given.topic_partitions, name_of)}
+
+
+@_body.register
+def _(request: StreamsGroupHeartbeatRequest) -> Line | None:
+    topology, owned = request.topology, _tasks(request.active_tasks, request.standby_tasks)
+    body: Line = {} if topology is None else {"topics": _inputs(topology)}
+    if owned is not None:
+        body["owned_tasks"] = owned
+    return body or None
+
+
+@_body.register
+def _(response: StreamsGroupHeartbeatResponse) -> Line | None:
+    if response.error_code:
+        return {"message": response.error_message} if response.error_message else None
+    body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
+    tasks = _tasks(response.active_tasks, response.standby_tasks)
+    if tasks is not None:
+        body["tasks"] = tasks
+    if response.status:
+        body["status"] = [[row.status_code, row.status_detail] for row in response.status]
+    return body
+
+
+def _inputs(topology: Topology) -> list[str]:
+    """Return the topics that a topology reads."""
+    names = (
+        name
+        for each in topology.subtopologies
+        for name in (*each.source_topics, *(topic.name for topic in each.repartition_source_topics))
+    )
+    return list(dict.fromkeys(names))
+
+
+def _tasks(
+    active: Iterable[TaskIds] | None, standby: Iterable[TaskIds] | None
+) -> dict[str, dict[str, list[int]]] | None:
+    """Return the partitions of tasks by type and subtopology."""
+    kinds = {"active": active, "standby": standby}
+    named = {
+        kind: {row.subtopology_id: list(row.partitions) for row in rows}
+        for kind, rows in kinds.items()
+        if rows is not None
+    }
+    return named or None
 
 
 @_body_with_ids.register(ShareFetchRequest)

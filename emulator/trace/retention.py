@@ -22,6 +22,10 @@ from koordinator.wire.messages.produce import PartitionProduceData, ProduceReque
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
+from koordinator.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -128,6 +132,9 @@ def _elements(message: Message) -> int:
             return sum(1 + len(row.acquired_records) for topic in message.responses for row in topic.partitions)
         case ConsumerGroupHeartbeatResponse() | ShareGroupHeartbeatResponse():
             return 0 if message.assignment is None else sum(map(_rows, message.assignment.topic_partitions))
+        case StreamsGroupHeartbeatRequest() | StreamsGroupHeartbeatResponse():
+            tasks = [*(message.active_tasks or ()), *(message.standby_tasks or ())]
+            return sum(1 + len(row.partitions) for row in tasks)
         case _:
             return 0
 

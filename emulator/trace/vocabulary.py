@@ -15,8 +15,8 @@ KINDS = {
     "response": "a response was sent",
     "state": "a group changed its state",
     "member": "a member was added, loaded, removed or replaced, or was given an id to rejoin with",
-    "target": "a consumer group computed the target assignment of an epoch (KIP-848)",
-    "reconciliation": "a member of a consumer group took a step towards its target (KIP-848)",
+    "target": "a consumer or streams group computed the target assignment of an epoch (KIP-848)",
+    "reconciliation": "a member of a consumer or streams group took a step towards its target (KIP-848)",
     "avoided_static": "a static member rejoined without a rebalance (KIP-345)",
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted, or a marker decided those of a transaction",
@@ -50,7 +50,10 @@ GROUP_STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", 
 CONSUMER_GROUP_STATES = ("Empty", "Assigning", "Reconciling", "Stable", "Dead")
 """The states of a consumer group, as ConsumerGroupDescribe spells them (KIP-848)."""
 
-ALL_GROUP_STATES = tuple(dict.fromkeys((*GROUP_STATES, *CONSUMER_GROUP_STATES)))
+STREAMS_GROUP_STATES = ("Empty", "NotReady", "Assigning", "Reconciling", "Stable", "Dead")
+"""The states of a streams group, as StreamsGroupDescribe spells them (KIP-1071)."""
+
+ALL_GROUP_STATES = tuple(dict.fromkeys((*GROUP_STATES, *CONSUMER_GROUP_STATES, *STREAMS_GROUP_STATES)))
 """The states of groups of every kind."""
 
 REBALANCE_CAUSES = {
@@ -76,7 +79,7 @@ REBALANCE_CAUSES = {
 OTHER_CAUSES = {
     "joined": "the join barrier completed",
     "assigned": "the leader's assignment was written",
-    "reconciled": "every member of the consumer group has its target (KIP-848)",
+    "reconciled": "every member of the group has its target (KIP-848)",
     "emptied": "the last member left",
     "loaded": "the coordinator loaded the group",
     "unloaded": "the coordinator moved to another broker",

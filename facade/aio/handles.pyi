@@ -209,7 +209,9 @@ class Group:
     async def fence(self, instance: MemberLike) -> None: ...
     async def freeze(
         self,
-        state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Stable"]
+        state: Literal[
+            "Empty", "PreparingRebalance", "CompletingRebalance", "NotReady", "Assigning", "Reconciling", "Stable"
+        ]
         | None = None,
     ) -> None: ...
     async def thaw(self) -> None: ...

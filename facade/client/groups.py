@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead", "Assigning", "Reconciling")
-"""The states in the spelling of ListGroups; the last two belong to KIP-848."""
+STATES = (
+    *("PreparingRebalance", "CompletingRebalance", "Stable", "Empty", "Dead"),
+    *("Assigning", "Reconciling", "NotReady"),
+)
+"""The states in the spelling of ListGroups; the last three belong to KIP-848 and KIP-1071."""
 
 CONSUMER = "consumer"
 """The protocol type with a known layout of assignments."""

@@ -30,13 +30,14 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, ShareControls,
     def state(self) -> str:
         """Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist.
 
-        Of a consumer group: Empty, Assigning, Reconciling or Stable (KIP-848); of a share group Empty or Stable.
+        Of a consumer group: Empty, Assigning, Reconciling or Stable (KIP-848); of a share group Empty or
+        Stable; of a streams group NotReady, too, while topics are missing or wrong (KIP-1071).
         """
         return self.snapshot().state
 
     @property
     def type(self) -> str:
-        """The protocol of the group: "classic", "consumer" (KIP-848) or "share" (KIP-932)."""
+        """The protocol of the group: "classic", "consumer" (KIP-848), "share" (KIP-932) or "streams" (KIP-1071)."""
         return self.snapshot().type
 
     @property

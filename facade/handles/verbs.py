@@ -38,7 +38,9 @@ class VerbControls(GroupHandle):
 
     def freeze(
         self,
-        state: Literal["Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Stable"]
+        state: Literal[
+            "Empty", "PreparingRebalance", "CompletingRebalance", "NotReady", "Assigning", "Reconciling", "Stable"
+        ]
         | None = None,
     ) -> None:
         """Freeze the group in its current state, or in `state` as soon as it enters that. It need not exist yet.

@@ -47,9 +47,9 @@ class Process:
         self.is_paused = False
         self._overdue: list[Callable[[], None]] = []
 
-    def run(self, steps: Steps[None]) -> Task:
+    def run(self, steps: Steps[None]) -> SimulatedTask:
         """Start a task now."""
-        task = Task(self, steps)
+        task = SimulatedTask(self, steps)
         task.advance()
         return task
 
@@ -68,7 +68,7 @@ class Process:
             self.call(call)
 
 
-class Task:
+class SimulatedTask:
     """A generator in virtual time."""
 
     def __init__(self, process: Process, steps: Steps[None]) -> None:

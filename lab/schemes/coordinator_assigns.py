@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..load import Load
-    from .clockwork import Task
+    from .clockwork import SimulatedTask
 
     Answer = Callable[[int, list[int]], None]
 
@@ -151,7 +151,7 @@ class RegisteredMember(Process):
         self._batch_ms = batch_ms
         self._generation = 0
         self._owned: list[int] = []
-        self._task: Task | None = None
+        self._task: SimulatedTask | None = None
         self._task = self.run(self._consume())
 
     def _consume(self) -> Steps[None]:

@@ -24,7 +24,7 @@ from .scheme import Scheme
 
 if TYPE_CHECKING:
     from ..load import Load
-    from .clockwork import Task
+    from .clockwork import SimulatedTask
 
 IDS, OWNERS, BROKERS, PARTITIONS = "/consumers/G/ids", "/consumers/G/owners", "/brokers/ids", "/brokers/topics/t"
 
@@ -50,7 +50,7 @@ class Consumer(Process):
         self._is_changed = True
         self._is_expired = False
         self._open()
-        self._rebalancer: Task | None = None
+        self._rebalancer: SimulatedTask | None = None
         self._rebalancer = self.run(self._rebalance_on_changes())
         self.run(self._keep_session())
 

@@ -120,7 +120,7 @@ def test_the_completion_script_of_a_shell_completes_commands(
     [
         (
             ("serv",),
-            "koordinator: unknown command 'serv'; known: completion, doctor, groups, lab, offsets, serve, transactions",
+            "koordinator: unknown command 'serv'; known: completion, doctor, groups, lab, offsets, serve, share-offsets, transactions",
         ),
         (("--serve",), "koordinator: No such option '--serve'"),
         (("serve", "--port", "x"), "x: must be an integer from 0 to 65535"),

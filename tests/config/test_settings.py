@@ -72,6 +72,19 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "group.share.max.share.sessions": 2000,
         "errors.deadletterqueue.auto.create.topics.enable": False,
         "errors.deadletterqueue.topic.name.prefix": "dlq.",
+        "group.streams.session.timeout.ms": 45000,
+        "group.streams.min.session.timeout.ms": 45000,
+        "group.streams.max.session.timeout.ms": 60000,
+        "group.streams.heartbeat.interval.ms": 5000,
+        "group.streams.min.heartbeat.interval.ms": 5000,
+        "group.streams.max.heartbeat.interval.ms": 15000,
+        "group.streams.max.size": 2147483647,
+        "group.streams.num.standby.replicas": 0,
+        "group.streams.max.standby.replicas": 2,
+        "group.streams.initial.rebalance.delay.ms": 3000,
+        "group.streams.assignment.interval.ms": 1000,
+        "group.streams.min.assignment.interval.ms": 0,
+        "group.streams.max.assignment.interval.ms": 15000,
         "share.coordinator.state.topic.num.partitions": 50,
         "share.coordinator.state.topic.replication.factor": 3,
         "share.coordinator.snapshot.update.records.per.snapshot": 500,
@@ -146,6 +159,11 @@ def test_the_fast_profile_is_the_default_and_differs_only_in_what_time_does() ->
         group_share_heartbeat_interval_ms=500,
         group_share_assignment_interval_ms=0,
         group_share_min_record_lock_duration_ms=1_000,
+        group_streams_min_session_timeout_ms=1,
+        group_streams_min_heartbeat_interval_ms=1,
+        group_streams_heartbeat_interval_ms=500,
+        group_streams_initial_rebalance_delay_ms=0,
+        group_streams_assignment_interval_ms=0,
         coordinator_found_at_once=True,
         log_retention_by_default=False,
         sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
@@ -266,7 +284,7 @@ def test_a_name_near_nothing_is_refused_without_a_proposal(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["log.dirs", "zookeeper.connect", "group.streams.max.size", "listener.name.internal.ssl.key.password"],
+    ["log.dirs", "zookeeper.connect", "group.streams.assignors", "listener.name.internal.ssl.key.password"],
 )
 def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: str) -> None:
     settings, warnings = Settings.of("kafka-defaults", {name: "whatever"})

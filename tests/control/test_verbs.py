@@ -261,7 +261,7 @@ class TestBadInputOfVerbs:
             ("evict", {"member": "a"}, "member 'a' is static: its client does not leave the group at a poll timeout"),
             ("evict", {"member": "a", "as_if": "sesion"}, "must be 'poll_timeout' or 'session'; did you mean 'sess"),
             ("fence", {"instance": "aa"}, "has no member 'aa'; there is 'a', 'b'; did you mean 'a'"),
-            ("freeze", {"state": "stable"}, "Assigning or Reconciling; did you mean 'Stable'"),
+            ("freeze", {"state": "stable"}, "Reconciling or NotReady; did you mean 'Stable'"),
             ("freeze", {"state": "Dead"}, "state 'Dead': must be Empty, PreparingRebalance"),
             ("freeze", {"group": "h"}, "there is no group 'h'"),
             ("thaw", {}, "group 'g' is not frozen; there is none"),

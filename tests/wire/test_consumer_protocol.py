@@ -176,7 +176,7 @@ def test_versions_0_and_1_of_an_offset_key_are_alike() -> None:
 
 
 def test_keys_of_unknown_types_are_none() -> None:
-    assert [read_key(struct.pack(">h", v) + b"\0\1g") for v in (9, 17, -1)] == [None] * 3
+    assert [read_key(struct.pack(">h", v) + b"\0\1g") for v in (9, 18, -1)] == [None] * 3
 
 
 def test_an_offset_is_written_in_version_3() -> None:

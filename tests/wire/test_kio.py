@@ -95,7 +95,13 @@ FIRST_IN_KAFKA_4 = {
 }
 """APIs whose older versions kio lacks, because Kafka 4.0 removed them."""
 
-NEWER = {"ApiVersions": [5], "DeleteGroups": [3], "TxnOffsetCommit": [6]}
+NEWER = {
+    "ApiVersions": [5],
+    "DeleteGroups": [3],
+    "StreamsGroupDescribe": [1],
+    "StreamsGroupHeartbeat": [1],
+    "TxnOffsetCommit": [6],
+}
 """The versions of Kafka 4.4, which kio lacks; tests/kafka/test_schemas.py compares them."""
 
 

@@ -2,7 +2,8 @@
 
 Key and value each start with an int16 version. The version of the key is also the type of the record: 0 and 1 are
 committed offsets (of one format; 1 is written), 2 is a classic group, the others belong to consumer groups
-(`consumer_group_records`) and to share groups (`share_group_records`). A null value is a tombstone.
+(`consumer_group_records`), share groups (`share_group_records`) and streams groups (`streams_group_records`). A null
+value is a tombstone.
 
 * OffsetCommitValue: v1 expire_timestamp (v1 only) | v3 leader_epoch (KIP-320) | v4 topic_id, flexible (KAFKA-19141)
 * GroupMetadataValue: v1 rebalance_timeout | v2 current_state_timestamp |
@@ -20,7 +21,7 @@ from ..codec import decode, encode_versioned, read_version
 from ..primitives import ZERO_UUID, Malformed
 from ..schema import array, binary, declaration_of, entity, int32, int64, message, string, uuid_
 from ..values import ready
-from . import consumer_group_records, share_group_records
+from . import consumer_group_records, share_group_records, streams_group_records
 
 
 @message(key=None, versions="0-1", flexible="none")
@@ -83,8 +84,20 @@ class GroupMetadataValue:
     members: tuple[MemberMetadata, ...] = array(MemberMetadata)
 
 
-Key = OffsetCommitKey | GroupMetadataKey | consumer_group_records.Key | share_group_records.Key
-Value = OffsetCommitValue | GroupMetadataValue | consumer_group_records.Value | share_group_records.Value
+Key = (
+    OffsetCommitKey
+    | GroupMetadataKey
+    | consumer_group_records.Key
+    | share_group_records.Key
+    | streams_group_records.Key
+)
+Value = (
+    OffsetCommitValue
+    | GroupMetadataValue
+    | consumer_group_records.Value
+    | share_group_records.Value
+    | streams_group_records.Value
+)
 
 VALUES: Mapping[type[Key], type[Value]] = dict(zip(get_args(Key), get_args(Value), strict=True))
 """The class of the values by the class of the keys."""

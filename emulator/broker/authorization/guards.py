@@ -203,13 +203,12 @@ def top_fields(response: Any) -> list[str]:  # noqa: ANN401 - a response, or its
     return [name for name in ("error_code", "error_message") if name in fields_of(cls)]
 
 
-def if_served(guard: Guard, *, shares: bool = False) -> Guard:
-    """Return a guard of consumer groups, or of share groups; where they are off, rights are not looked at."""
+def if_served(guard: Guard, kind: Literal["consumer", "share", "streams"] = "consumer") -> Guard:
+    """Return a guard of groups of one kind; where they are off, rights are not looked at."""
+    serves = f"serves_{kind}_groups"
 
     def served(client: Client, request: Message) -> Refused | Admitted:
-        features = client.cluster.features
-        is_served = features.serves_share_groups if shares else features.serves_consumer_groups
-        return guard(client, request) if is_served else Admitted(request)
+        return guard(client, request) if getattr(client.cluster.features, serves) else Admitted(request)
 
     return served
 

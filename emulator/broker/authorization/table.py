@@ -69,6 +69,8 @@ from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from koordinator.wire.messages.share_fetch import ShareFetchRequest
 from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -90,6 +92,7 @@ from .group_guards import (
 )
 from .guards import TEXTS, all_of, answering, if_served, needs, needs_cluster, needs_rows
 from .share_guards import of_group, share_assignments, share_offsets, share_subscription
+from .streams_guards import seen_topologies, topology_topics
 from .token_guards import create_token, seen_tokens
 from .topic_guards import (
     configs,
@@ -139,31 +142,40 @@ GUARDS: Mapping[type, Guard] = {
             answering(group_operations),
         )
     ),
-    ShareGroupHeartbeatRequest: if_served(all_of(needs(READ, GROUP, "group_id"), share_subscription), shares=True),
+    ShareGroupHeartbeatRequest: if_served(all_of(needs(READ, GROUP, "group_id"), share_subscription), "share"),
     ShareGroupDescribeRequest: if_served(
         all_of(
             answering(share_assignments),
             needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
             answering(group_operations),
         ),
-        shares=True,
+        "share",
     ),
-    ShareFetchRequest: if_served(of_group, shares=True),
-    ShareAcknowledgeRequest: if_served(of_group, shares=True),
-    DescribeShareGroupOffsetsRequest: if_served(share_offsets, shares=True),
+    ShareFetchRequest: if_served(of_group, "share"),
+    ShareAcknowledgeRequest: if_served(of_group, "share"),
+    DescribeShareGroupOffsetsRequest: if_served(share_offsets, "share"),
     AlterShareGroupOffsetsRequest: if_served(
         all_of(
             needs(READ, GROUP, "group_id", text=TEXTS[GROUP]),
             needs_rows(READ, TOPIC, "topics", order="first", text=TEXTS[TOPIC], asks_on=True),
         ),
-        shares=True,
+        "share",
     ),
     DeleteShareGroupOffsetsRequest: if_served(
         all_of(
             needs(DELETE, GROUP, "group_id", text=TEXTS[GROUP]),
             needs_rows(READ, TOPIC, "topics", text=TEXTS[TOPIC], asks_on=True),
         ),
-        shares=True,
+        "share",
+    ),
+    StreamsGroupHeartbeatRequest: if_served(all_of(needs(READ, GROUP, "group_id"), topology_topics), "streams"),
+    StreamsGroupDescribeRequest: if_served(
+        all_of(
+            answering(seen_topologies),
+            needs_rows(DESCRIBE, GROUP, "group_ids", order="first"),
+            answering(group_operations),
+        ),
+        "streams",
     ),
     **dict.fromkeys(
         (

@@ -88,6 +88,8 @@ PLACES_OF: Mapping[str, tuple[str, ...]] = {
     "DescribeShareGroupOffsets": ("top",),
     "AlterShareGroupOffsets": ("top", "partition"),
     "DeleteShareGroupOffsets": ("top", "partition"),
+    "StreamsGroupHeartbeat": ("top",),
+    "StreamsGroupDescribe": ("top",),
     "ListConfigResources": ("top",),
     "DescribeTopicPartitions": ("top",),
     "AddRaftVoter": ("top",),

@@ -305,6 +305,24 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     ("AlterShareGroupOffsets", "partition"): _TOPIC | {Error.UNKNOWN_SERVER_ERROR},
     ("DeleteShareGroupOffsets", "top"): _SHARE_OFFSETS,
     ("DeleteShareGroupOffsets", "partition"): _TOPIC | {Error.UNKNOWN_SERVER_ERROR},
+    # streams groups (KIP-1071)
+    ("StreamsGroupHeartbeat", "top"): _GROUP
+    | {
+        Error.UNKNOWN_MEMBER_ID,
+        Error.INVALID_REQUEST,
+        Error.FENCED_MEMBER_EPOCH,
+        Error.UNRELEASED_INSTANCE_ID,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.TOPIC_AUTHORIZATION_FAILED,
+        Error.CLUSTER_AUTHORIZATION_FAILED,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.STREAMS_INVALID_TOPOLOGY,
+        Error.STREAMS_INVALID_TOPOLOGY_EPOCH,
+        Error.STREAMS_TOPOLOGY_FENCED,
+        Error.UNSUPPORTED_VERSION,
+    },
+    ("StreamsGroupDescribe", "top"): _GROUP
+    | {Error.GROUP_ID_NOT_FOUND, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION},
     ("DescribeTopicPartitions", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("AddRaftVoter", "top"): _VOTERS,
     ("RemoveRaftVoter", "top"): _VOTERS,

@@ -13,6 +13,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 from ...core.groups.classic.group import ClassicGroupState
@@ -142,7 +143,7 @@ def _groups_named(request: Message, version: int) -> tuple[str, ...] | None:
             return request.groups
         case DeleteGroupsRequest():
             return request.groups_names
-        case ShareGroupDescribeRequest():
+        case ShareGroupDescribeRequest() | StreamsGroupDescribeRequest():
             return request.group_ids
         case DescribeShareGroupOffsetsRequest():
             return tuple(row.group_id for row in request.groups)

@@ -35,7 +35,7 @@ API_NAMES = {api.name: api for api in APIS.values()}
 
 WITH_GENERATION = (
     *("SyncGroup", "Heartbeat", "OffsetCommit", "TxnOffsetCommit"),
-    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"),
 )
 """APIs whose requests carry a generation, or the epoch of a member."""
 

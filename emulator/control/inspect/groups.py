@@ -11,6 +11,9 @@ from ...core.groups.consumer.target import preferred_assignor
 from ...core.groups.group import CONSUMER
 from ...core.groups.share.assignor import NAME as SIMPLE
 from ...core.groups.share.group import SHARE
+from ...core.groups.streams.group import STREAMS
+from ...core.groups.streams.target import NAME as STICKY
+from ...core.groups.streams.tasks import NO_TASKS
 from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from ...core.groups.group import BaseGroup
     from ...core.groups.share.group import ShareGroup
     from ...core.groups.share.member import ShareMember
+    from ...core.groups.streams.group import StreamsGroup
+    from ...core.groups.streams.member import StreamsMember
+    from ...core.groups.streams.tasks import Tasks
 
 
 class Groups:
@@ -171,10 +177,24 @@ def _share_snapshot(cluster: ClusterState, _settings: Settings, group: ShareGrou
     )
 
 
+def _streams_snapshot(cluster: ClusterState, _settings: Settings, group: StreamsGroup) -> Snapshot:
+    return Snapshot(
+        type=group.kind,
+        state=group.state_name,
+        generation=group.generation,
+        epoch=group.epoch,
+        protocol_type=STREAMS,
+        protocol=STICKY,
+        members=tuple(_streams_member(cluster, group, member) for member in group.members.values()),
+        waiting_for=tuple(group.unsettled),
+    )
+
+
 SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
     CLASSIC: _classic_snapshot,
     CONSUMER: _consumer_snapshot,
     SHARE: _share_snapshot,
+    STREAMS: _streams_snapshot,
 }
 """The snapshot of a group, by its kind."""
 
@@ -221,4 +241,25 @@ def _share_member(cluster: ClusterState, group: ShareGroup, member: ShareMember)
         type=SHARE,
         epoch=member.epoch,
         target=named(cluster, group.targets.get(member.id, {})),
+    )
+
+
+def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsMember) -> Member:
+    """Return a member; its partitions are the inputs of its active tasks."""
+
+    def inputs(tasks: Tasks) -> dict[str, list[int]]:
+        return group.inputs_of(tasks.active, cluster.partition_count)
+
+    return Member(
+        member_id=member.id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        assignment=inputs(member.assigned),
+        session_timeout_ms=member.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        type=STREAMS,
+        epoch=member.epoch,
+        target=inputs(group.targets.get(member.id, NO_TASKS)),
+        pending_revocation=inputs(member.pending),
     )

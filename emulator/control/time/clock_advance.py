@@ -24,6 +24,7 @@ from ...core.timers import (
     RebalanceTimeout,
     RevocationTimeout,
     SessionExpiry,
+    StreamsInitialDelay,
 )
 from ...trace.events import ClockMoved
 from ..resolve import coordinator_of, perform
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 MEMBER_PHASES = (RevocationTimeout, ClassicJoinTimeout, ClassicSyncTimeout)
 """The timers that limit a step of one member of a consumer group."""
 
-HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat")
+HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat")
 
 FIRINGS_MAX = 100
 """The limit for one timer at one instant."""
@@ -60,6 +61,7 @@ KINDS: Mapping[type, str] = {
     RebalanceTimeout: "join",
     PendingSyncExpiry: "sync",
     RevocationTimeout: "revocation",
+    StreamsInitialDelay: "initial_delay",
     ClassicJoinTimeout: "join",
     ClassicSyncTimeout: "sync",
     PatternResolution: "patterns",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
 
 METADATA_VERSION, TRANSACTION_VERSION, GROUP_VERSION = "metadata.version", "transaction.version", "group.version"
-SHARE_VERSION = "share.version"
+SHARE_VERSION, STREAMS_VERSION = "share.version", "streams.version"
 
 DEAD_LETTERS_SINCE = 2
 """The level of `share.version` from which there are dead letters."""
@@ -59,6 +59,7 @@ class Features:
             TRANSACTION_VERSION: self.dialect.transaction_versions,
             GROUP_VERSION: self.dialect.group_versions,
             SHARE_VERSION: self.dialect.share_versions,
+            STREAMS_VERSION: self.dialect.streams_versions,
         }
         self.supported = {name: levels for name, levels in known.items() if levels.max >= 0}
         self.levels = {name: levels.max for name, levels in self.supported.items()}
@@ -88,6 +89,11 @@ class Features:
     def writes_dead_letters(self) -> bool:
         """Whether share groups may have a topic for the records that they give up (KIP-1191)."""
         return self.level(SHARE_VERSION) >= DEAD_LETTERS_SINCE
+
+    @property
+    def serves_streams_groups(self) -> bool:
+        """Whether the streams protocol is on (KIP-1071)."""
+        return self.level(STREAMS_VERSION) > 0
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

@@ -1,6 +1,6 @@
 """The configs of groups: resource type 32, since 4.0 (KIP-848). Kafka: `GroupConfig`.
 
-A group need not exist to have configs, and its deletion keeps them. Those of streams groups have no effect here.
+A group need not exist to have configs, and its deletion keeps them.
 """
 
 from __future__ import annotations

@@ -84,6 +84,8 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> list[int]:
     group, later = write.group, {}
     if error is Error.NONE:
         group.stored = True
+        # the group may not use its topics any more
+        group.earliest_offset_expiry = 0
         replay_offsets(store, write)
     else:
         later = {token: each for token, each in store.writes.items() if each.group.id == group.id and each.journal}

@@ -26,6 +26,8 @@ from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
 from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
@@ -37,12 +39,13 @@ from . import commit, group_admin, loading, membership, offset_expiry, offsets, 
 from .classic import describe as classic_describe
 from .classic.changes import create
 from .consumer import describe as consumer_describe
-from .conversion import consumer_heartbeat
+from .conversion import consumer_heartbeat, streams_groups
 from .group_store import GroupStore
 from .kinds import KINDS
 from .share import describe as share_describe
 from .share import heartbeat as share_heartbeat
 from .share import offsets as share_offsets
+from .streams import describe as streams_describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -72,6 +75,8 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     ConsumerGroupDescribeRequest: consumer_describe.describe_groups,
     ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
     ShareGroupDescribeRequest: share_describe.describe_groups,
+    StreamsGroupHeartbeatRequest: streams_groups.heartbeat,
+    StreamsGroupDescribeRequest: streams_describe.describe_groups,
     DescribeShareGroupOffsetsRequest: share_offsets.describe,
     AlterShareGroupOffsetsRequest: share_offsets.alter,
     DeleteShareGroupOffsetsRequest: share_offsets.delete,

@@ -134,6 +134,11 @@ class BaseGroup:
         """The protocol type, as ListGroups shows it."""
 
     @property
+    def names_its_topics(self) -> bool:
+        """Whether it is known which topics the group uses, so that offsets of others may be deleted (KIP-496)."""
+        return self.listed_protocol_type == CONSUMER
+
+    @property
     @abstractmethod
     def is_empty(self) -> bool:
         """Whether the group is Empty: it has no members."""

@@ -7,6 +7,7 @@ from typing import Any
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_records as records
 from koordinator.wire.messages import share_group_records as share_records
+from koordinator.wire.messages import streams_group_records as streams_records
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey
 
 from .classic import changes, join, membership, rebalance, sync
@@ -18,17 +19,22 @@ from .consumer import loading as consumer_loading
 from .consumer import offsets as consumer_offsets
 from .consumer import overrides as consumer_overrides
 from .consumer.group import ConsumerGroup
-from .conversion import classic_members, removal
+from .conversion import classic_members, removal, streams_groups
 from .group import CONSUMER
 from .group_store import GroupStore
 from .kind import GroupKind
+from .modern import other_requests
 from .share import heartbeat as share_heartbeat
 from .share import initialization as share_initialization
 from .share import loading as share_loading
 from .share import offsets as share_offsets
-from .share import other_requests as share_requests
 from .share import overrides as share_overrides
 from .share.group import SHARE, ShareGroup
+from .streams import heartbeat as streams_heartbeat
+from .streams import loading as streams_loading
+from .streams import offsets as streams_offsets
+from .streams import overrides as streams_overrides
+from .streams.group import STREAMS, StreamsGroup
 
 KINDS: dict[str, GroupKind[Any]] = {
     CLASSIC: GroupKind[ClassicGroup](
@@ -80,10 +86,10 @@ KINDS: dict[str, GroupKind[Any]] = {
         thaw=lambda _store, _group: None,
     ),
     SHARE: GroupKind[ShareGroup](
-        join=share_requests.join,
-        sync=share_requests.sync,
+        join=other_requests.join,
+        sync=other_requests.sync,
         heartbeat=lambda _store, _group, _call, _request: Error.UNKNOWN_MEMBER_ID,
-        leave=share_requests.leave,
+        leave=other_requests.leave,
         commit_error=lambda _store, _group, _call, _request: Error.GROUP_ID_NOT_FOUND,
         transactional_commit_error=lambda _store, _group, _request: Error.GROUP_ID_NOT_FOUND,
         fetch_error=lambda _group, _query: Error.NONE,
@@ -104,6 +110,33 @@ KINDS: dict[str, GroupKind[Any]] = {
         force_rebalance=share_overrides.force_rebalance,
         delete=share_offsets.delete_group,
         topics_deleted=share_initialization.topics_deleted,
+        thaw=lambda _store, _group: None,
+    ),
+    STREAMS: GroupKind[StreamsGroup](
+        join=streams_groups.join,
+        sync=other_requests.sync,
+        heartbeat=lambda _store, _group, _call, _request: Error.UNKNOWN_MEMBER_ID,
+        leave=other_requests.leave,
+        commit_error=streams_offsets.commit_error,
+        transactional_commit_error=streams_offsets.transactional_commit_error,
+        fetch_error=streams_offsets.fetch_error,
+        fire=streams_heartbeat.fire,
+        end=streams_loading.end,
+        restore=lambda _store, _group, _reason: None,
+        unload=lambda _store, _group: None,
+        keys=(
+            streams_records.StreamsGroupMetadataKey,
+            streams_records.StreamsGroupTopologyKey,
+            streams_records.StreamsGroupMemberMetadataKey,
+            streams_records.StreamsGroupTargetAssignmentMetadataKey,
+            streams_records.StreamsGroupTargetAssignmentMemberKey,
+            streams_records.StreamsGroupCurrentMemberAssignmentKey,
+        ),
+        replaces=streams_loading.replaces,
+        load=streams_loading.load,
+        force_rebalance=streams_overrides.force_rebalance,
+        delete=GroupStore.delete_empty_group,
+        topics_deleted=lambda _store, _group: None,
         thaw=lambda _store, _group: None,
     ),
 }

@@ -15,7 +15,6 @@ from ...config.settings import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .commit import GroupWrite, or_error, replay_offsets
-from .group import CONSUMER
 from .offset_table import in_table_order
 from .offsets import UNSET, merge_rows
 from .records import offset_tombstone
@@ -41,7 +40,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
     group = store.find(now, request.group_id) if error is Error.NONE else None
     if error is Error.NONE and group is None:
         error = Error.GROUP_ID_NOT_FOUND
-    if group is not None and not group.is_empty and group.listed_protocol_type != CONSUMER:
+    if group is not None and not group.is_empty and not group.names_its_topics:
         error = Error.NON_EMPTY_GROUP
     if error is not Error.NONE or group is None:
         return store.reply(call, offset_delete.OffsetDeleteResponse(error_code=error))

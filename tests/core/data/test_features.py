@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.cluster import Nodes
 
-from koordinator.emulator.core.data.features import GROUP_VERSION, SAFE_DOWNGRADE, SHARE_VERSION, UPGRADE
+from koordinator.emulator.core.data.features import (
+    GROUP_VERSION,
+    SAFE_DOWNGRADE,
+    SHARE_VERSION,
+    STREAMS_VERSION,
+    UPGRADE,
+)
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
@@ -49,9 +55,10 @@ def finalized(nodes: Nodes) -> dict[str, int]:
 def test_every_node_shows_a_new_level() -> None:
     nodes = Nodes(2)
     assert update(nodes, {TV: 1}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 33, TV: 1, GROUP_VERSION: 1, SHARE_VERSION: 2}
+    others = {"metadata.version": 33, GROUP_VERSION: 1, SHARE_VERSION: 2, STREAMS_VERSION: 1}
+    assert finalized(nodes) == {**others, TV: 1}
     assert update(nodes, {TV: 0}, SAFE_DOWNGRADE).error_code == 0
-    assert finalized(nodes) == {"metadata.version": 33, GROUP_VERSION: 1, SHARE_VERSION: 2}
+    assert finalized(nodes) == others
     assert update(nodes, {TV: 2}).error_code == 0
     assert finalized(nodes)[TV] == 2
 

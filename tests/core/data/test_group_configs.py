@@ -73,9 +73,9 @@ def test_g113_a_config_has_its_value_and_source(desk: Desk) -> None:
     of_profile = {name for name, (_, source) in found.items() if source == STATIC}
     assert of_profile == {
         f"{kind}.{name}"
-        for kind in ("consumer", "share")
+        for kind in ("consumer", "share", "streams")
         for name in ("heartbeat.interval.ms", "assignment.interval.ms")
-    }
+    } | {"streams.initial.rebalance.delay.ms"}
     others = found.keys() - {"consumer.session.timeout.ms", *of_profile}
     assert {found[name][1] for name in others} == {DEFAULT}
 

@@ -1,7 +1,7 @@
 """A failed write to `__consumer_offsets` loses nothing: later answers equal those of a twin that never tried.
 
 A test asserts that the rows write every type of record, as a value and as a tombstone, so a new type needs a row.
-Share groups have rows of their own.
+Share groups and streams groups have rows of their own.
 `KEPT` names the changes that Kafka keeps although their write has failed.
 """
 
@@ -26,7 +26,7 @@ from scenes.group_twins import (
 from scenes.migrations import ALL, MigrationPlay, assigned
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import share_group_records
+from koordinator.wire.messages import share_group_records, streams_group_records
 from koordinator.wire.messages.offsets_topic import Key
 
 if TYPE_CHECKING:
@@ -115,4 +115,5 @@ def test_every_type_of_record_has_a_row() -> None:
                     records = fail(twins(scene, release)[0], attempt)
                     assert records or name == "a classic member gets its id", name
                     failed |= {(type(record.key), record.value is None) for record in records}
-    assert failed == set(product(set(get_args(Key)) - set(get_args(share_group_records.Key)), (False, True)))
+    elsewhere = {*get_args(share_group_records.Key), *get_args(streams_group_records.Key)}
+    assert failed == set(product(set(get_args(Key)) - elsewhere, (False, True)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from uuid import UUID
 
 from koordinator.wire.apis import APIS
-from koordinator.wire.messages import consumer_protocol, share_group_records, share_state_records
+from koordinator.wire.messages import consumer_protocol, share_group_records, share_state_records, streams_group_records
 from koordinator.wire.schema import Kind, fields_of
 from koordinator.wire.versions import Versions
 
@@ -26,15 +26,16 @@ CLASSES: dict[str, Any] = {
 
 RECORDS: dict[str, Any] = {
     cls.__name__: cls
-    for records in (share_group_records, share_state_records)
+    for records in (share_group_records, share_state_records, streams_group_records)
     for union in (records.Key, records.Value)
     for cls in get_args(union)
 }
-"""The keys and values of the records of share groups."""
+"""The keys and values of the records of share groups and streams groups."""
 
 RENAMED = {f"Quorum{name}": name for name in ("Node", "PartitionData", "TopicData")} | {
     "EntryResult": "EntryData",
     "DescribedConsumerGroup": "DescribedGroup",
+    "CurrentTaskIds": "TaskIds",
 }
 """Structs that have Kafka's names in the request or elsewhere, too."""
 
@@ -108,7 +109,7 @@ def kafkas(fields: list[dict[str, Any]], version: int, path: str = "") -> list[R
     """Return the fields of a version in Kafka's schema."""
     rows = []
     for each in fields:
-        if version not in Versions(each["versions"]):
+        if version not in Versions(each.get("versions") or each["taggedVersions"]):
             continue
         name = snake(each["name"])
         nullable = version in Versions(each.get("nullableVersions", "none"))
@@ -134,7 +135,7 @@ def default_of(field: dict[str, Any], *, nullable: bool) -> object:
     Kafka's default of records is null, even in versions that cannot write null; there ours is empty.
     """
     kind, given = field["type"], field.get("default")
-    if given == "null":
+    if given == "null" or ("default" in field and given is None):
         return None
     if kind.startswith("[]"):
         return ()

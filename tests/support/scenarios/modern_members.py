@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.errors import Error
+from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from koordinator.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -84,6 +86,12 @@ class ModernMembers(ABC):
         """Delete a topic of this play."""
         self._play.delete_topic(self._real[name])
 
+    def grow_topic(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        row = CreatePartitionsTopic(name=self._real[name], count=partitions, assignments=None)
+        answer = self._play.slowly(CreatePartitionsRequest(topics=(row,), timeout_ms=LIMIT_S * 1000), 3)
+        assert [each.error_code for each in answer.results] == [Error.NONE], answer
+
     def _learn(self, *names: str) -> None:
         wanted = tuple(MetadataRequestTopic(name=self._real[name]) for name in names)
         answer = self._play.ask(MetadataRequest(topics=wanted), TOPIC_IDS_SINCE).unrecorded()
@@ -104,6 +112,12 @@ class ModernMembers(ABC):
     def named(self, rows: Any) -> Given:
         """Return the partitions of a message by topic names, sorted; ids of unknown topics as they are."""
         return {self._names.get(row.topic_id, str(row.topic_id)): sorted(row.partitions) for row in rows}
+
+    # -- epochs ------------------------------------------------------------------------------------------------
+
+    def emptied_target(self, epoch: int) -> int:
+        """Return the epoch of the target that the only member leaves at an epoch: since 4.4 that of the group."""
+        return epoch + 1 if self._play.since("4.4.0") else epoch
 
     # -- configs -----------------------------------------------------------------------------------------------
 

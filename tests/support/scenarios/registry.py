@@ -79,6 +79,9 @@ class Configuration:
     """The number of updates of a share partition until its next snapshot."""
     creates_dead_letters: bool = False
     """Whether brokers create missing topics for dead letters (KIP-1191)."""
+    streams: bool = False
+    """Whether streams groups have a target at every change and no initial delay, and short times."""
+    streams_max_size: int | None = None
     nodes: int = 1
 
     def settings(self, scale: float) -> dict[str, int | str]:
@@ -108,7 +111,19 @@ class Configuration:
         shares = self._of_share_groups() if self.share else {}
         if self.creates_dead_letters:
             shares["errors.deadletterqueue.auto.create.topics.enable"] = "true"
-        return {**{name: round(value) for name, value in values.items() if value is not None}, **consumers, **shares}
+        streams = self._of_streams_groups() if self.streams else {}
+        rounded = {name: round(value) for name, value in values.items() if value is not None}
+        return {**rounded, **consumers, **shares, **streams}
+
+    def _of_streams_groups(self) -> dict[str, int]:
+        values = {
+            "group.streams.initial.rebalance.delay.ms": 0,
+            "group.streams.assignment.interval.ms": 0,
+            "group.streams.min.session.timeout.ms": 1,
+            "group.streams.min.heartbeat.interval.ms": 1,
+            "group.streams.max.size": self.streams_max_size,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def _of_share_groups(self) -> dict[str, int | str]:
         values: dict[str, int | str | None] = {

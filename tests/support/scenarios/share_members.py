@@ -12,7 +12,6 @@ from koordinator.emulator.core.data.topic import SHARE_STATE_TOPIC, share_state_
 from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.read_share_group_state_summary import (
     PartitionData,
@@ -82,12 +81,6 @@ class ShareMembers(ModernMembers):
     def is_assigned(self, topic: str, group: str) -> bool:
         epoch, _ = self.join("probe", [topic], group=group, recorded=False)
         return bool(self.settled("probe", epoch, group)[1])
-
-    def grow_topic(self, name: str, partitions: int) -> None:
-        """Give a topic more partitions."""
-        row = CreatePartitionsTopic(name=self._real[name], count=partitions, assignments=None)
-        answer = self._play.slowly(CreatePartitionsRequest(topics=(row,), timeout_ms=LIMIT_S * 1000), 3)
-        assert [each.error_code for each in answer.results] == [Error.NONE], answer
 
     # -- heartbeats --------------------------------------------------------------------------------------------
 
@@ -187,10 +180,6 @@ class ShareMembers(ModernMembers):
         """Return the state of the group, its epoch, and that of its target."""
         row = self.described(recorded=recorded)
         return row.group_state, row.group_epoch, row.assignment_epoch
-
-    def emptied_target(self, epoch: int) -> int:
-        """Return the epoch of the target that the only member leaves at an epoch: since 4.4 that of the group."""
-        return epoch + 1 if self._play.since("4.4.0") else epoch
 
     def members(self, *, recorded: bool = True) -> dict[str, tuple[int, Given]]:
         """Return the epoch and the assignment of each member."""

@@ -293,6 +293,11 @@ KAFKAS = {
     "group.share.min.heartbeat.interval.ms": 5_000,
     "group.share.assignment.interval.ms": 1_000,
     "group.share.min.record.lock.duration.ms": 15_000,
+    "group.streams.heartbeat.interval.ms": 5_000,
+    "group.streams.min.session.timeout.ms": 45_000,
+    "group.streams.min.heartbeat.interval.ms": 5_000,
+    "group.streams.initial.rebalance.delay.ms": 3_000,
+    "group.streams.assignment.interval.ms": 1_000,
 }
 """Kafka's values where those of the profile `fast` show in scenarios."""
 

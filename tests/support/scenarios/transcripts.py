@@ -51,6 +51,7 @@ UNORDERED = {
         (_ASSIGNED, "topic_name"),
         (f"{_ASSIGNED}.partitions", ""),
     ),
+    "StreamsGroupDescribeResponse": (("groups.members", "member_id"),),
     "ShareFetchResponse": (("responses", "topic_id"), ("responses.partitions", "partition_index")),
     "ShareAcknowledgeResponse": (("responses", "topic_id"), ("responses.partitions", "partition_index")),
     "DescribeShareGroupOffsetsResponse": (

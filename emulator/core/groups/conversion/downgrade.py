@@ -112,18 +112,18 @@ def downgrade(
         rebalance.prepare(store, classic, Reason(Cause.GROUP_DOWNGRADE, text))
 
 
-def make_way(store: GroupStore, group: ConsumerGroup) -> ClassicGroup:
-    """Put a new classic group in the place of an Empty consumer group; the offsets stay."""
+def make_way(store: GroupStore, group: BaseGroup) -> ClassicGroup:
+    """Put a new classic group in the place of an Empty group of another kind; the offsets stay."""
     classic = create(store, store.node_time(group), group.id)
     store.replace_group(group, classic)
-    records = [*group_tombstones(group.id, group.patterns), new_group_record(classic)]
+    records = [*group.tombstones(store.dialect), new_group_record(classic)]
     _write_downgrade(store, group, classic, records)
     return classic
 
 
 def _write_downgrade(
     store: GroupStore,
-    group: ConsumerGroup,
+    group: BaseGroup,
     classic: ClassicGroup,
     records: Sequence[CoordinatorRecord],
     answers: Iterable[Answer] = (),

@@ -1,4 +1,4 @@
-"""The answers of a share group to requests of the classic protocol.
+"""The answers of share and streams groups to requests of the classic protocol.
 
 Kafka: `GroupMetadataManager.classicGroupJoin`, `classicGroupSync`, `classicGroupLeave`.
 """
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.sync_group import SyncGroupRequest
 
     from ...effects import Call
+    from ..group import BaseGroup
     from ..group_store import GroupStore
-    from .group import ShareGroup
 
 
-def join(store: GroupStore, group: ShareGroup, call: Call, request: JoinGroupRequest) -> None:
+def join(store: GroupStore, group: BaseGroup, call: Call, request: JoinGroupRequest) -> None:
     """Refuse a JoinGroup."""
     del group
     store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id))
 
 
-def sync(store: GroupStore, group: ShareGroup, call: Call, request: SyncGroupRequest) -> None:
+def sync(store: GroupStore, group: BaseGroup, call: Call, request: SyncGroupRequest) -> None:
     """Refuse a SyncGroup: the group has no member of the classic protocol."""
     del group, request
     store.reply(call, SyncGroupResponse(error_code=Error.UNKNOWN_MEMBER_ID))
 
 
-def leave(store: GroupStore, group: ShareGroup, call: Call, request: LeaveGroupRequest) -> None:
+def leave(store: GroupStore, group: BaseGroup, call: Call, request: LeaveGroupRequest) -> None:
     """Answer a LeaveGroup: none of its members is in the group."""
     del group
     rows = tuple(

@@ -1,0 +1,97 @@
+"""StreamsGroupHeartbeat and JoinGroup where an Empty group becomes one of the other kind (KIP-1071).
+
+An Empty classic group makes way for a streams group, and the other way round; the offsets stay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import streams_group_heartbeat as wire
+from koordinator.wire.messages.join_group import JoinGroupResponse
+
+from ...refusal import RefusedError
+from ..classic.group import ClassicGroup
+from ..classic.join import join_existing_group
+from ..classic.rebalance import join_error
+from ..classic.records import group_tombstone
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH
+from ..streams.changes import create
+from ..streams.checks import check, refused
+from ..streams.group import StreamsGroup
+from ..streams.heartbeat import beat, leave
+from ..streams.member import STATIC_LEAVING_EPOCH
+from .downgrade import make_way
+
+if TYPE_CHECKING:
+    from koordinator.wire.messages.join_group import JoinGroupRequest
+
+    from ...effects import Call
+    from ..group_store import GroupStore
+
+LEAVING = (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
+"""The epochs of a heartbeat with which a member leaves."""
+
+
+def heartbeat(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupHeartbeatRequest) -> None:
+    """Answer a heartbeat; the response waits for the records that it has caused."""
+    try:
+        check(store, request)
+        existing = store.groups.get(request.group_id)
+        leaves = request.member_epoch in LEAVING
+        may_convert = request.member_epoch == JOINING_EPOCH and isinstance(existing, ClassicGroup)
+        if existing is not None and (leaves or may_convert) and store.hold_if_frozen(existing, call, request):
+            return
+        group = _group_of(store, now, request)
+        if leaves:
+            leave(store, group, call, request)
+            return
+        try:
+            beat(store, group, call, request, is_new_group=group is not existing)
+        except RefusedError:
+            _forget_new_group(store, group)
+            raise
+    except RefusedError as error:
+        message = error.refusal.message or None
+        store.reply(call, wire.StreamsGroupHeartbeatResponse(error_code=error.error, error_message=message))
+
+
+def _group_of(store: GroupStore, now: int, request: wire.StreamsGroupHeartbeatRequest) -> StreamsGroup:
+    """Return the group of a heartbeat; a join creates it, or converts an Empty classic one.
+
+    Raises RefusedError with GROUP_ID_NOT_FOUND if there is none.
+    """
+    group, joins = store.find(now, request.group_id), request.member_epoch == JOINING_EPOCH
+    if isinstance(group, StreamsGroup):
+        return group
+    if group is not None and not (joins and isinstance(group, ClassicGroup) and group.is_empty):
+        raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a streams group.")
+    if not joins:
+        kind = "Group" if request.member_epoch in LEAVING else "Streams group"
+        raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
+    streams_group = create(store, now, request.group_id)
+    if group is not None:
+        store.replace_group(group, streams_group)
+        streams_group.origin = group, (group_tombstone(group),)
+    return streams_group
+
+
+def _forget_new_group(store: GroupStore, group: StreamsGroup) -> None:
+    """Undo the creation of a group whose first join is refused; a conversion that is being written stays."""
+    if group.origin is not None:
+        store.replace_group(group, group.origin[0])
+    else:
+        store.discard_if_unused(group)
+
+
+def join(store: GroupStore, group: StreamsGroup, call: Call, request: JoinGroupRequest) -> None:
+    """Refuse a JoinGroup, unless the group is Empty: then it makes way for a classic one."""
+    if store.hold_if_frozen(group, call, request):
+        return None
+    if group.members:
+        return store.reply(call, JoinGroupResponse(error_code=Error.INCONSISTENT_GROUP_PROTOCOL))
+    if not request.member_id:
+        return join_existing_group(store, make_way(store, group), call, request)
+    store.forget(group)
+    return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))

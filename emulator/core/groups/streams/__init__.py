@@ -1,0 +1,1 @@
+"""Streams groups (KIP-1071): members share the tasks of a topology."""

@@ -1,0 +1,128 @@
+"""StreamsGroupDescribe. Kafka: `GroupMetadataManager.streamsGroupDescribe`, `StreamsGroup.asDescribedGroup`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.messages import streams_group_describe as wire
+from koordinator.wire.messages.streams_group_heartbeat import KeyValue, TaskOffset
+
+from .group import StreamsGroup
+from .target import NAME
+from .tasks import NO_TASKS, ReportedOffsets, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from koordinator.wire.messages.streams_group_heartbeat import TopicInfo
+
+    from ...effects import Call
+    from ..group_store import GroupStore
+    from .member import StreamsMember
+    from .tasks import Task, Tasks
+
+NO_OPERATIONS = -(1 << 31)
+
+NOT_REQUESTED, NOT_STORED = 0, 1
+"""The status of a topology description: without a plugin no broker has one (KIP-1331)."""
+
+
+def describe_groups(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupDescribeRequest) -> None:
+    """Describe streams groups, one row for each id."""
+    operations = store.dialect.group_operations if request.include_authorized_operations else NO_OPERATIONS
+    status = NOT_STORED if request.include_topology_description else NOT_REQUESTED
+    rows = tuple(_describe(store, now, group_id, operations, status) for group_id in request.group_ids)
+    store.reply(call, wire.StreamsGroupDescribeResponse(groups=rows))
+
+
+def _describe(store: GroupStore, now: int, group_id: str, operations: int, status: int) -> wire.DescribedGroup:
+    error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
+    if not store.cluster.features.serves_streams_groups:
+        error = Error.UNSUPPORTED_VERSION
+    group = store.find_visible(now, group_id) if error is Error.NONE else None
+    if not isinstance(group, StreamsGroup):
+        message = None
+        if error is Error.NONE:
+            error = Error.GROUP_ID_NOT_FOUND
+            message = f"Group {group_id} {'not found' if group is None else 'is not a streams group'}."
+        return wire.DescribedGroup(error_code=error, error_message=message, group_id=group_id)
+    return wire.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state.value,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        topology=_topology(group),
+        members=tuple(_member(group, member) for member in group.ordered_members()),
+        authorized_operations=operations,
+        topology_description_status=status,
+        assignor_name=NAME,
+    )
+
+
+def _topology(group: StreamsGroup) -> wire.Topology | None:
+    """Return the topology with the decided numbers of partitions once all topics are there, else as it was sent."""
+    if group.topology is None:
+        return None
+    configured = group.configured
+    decided = (configured.subtopologies if configured is not None and configured.is_ready else None) or {}
+    counts = {
+        topic.name: topic.partitions
+        for each in decided.values()
+        for topic in (*each.repartition_source_topics.values(), *each.state_changelog_topics.values())
+    }
+    return wire.Topology(
+        epoch=group.topology.epoch,
+        subtopologies=tuple(
+            wire.Subtopology(
+                subtopology_id=each.subtopology_id,
+                source_topics=tuple(sorted(set(each.source_topics))),
+                repartition_sink_topics=tuple(sorted(set(each.repartition_sink_topics))),
+                state_changelog_topics=_decided(each.state_changelog_topics, counts),
+                repartition_source_topics=_decided(each.repartition_source_topics, counts),
+            )
+            for each in sorted(group.topology.subtopologies, key=lambda each: each.subtopology_id)
+        ),
+    )
+
+
+def _decided(topics: Iterable[TopicInfo], counts: Mapping[str, int]) -> tuple[TopicInfo, ...]:
+    """Return internal topics by name, with the numbers of partitions that are known."""
+    by_name = sorted(topics, key=lambda topic: topic.name)
+    return tuple(replace(topic, partitions=counts.get(topic.name, topic.partitions)) for topic in by_name)
+
+
+def _member(group: StreamsGroup, member: StreamsMember) -> wire.Member:
+    reported = group.soft.task_offsets.get(member.id, ReportedOffsets())
+    return wire.Member(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topology_epoch=member.topology_epoch,
+        process_id=member.process_id,
+        user_endpoint=member.endpoint,
+        client_tags=tuple(KeyValue(key=key, value=member.tags[key]) for key in sorted(member.tags)),
+        task_offsets=_offsets(reported.offsets),
+        task_end_offsets=_offsets(reported.end_offsets),
+        assignment=_assignment(member.assigned),
+        target_assignment=_assignment(group.targets.get(member.id, NO_TASKS)),
+    )
+
+
+def _offsets(offsets: Mapping[Task, int]) -> tuple[TaskOffset, ...]:
+    return tuple(
+        TaskOffset(subtopology_id=task.subtopology_id, partition=task.partition, offset=offsets[task])
+        for task in sorted(offsets)
+    )
+
+
+def _assignment(tasks: Tasks) -> wire.Assignment:
+    return wire.Assignment(
+        active_tasks=rows_of(tasks.active),
+        standby_tasks=rows_of(tasks.standby),
+        warmup_tasks=rows_of(tasks.warmup),
+    )

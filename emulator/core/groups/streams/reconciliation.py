@@ -1,0 +1,111 @@
+"""A member's walk to its target: revoke, wait for the acknowledgement, then take the tasks that are free.
+
+No two processes have an active task at once, and no process has a task twice. Kafka: `CurrentAssignmentBuilder` of
+streams groups. Pure functions of values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+from koordinator.wire.values import value
+
+from ...refusal import Refusal, RefusedError
+from .member import StreamsMemberState
+from .tasks import NO_TASKS, Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .member import StreamsMember
+    from .tasks import Task
+
+
+@value
+class Holdings:
+    """The tasks that are taken: active ones of any process, and all of one process, assigned or to be revoked."""
+
+    active: frozenset[Task]
+    of_process: frozenset[Task]
+
+    def is_free(self, task: Task, *, is_active: bool) -> bool:
+        """Return whether a member of the process may get a task."""
+        return task not in self.of_process and not (is_active and task in self.active)
+
+
+def holdings(members: Iterable[StreamsMember], process_id: str) -> Holdings:
+    """Return the tasks that members have, and those of one process."""
+    active: set[Task] = set()
+    own: set[Task] = set()
+    for member in members:
+        held = member.held()
+        active |= held.active
+        if member.process_id == process_id:
+            own |= held.active | held.standby | held.warmup
+    return Holdings(frozenset(active), frozenset(own))
+
+
+def reconcile(
+    member: StreamsMember, target: Tasks, target_epoch: int, owned: Tasks | None, taken: Holdings
+) -> StreamsMember:
+    """Return the member after its next step; the same object if nothing changes.
+
+    `owned` is the member's report, None if it reports nothing. Raises RefusedError: FENCED_MEMBER_EPOCH for an unknown
+    state, unless the member owns nothing.
+    """
+    epoch = member.epoch
+    match member.state:
+        case StreamsMemberState.STABLE:
+            if epoch == target_epoch:
+                return member
+        case StreamsMemberState.UNREVOKED_TASKS:
+            if _may_own(owned, member.pending):
+                return member
+            epoch += 1
+        case StreamsMemberState.UNRELEASED_TASKS:
+            pass
+        case StreamsMemberState.UNKNOWN:
+            if owned is None or owned:
+                text = (
+                    "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin."
+                )
+                raise RefusedError(Refusal(Error.FENCED_MEMBER_EPOCH, text))
+            epoch = target_epoch
+    kept = member.assigned & target
+    revoked = member.assigned - kept
+    if revoked and _may_own(owned, revoked):
+        return _stepped(member, StreamsMemberState.UNREVOKED_TASKS, epoch, kept, revoked)
+    wanted = target - kept
+    free = Tasks(
+        frozenset(task for task in wanted.active if taken.is_free(task, is_active=True)),
+        frozenset(task for task in wanted.standby if taken.is_free(task, is_active=False)),
+        frozenset(task for task in wanted.warmup if taken.is_free(task, is_active=False)),
+    )
+    state = StreamsMemberState.UNRELEASED_TASKS if wanted - free else StreamsMemberState.STABLE
+    return _stepped(member, state, target_epoch, kept | free, NO_TASKS, since=target_epoch)
+
+
+def _stepped(
+    member: StreamsMember, state: StreamsMemberState, epoch: int, assigned: Tasks, pending: Tasks, *, since: int = 0
+) -> StreamsMember:
+    known = member.active_since
+    stepped = replace(
+        member,
+        epoch=epoch,
+        previous_epoch=member.epoch,
+        state=state,
+        assigned=assigned,
+        pending=pending,
+        active_since={
+            task: known[task] if task in member.assigned.active else since
+            for task in sorted(assigned.active | pending.active)
+        },
+    )
+    return member if stepped == member else stepped
+
+
+def _may_own(owned: Tasks | None, tasks: Tasks) -> bool:
+    """Return whether a member may own any of these tasks: it has reported one, or nothing."""
+    return owned is None or bool(owned & tasks)
