@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from exploring.fields.requests import OTHER_GROUP, UNKNOWN_ID, Known
 from koordinator.wire.messages.join_group import JoinGroupRequest
+from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.schema import FieldSpec, Kind, fields_of
@@ -34,6 +35,9 @@ ONCE = {
 }
 """Arrays whose rows are not repeated: Kafka never answers then, which is a known difference (docs/fidelity.md)."""
 
+NAMED = {(TxnOffsetCommitRequest, "transactional_id")}
+"""Fields that are not empty: a broker lets the requests of several sequences with one id fail at random."""
+
 NAMES = {"group_id", "groups", "groups_names", "group_ids", "transactional_id", "v3_and_below_transactional_id"}
 """Fields whose values must belong to one sequence."""
 
@@ -51,6 +55,8 @@ def changed(message: Any, version: int, chance: random.Random) -> Any:
         row = changed(rows[at], version, chance)
         return replace(message, **{name: row if value is rows[at] else (*rows[:at], row, *rows[at + 1 :])})
     values = _values(name, spec, value, version, repeats=(type(message), name) not in ONCE)
+    if (type(message), name) in NAMED:
+        values.remove("")
     return replace(message, **{name: chance.choice(values)})
 
 

@@ -27,7 +27,7 @@ BATCH = 200
 """The sequences between two restarts of the broker."""
 
 CREATE_S = 60
-LEARN_S = 3.0
+LEARN_S = 8.0
 """A broker's group coordinators learn of a new topic after its partitions serve requests."""
 
 
