@@ -120,8 +120,10 @@ def test_the_completion_script_of_a_shell_completes_commands(
     [
         (
             ("serv",),
-            "koordinator: unknown command 'serv'; known: completion, doctor, groups, lab, offsets, serve, "
-            "share-offsets, transactions; did you mean 'serve'?",
+            (
+                "koordinator: unknown command 'serv'; known: completion, doctor, groups, lab, offsets, serve, "
+                "share-offsets, transactions; did you mean 'serve'?"
+            ),
         ),
         (("--serve",), "koordinator: No such option '--serve'"),
         (("serve", "--port", "x"), "x: must be an integer from 0 to 65535"),
