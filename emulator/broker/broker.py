@@ -73,6 +73,9 @@ if TYPE_CHECKING:
     from .unreached_listeners import UnreachedListeners
 
 
+CLOSED_MAX, CLOSED_BYTES_MAX = 1_000, 100 * 1024 * 1024
+"""The closed connections whose queued requests are kept until the one in flight is answered, and the bytes of those."""
+
 SHOWN_MAX = 200
 """Length of a client id in a log line."""
 
@@ -219,6 +222,7 @@ class Broker:
             waits = peer.in_flight is not None or peer.is_throttled
             if waits and next(peer.frames.complete(), None) is not None:
                 self._closed[connection] = peer
+                self._bound_closed(now)
             else:
                 self._throttled.cancel(peer)
                 self.node.data.disconnected(now, connection)
@@ -386,6 +390,15 @@ class Broker:
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
             self._forget_closed(now, peer.number)
+
+    def _bound_closed(self, now: int) -> None:
+        """Drop the oldest closed connections whose queued requests take too much memory: some are never answered."""
+        size = sum(len(each.frames) for each in self._closed.values())
+        while size > CLOSED_BYTES_MAX or len(self._closed) > CLOSED_MAX:
+            oldest = next(iter(self._closed))
+            size -= len(self._closed[oldest].frames)
+            self._throttled.cancel(self._closed[oldest])
+            self._forget_closed(now, oldest)
 
     def _forget_closed(self, now: int, connection: int) -> bool:
         """Forget a closed connection after its last queued request; return whether it is closed."""

@@ -11,6 +11,7 @@ from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordinator.emulator.broker import broker
 from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED, other_release
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
@@ -129,6 +130,23 @@ class TestMuting:
 
         assert not wire.broker._closed
         assert [record.value for record in stored_records(wire.node.cluster, "t")] == [b"1"]
+
+    def test_closed_connections_that_wait_for_an_answer_are_bounded(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def leave() -> None:
+            peer = wire.connect()
+            assert wire.ask(peer, AddPartitionsToTxnRequest(), 5) is None, "it is never answered"
+            wire.send(peer, wire.request(peer, HEARTBEAT, 3))
+            wire.broker.disconnected(wire.now, peer.number)
+
+        monkeypatch.setattr(broker, "CLOSED_MAX", 3)
+        for _ in range(5):
+            leave()
+        assert len(wire.broker._closed) == 3
+        monkeypatch.setattr(broker, "CLOSED_BYTES_MAX", 1)
+        leave()
+        assert not wire.broker._closed
 
     def test_a_response_to_a_closed_connection_is_dropped(self, wire: Wire) -> None:
         peer = parked_join(wire)

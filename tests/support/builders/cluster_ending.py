@@ -60,6 +60,21 @@ def end(ring: ClusterRing) -> None:
             assert not group.held_requests, f"{group} holds requests"
 
 
+def _has_given_up_a_target(ring: ClusterRing, group_id: str) -> bool:
+    """Return whether since the last target a member took the place of a static one, with its target instead of its own.
+
+    As in Kafka nobody has the partitions of the former target until the next epoch.
+    """
+    given_up, replaced = False, None
+    for event in ring.trace.events():
+        if event.get("group_id") != group_id or event["kind"] not in ("member", "target"):
+            continue
+        is_new = event.get("change") == "added" and event.get("instance_id") == replaced
+        given_up = event["kind"] != "target" and (given_up or (replaced is not None and not is_new))
+        replaced = event.get("instance_id") if event.get("change") == "replaced" else None
+    return given_up or replaced is not None
+
+
 def check_assignments(ring: ClusterRing) -> None:
     """Check that the target of each consumer group has every partition of its topics, after some heartbeats."""
     for group in led_groups(ring.runtime):
@@ -84,6 +99,8 @@ def check_assignments(ring: ClusterRing) -> None:
             # it has become a classic group
             continue
         if not any(member.classic is None and not member.has_left() for member in group.members.values()):
+            continue
+        if _has_given_up_a_target(ring, group.id):
             continue
         assigned = {
             (topic, partition)

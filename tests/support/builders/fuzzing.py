@@ -132,7 +132,9 @@ class Ring(Wire):
         assert not shares.waiting
         assert not shares._loading
         assert not shares._writing
-        assert not shares.sessions._sessions
+        # as in Kafka a connection that has closed a session of its own leaves the one that it has opened last
+        assert shares.sessions._opened.keys() <= broker._closed.keys()
+        assert len(shares.sessions) <= node.cluster.settings.group_share_max_share_sessions, "share sessions pile up"
         store = node.coordinator.store
         assert not store.writes
         for group in store.groups.values():
