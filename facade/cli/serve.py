@@ -166,6 +166,8 @@ async def _serve_until_signal(
                 # the interpreter would flush the same text again at exit, and report a second error
                 sys.stdout = None
                 return OSError(error.errno or errno.EPIPE, f"cannot write to stdout: {error.strerror or error}")
+            if url is not None and sys.stderr.isatty():
+                log(f"the live page: {url}/")
             if stop_input is not None:
                 nursery.start_soon(_stop_with, stop_input, nursery.cancel_scope)
             await anext(signals)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import struct
+import subprocess
+import sys
 from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -136,3 +139,19 @@ def test_clients_are_served_while_the_control_plane_loads(
     serve_command.run(Options(port=port), control)
     assert answers == [struct.pack(">i", 7)]
     assert "control_url" in json.loads(lines[0])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_on_a_terminal_the_server_names_its_live_page() -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "koordinator", "serve", "--port", "0", "--control-port", "0", "--stop-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, text=True) as server:
+        os.close(theirs)
+        assert server.stdout is not None
+        assert server.stdin is not None
+        url = json.loads(server.stdout.readline())["control_url"]
+        with os.fdopen(ours, "rb", buffering=0) as terminal:
+            assert terminal.readline().decode().strip() == f"koordinator: the live page: {url}/"
+            server.stdin.close()
+            assert server.wait(60) == 0
