@@ -36,6 +36,7 @@ class Dashboard {
     this.connection = new AbortController();
     this.clusters = make("select", { "aria-label": "Cluster", onchange: () => this.choose(this.clusters.value) });
     this.address = make("code", {});
+    this.named = make("span", {});
     this.status = make("span", { class: "d-live", role: "status" }, "connecting");
     this.error = make("p", { class: "d-error", role: "alert", hidden: true });
     this.container = make("div", {});
@@ -63,6 +64,7 @@ class Dashboard {
         { class: "d-head" },
         make("strong", {}, "koordinator"),
         make("label", {}, "cluster ", this.clusters),
+        this.named,
         make("span", {}, "bootstrap servers ", this.address),
         this.status,
       ),
@@ -101,7 +103,9 @@ class Dashboard {
     this.clusters.value = id;
     const address = this.known.get(id)?.bootstrap_servers ?? "";
     this.address.textContent = address;
-    this.hint.textContent = `Waiting for the first group: connect a consumer to ${address}.`;
+    this.hint.textContent = "Loading …";
+    this.named.textContent = "";
+    document.title = "koordinator";
     this.hint.hidden = false;
     this.container.hidden = true;
     this.shown.clear();
@@ -111,9 +115,23 @@ class Dashboard {
     const testOf = (/** @type {string} */ group) => this.testOf(group);
     this.timeline = mount(this.container, { live: true, onGroup: () => this.onGroup(), testOf });
     this.follow();
+    this.sayIfEmpty(id, address);
+  }
+
+  /**
+   * Say that the cluster has no groups, once that is known.
+   * @param {string} id @param {string} address
+   */
+  async sayIfEmpty(id, address) {
+    const groups = await this.api.request("GET", this.path("/groups"));
+    if (groups.length || this.cluster !== id || this.timeline?.group) return;
+    this.hint.textContent = `Waiting for the first group: connect a consumer to ${address}.`;
   }
 
   onGroup() {
+    const id = this.timeline?.group?.id ?? "";
+    this.named.replaceChildren("group ", make("strong", {}, id));
+    document.title = `${id} - koordinator`;
     this.container.hidden = false;
     this.hint.hidden = true;
     this.since = 0;

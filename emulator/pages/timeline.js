@@ -13,13 +13,14 @@ import { Moves } from "./moves.js";
 import { Overview } from "./overview.js";
 import { Palette } from "./pen.js";
 import { rowsOf } from "./rows.js";
-import { firstWithout } from "./spans.js";
+import { firstWithout, spanAt } from "./spans.js";
 import { stateAt } from "./story.js";
 import { Tape } from "./tape.js";
 
 const MARK_RADIUS_PX = 8;
 const ALL_TIME = 1e9;
 const STORY_MAX = 300;
+const OWNERS_MAX = 20;
 const PARTS = /** @type {Part[]} */ (["top", "body"]);
 
 /** @param {string} text @param {string} label @param {() => void} onclick */
@@ -61,6 +62,7 @@ export class Timeline {
     this.copied = make("span", { role: "status", class: "k-copied" });
     this.story = make("ol", { class: "k-story" });
     this.now = make("p", { class: "k-now", role: "status" });
+    this.owners = make("ul", { class: "k-owners", "aria-label": "Owners at this moment" });
     this.canvases = { top: this.canvas("top"), body: this.canvas("body") };
     this.gutters = { top: make("div", { class: "k-gutter" }), body: make("div", { class: "k-gutter" }) };
     this.parts = {
@@ -122,7 +124,7 @@ export class Timeline {
   aside() {
     const [events, now] = ["Events of the group", "At this moment"];
     const attributes = { class: "k-aside", "aria-label": events };
-    return make("aside", attributes, make("h2", {}, events), this.story, make("h2", {}, now), this.now);
+    return make("aside", attributes, make("h2", {}, events), this.story, make("h2", {}, now), this.now, this.owners);
   }
 
   chart() {
@@ -325,6 +327,7 @@ export class Timeline {
     const text = `${moment(this.model.secondsAt(at))}: ${stateAt(this.group, at)}`;
     this.range.setAttribute("aria-valuetext", text);
     this.now.textContent = text;
+    this.owners.replaceChildren(...ownersAt(this.group, at));
     this.highlightStory(at);
     this.axis.show(at);
     this.draw();
@@ -440,4 +443,18 @@ export function mount(root, { lines = [], groups = [], ...options }) {
   timeline.overview.apply(groups);
   timeline.update();
   return timeline;
+}
+
+/**
+ * Return what each member owns at a position; members without partitions are left out.
+ * @param {Group} group @param {number} at
+ */
+function ownersAt(group, at) {
+  const items = group.lanes.flatMap(({ name, owned }) => {
+    const text = spanAt(owned, at)?.text;
+    return text ? [make("li", {}, make("strong", {}, name), ` ${text}`)] : [];
+  });
+  if (items.length > OWNERS_MAX)
+    items.splice(OWNERS_MAX, Number.POSITIVE_INFINITY, make("li", {}, `and ${items.length - OWNERS_MAX} more`));
+  return items;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -216,3 +217,39 @@ def test_a_cooperative_rebalance_is_shown_live(browser: Browser, served: Served,
         page.wait_for_function("() => Koordinator.dashboard.timeline.group.lanes[2].heartbeats.length > 20")
         with kept(page, "dashboard-cooperative") as drawn:
             assert drawn.has("Stable", "PreparingRebalance", "joining", "stable", inside=".k-chart")
+
+
+def test_the_page_names_its_group_and_who_owns_what(browser: Browser, served: Served, http: httpx.Client) -> None:
+    with looking_at(browser, served) as page:
+        page.get_by_text("Waiting for the first group: connect a consumer to").wait_for()
+        for name in ("a", "b"):
+            puppet(http, name)
+        settled(http, 2)
+        page.wait_for_function("() => document.title === 'orders-svc - koordinator'")
+        assert "group orders-svc" in page.locator("header.d-head").inner_text()
+        page.wait_for_function("() => document.querySelectorAll('.k-owners li').length === 2")
+        owners = page.locator(".k-owners").inner_text().splitlines()
+        assert sorted(owners) == ["a orders 0\u20132", "b orders 3\u20135"]
+
+
+GROUPS = 300
+
+COMPLETE_S = 3.0
+"""The limit for the page of 300 groups on a busy machine; on a quiet one it takes less than a second."""
+
+
+def test_a_page_with_hundreds_of_groups_is_loading_and_then_complete(browser: Browser, served: Served) -> None:
+    with Remote(served.url) as server:
+        server.cluster().load_groups(
+            {"group_id": f"svc-{number:03}", "members": [{"client_id": "a"}]} for number in range(GROUPS)
+        )
+    context = browser.new_context()
+    page = context.new_page()
+    started = time.monotonic()
+    page.goto(served.url, wait_until="commit")
+    page.wait_for_function(f"() => document.querySelectorAll('.k-groups tbody tr').length === {GROUPS}")
+    took_s = time.monotonic() - started
+    print(f"\n{GROUPS} groups: {took_s:.2f} s")  # noqa: T201 - a figure
+    assert page.locator(".d-hint").is_hidden()
+    context.close()
+    assert took_s < COMPLETE_S
