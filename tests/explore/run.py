@@ -4,8 +4,9 @@ Every seed gives one sequence per release: one third for a default broker, one t
 rebalance delay, one third for one with a small `group.max.size`. Differences are shrunk and written to build/explore as
 scenarios with both answers. Exit status 1: an unexplained difference, too many undecided sequences, or less coverage
 than committed in `exploring/coverage.py`. Others are chosen with `--of`: `transactions` of producers, `data` for
-topics and records, `fields` for unusual values in every request of groups and transactions, `assignments` of consumer
-groups by their coordinator, `migrations` between classic and consumer groups.
+topics and records, `fields` for unusual values in every request of groups and transactions, `shares` of share groups
+with unusual values, `assignments` of consumer groups by their coordinator, `migrations` between classic and consumer
+groups.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from exploring.releases import RELEASES, Release
 from exploring.rendering import render_scenario
 from exploring.rounds import Exploration, Findings
 from exploring.steps import SETUPS
-from exploring.transactions.sides import DATA, FIELDS, TRANSACTIONS, explore_release
+from exploring.transactions.sides import DATA, FIELDS, SHARES, TRANSACTIONS, explore_release
 
 OUTPUT = Path(__file__).parents[2] / "build" / "explore"
 
 USUAL = ("3.9-old", "3.9-new", "4.4")
 """Both coordinators of the last release that has both, and the newest release."""
 
-LIVE = {"transactions": TRANSACTIONS, "data": DATA, "fields": FIELDS}
+LIVE = {"transactions": TRANSACTIONS, "data": DATA, "fields": FIELDS, "shares": SHARES}
 """Sequences without times, played over sockets to both sides."""
 
 CONSUMERS = {"assignments": ("3.9-new", "4.4"), "migrations": ("4.4",)}
 """What is explored of consumer groups, and its usual brokers. 3.9 migrates groups by an internal setting, otherwise."""
 
-BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.4")}
+BROKERS = {**CONSUMERS, "data": ("3.9-new", "4.4"), "shares": ("4.3", "4.4")}
 """The usual brokers of a kind, unless they are USUAL. 3.9 has one data plane."""
 
 KINDS = ("groups", *LIVE, *CONSUMERS)

@@ -26,6 +26,7 @@ from .store import ShareStateStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from uuid import UUID
 
     from koordinator.wire.messages.share_state_records import Key, Value
 
@@ -135,10 +136,14 @@ class ShareCoordinator:
         waiting, newest = sum(map(len, results)), self.store.newest_write
 
         def answer() -> None:
+            # of a topic or a partition that is given twice there is one row, the last (`ShareCoordinatorService`)
+            found: dict[UUID, dict[int, Any]] = {}
+            for topic, each in zip(topics, results, strict=True):
+                for row in each:
+                    found.setdefault(topic.topic_id, {})[row.partition] = row
             made = tuple(
-                topic_result(topic_id=topic.topic_id, partitions=tuple(found))
-                for topic, found in zip(topics, results, strict=True)
-                if found
+                topic_result(topic_id=topic_id, partitions=tuple(by_number.values()))
+                for topic_id, by_number in found.items()
             )
             self.store.reply(call, response(results=made))
 

@@ -211,6 +211,14 @@ def test_h108_a_read_notes_the_leader_epoch_and_a_write_does_not(play: StatePlay
     assert play.read(3) == (Error.FENCED_LEADER_EPOCH, text)
 
 
+def test_a_topic_that_is_given_twice_has_one_row(play: StatePlay) -> None:
+    assert play.initialize(1, 5) == OK
+    data = read_wire.PartitionData(partition=0, leader_epoch=0)
+    topic = read_wire.ReadStateData(topic_id=play.topic_id("t"), partitions=(data, data))
+    answer = play.ask_shares(read_wire.ReadShareGroupStateRequest(group_id="g", topics=(topic, topic)), 0)
+    assert [[row.start_offset for row in each.partitions] for each in answer.results] == [[5]]
+
+
 def test_h110_deletion_forgets_the_epochs(play: StatePlay) -> None:
     assert play.initialize(1, 0, partition=5) == (
         Error.UNKNOWN_TOPIC_OR_PARTITION,

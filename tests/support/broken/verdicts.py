@@ -246,7 +246,7 @@ VERDICT_RULES = (
         f"{CODE}/share_checks.py",
         "        if record is not None and record.holder:\n",
         "        if False:\n",
-        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[delivered_to_two]",),
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check",),
     ),
     BrokenRule(
         VERDICTS,
@@ -254,7 +254,7 @@ VERDICT_RULES = (
         f"{CODE}/share_checks.py",
         "(record is not None and count != before + 1)",
         "False",
-        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[count_stays]",),
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check",),
     ),
     BrokenRule(
         VERDICTS,
@@ -262,7 +262,7 @@ VERDICT_RULES = (
         f"{CODE}/share_checks.py",
         'record is not None and record.left == "finished" and record.line is not None',
         "False",
-        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[accepted_and_delivered]",),
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check",),
     ),
     BrokenRule(
         VERDICTS,
@@ -270,6 +270,6 @@ VERDICT_RULES = (
         f"{CODE}/share_checks.py",
         "        if record.holder and record.holder != name:\n",
         "        if False:\n",
-        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check[accepted_from_another]",),
+        (f"{SHARES}::test_a_wrong_coordinator_fails_one_check",),
     ),
 )

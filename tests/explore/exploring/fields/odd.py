@@ -22,6 +22,9 @@ FIXED = {
     "acks": (1, -2, 2, 32_767, -32_768),
     "transaction_timeout_ms": (0, -1, -(1 << 31), 900_001, (1 << 31) - 1),
     "require_stable": (True, False),
+    # a fetch without a wait may find its share partition locked by the one before
+    "max_wait_ms": (300,),
+    "min_bytes": (1,),
 }
 """The values of fields whose others would make a comparison depend on times: acks 0 has no response."""
 

@@ -15,6 +15,8 @@ from exploring.data import playing as data_playing
 from exploring.data import steps as data_steps
 from exploring.fields import playing as fields_playing
 from exploring.fields import steps as fields_steps
+from exploring.shares import playing as shares_playing
+from exploring.shares import steps as shares_steps
 from exploring.transactions.playing import Playing
 from exploring.transactions.rounds import Target, explore
 from exploring.transactions.steps import generate
@@ -68,6 +70,24 @@ FIELDS = Kind(
         # nothing expires by time
         "offsets.retention.check.interval.ms": "86400000",
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": "86400000",
+    },
+)
+
+
+SHARES = Kind(
+    shares_steps.generate,
+    shares_playing.Playing,
+    {
+        "group.initial.rebalance.delay.ms": "0",
+        "offsets.topic.num.partitions": f"{fields_playing.OFFSETS_PARTITIONS}",
+        "group.share.assignment.interval.ms": "0",
+        "group.share.heartbeat.interval.ms": "5000",
+        # nothing expires by time
+        "group.share.session.timeout.ms": "3600000",
+        "group.share.max.session.timeout.ms": "3600000",
+        "group.share.record.lock.duration.ms": "3600000",
+        "group.share.max.record.lock.duration.ms": "3600000",
+        "offsets.retention.check.interval.ms": "86400000",
     },
 )
 
