@@ -108,7 +108,9 @@ def _make(directory: Path, hosts: tuple[str, ...]) -> trustme.CA:
         directory.mkdir(parents=True, exist_ok=True)
         authority.cert_pem.write_to_path(directory / CA)
         _write_server(directory / SERVER, authority, hosts)
-        _write(directory / CLIENT, authority.issue_cert(common_name=CLIENT_NAME, organization_name="koordinator"))
+        # Java reads no certificate with an empty list of names
+        for_clients = authority.issue_cert(CLIENT_NAME, common_name=CLIENT_NAME, organization_name="koordinator")
+        _write(directory / CLIENT, for_clients)
     except OSError as error:
         raise ValueError(f"certificates of {directory}: {error.strerror or error}") from error
     return authority

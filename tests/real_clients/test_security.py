@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -121,6 +122,23 @@ def test_each_client_logs_in_with_tokens(config: dict[str, object]) -> None:
         check(cluster, "k", consumed_by_kafka_python(cluster.client_config("kafka-python", group_id="k", **own)))
         of_aiokafka = cluster.client_config("aiokafka", group_id="a", **own)
         check(cluster, "a", asyncio.run(consumed_by_aiokafka(of_aiokafka)))
+
+
+def test_each_client_logs_in_with_a_certificate() -> None:
+    with Emulator(security="ssl", config={"ssl.client.auth": "required"}, topics={"t": 1}) as cluster:
+        cluster.produce("t", "a", "b", "c")
+        assert cluster.ca_file is not None
+        key = str(Path(cluster.ca_file).with_name("client.pem"))
+        own: dict[str, Any] = {"ssl.certificate.location": key, "ssl.key.location": key}
+        check(cluster, "c", consumed_by_confluent(cluster.client_config("confluent-kafka", group_id="c") | own))
+        own = {"ssl_certfile": key, "ssl_keyfile": key}
+        check(cluster, "k", consumed_by_kafka_python(cluster.client_config("kafka-python", group_id="k") | own))
+        config: dict[str, Any] = cluster.client_config("aiokafka", group_id="a")
+        config["ssl_context"].load_cert_chain(key)
+        check(cluster, "a", asyncio.run(consumed_by_aiokafka(config)))
+        principals = {event.get("principal") for event in cluster.trace() if event.get("api") == "JoinGroup"}
+        assert len(principals) == 1
+        assert "CN=client" in str(principals)
 
 
 def test_a_client_makes_unsecured_tokens_of_its_own(sasl: Cluster) -> None:
