@@ -90,7 +90,7 @@ def test_the_trace_tells_of_targets_and_steps(cluster: Cluster, client: AskingCl
     events = cluster.group("g").events()
     text = "\n".join(timeline(events))
     assert "NotReady" in text
-    bodies = [line["body"] for line in events if line.get("api") == "StreamsGroupHeartbeat"]
+    bodies = [line.get("body") for line in events if line.get("api") == "StreamsGroupHeartbeat"]
     assert bodies[0] == {"topics": ["t"], "owned_tasks": {"active": {}, "standby": {}}}
     assert {"active": ALL, "standby": {}} in [body.get("tasks") for body in bodies if body]
     assert [line["state_to"] for line in events if line["kind"] == "state"][-1] == "Stable"
