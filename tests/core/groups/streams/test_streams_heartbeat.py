@@ -111,6 +111,12 @@ class TestShapeOfStreamsHeartbeats:
         assert play.beat("A", 1) == (Error.GROUP_ID_NOT_FOUND, "Streams group g not found.")
         assert play.beat("A", -1) == (Error.GROUP_ID_NOT_FOUND, "Group g not found.")
 
+    def test_the_protocol_is_off_where_the_settings_do_not_name_it(self) -> None:
+        play = StreamsPlay(group_coordinator_rebalance_protocols="classic,consumer,share")
+        assert play.come("A") == (Error.UNSUPPORTED_VERSION, None)
+        play = StreamsPlay(group_coordinator_rebalance_protocols="classic,consumer,streams")
+        assert play.come("A") == (2, ALL)
+
     def test_the_protocol_is_off_without_its_feature(self, play: StreamsPlay) -> None:
         play.cluster.features.set_level("streams.version", 0)
         assert play.come("A") == (Error.UNSUPPORTED_VERSION, None)
