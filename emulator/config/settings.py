@@ -209,7 +209,7 @@ class Settings:
     )
     group_coordinator_rebalance_protocols: str = setting(
         "",
-        "The protocols of groups; without consumer, KIP-848 is off. Empty: classic and consumer, in 3.9 classic.",
+        "The protocols of groups; without consumer, KIP-848 is off, without streams KIP-1071. Empty: those of Kafka.",
         choices=("", "classic", "classic,consumer", "classic,consumer,share", "classic,consumer,streams"),
     )
     group_share_session_timeout_ms: int = setting(

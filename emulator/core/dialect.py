@@ -351,6 +351,10 @@ class Dialect:
     """Whether the assignor of streams groups knows the tasks that members have, not those of the target before, and
     prefers owners with the most of a changelog. Since 4.4 (`TargetAssignmentBuilder`, `StickyTaskAssignor`)."""
 
+    streams_members_convert_tasks: bool = since("4.4")
+    """Whether a member of a streams group changes the type of a task that it has, without giving it up in between.
+    Since 4.4 (`CurrentAssignmentBuilder.convertReplicaRole`)."""
+
     streams_members_may_be_static: bool = since("4.4")
     """Whether streams groups have static members. Since 4.4 (`getOrMaybeCreateStaticStreamsGroupMember`)."""
 

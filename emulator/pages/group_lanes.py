@@ -259,10 +259,10 @@ class GroupLanes:
                 self._own(lane, partition_names((line.get("body") or {}).get("assignment")), at, line)
             case "SyncGroup" if error == "REBALANCE_IN_PROGRESS" and lane.state == "syncing":
                 self._become(lane, at, "unjoined")
-            case "ConsumerGroupHeartbeat" | "ShareGroupHeartbeat" | "Heartbeat" as api:
-                self._heard(lane, at, api, is_refused=error is not None)
             case "OffsetCommit" if error is None:
                 self._mark(at, lane, "commit", "offsets committed")
+            case api if api == "Heartbeat" or api in EPOCH_HEARTBEATS:
+                self._heard(lane, at, api, is_refused=error is not None)
         if error in NOT_MEMBER and not lane.is_member:
             self._own(lane, (), at, line)
         return lane

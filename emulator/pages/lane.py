@@ -22,8 +22,11 @@ MEMBER_APIS = frozenset({"JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", 
 NOT_MEMBER = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "FENCED_MEMBER_EPOCH"})
 """Errors after which a client gives up its partitions."""
 
-STEP_STATES = {"unrevoked_partitions": "revoking", "unreleased_partitions": "syncing"}
-"""The states of lanes by those of members of a consumer group."""
+STEP_STATES = {
+    **dict.fromkeys(("unrevoked_partitions", "unrevoked_tasks"), "revoking"),
+    **dict.fromkeys(("unreleased_partitions", "unreleased_tasks"), "syncing"),
+}
+"""The states of lanes by those of members of consumer and streams groups."""
 
 
 @dataclass

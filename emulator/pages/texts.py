@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     Line = Mapping[str, Any]
 
-EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat"})
-"""The heartbeats with which members join and leave (KIP-848, KIP-932)."""
+EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
+"""The heartbeats with which members join and leave (KIP-848, KIP-932, KIP-1071)."""
 
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),
     *("ListGroups", "ListOffsets", "OffsetFetch", "OffsetForLeaderEpoch", "Fetch", "Heartbeat", "Produce"),
     *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe", "ShareGroupHeartbeat", "ShareGroupDescribe"),
+    *("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
     *("ShareFetch", "ReadShareGroupState", "WriteShareGroupState", "InitializeShareGroupState"),
     "InitProducerId",
 }

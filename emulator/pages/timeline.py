@@ -29,7 +29,7 @@ HEADING = "its last events:"
 COMMIT = "OffsetCommit"
 """The API whose successful requests are only counted where the same client repeats them."""
 
-HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat"}
+HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"}
 """The APIs whose successful requests are only counted."""
 
 FIRST_ERROR = "   <-- first error"

@@ -26,6 +26,7 @@ from koordinator.wire.messages.describe_share_group_offsets import (
 )
 from koordinator.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 from koordinator.wire.primitives import Malformed
 
 from .admin import COORDINATOR_MOVES
@@ -33,7 +34,10 @@ from .errors import Failure, NoCommonVersion, RequiredVersion, broker_failure
 from .offsets import committed_offsets, end_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from koordinator.wire.messages import streams_group_describe as streams
+    from koordinator.wire.messages.streams_group_heartbeat import TaskIds
 
     from .admin import Admin, BrokerNode, TopicPartition
     from .connection import BrokerConnection
@@ -53,6 +57,9 @@ CONSUMER = "consumer"
 SHARE = "share"
 """The protocol type of share groups (KIP-932)."""
 
+STREAMS, STICKY = "streams", "sticky"
+"""The protocol type of streams groups, and their only assignor (KIP-1071)."""
+
 DEAD = "Dead"
 """The state in the description of a group that does not exist."""
 
@@ -62,6 +69,7 @@ _TYPES_VERSION = 5
 _DESCRIBE = RequiredVersion(ApiKey.DESCRIBE_GROUPS, 0, "0.10")
 _DESCRIBE_CONSUMER = RequiredVersion(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, "3.7")
 _DESCRIBE_SHARE = RequiredVersion(ApiKey.SHARE_GROUP_DESCRIBE, 1, "4.1")
+_DESCRIBE_STREAMS = RequiredVersion(ApiKey.STREAMS_GROUP_DESCRIBE, 0, "4.2")
 _DESCRIBE_SHARE_OFFSETS = RequiredVersion(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, "4.1")
 _NOT_FOUND = int(Error.GROUP_ID_NOT_FOUND)
 _DELETE = RequiredVersion(ApiKey.DELETE_GROUPS, 0, "1.1")
@@ -249,7 +257,9 @@ def describe(
         missing = [name for name, each in groups.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
         found = {**groups, **_consumer_groups(connection, node, missing)}
         missing = [name for name, each in found.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
-        return {**found, **_share_groups(connection, node, missing)}
+        found |= _share_groups(connection, node, missing)
+        missing = [name for name, each in found.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
+        return {**found, **_streams_groups(admin, connection, node, missing)}
 
     return admin.at_coordinators(group_ids, call)
 
@@ -322,6 +332,62 @@ def _share_groups(
         for row in response.groups
         if row.error_code == Error.NONE
     }
+
+
+def _streams_groups(
+    admin: Admin, connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
+) -> dict[str, GroupDescription | Failure]:
+    """Return those of the groups that are streams groups (KIP-1071), with the inputs of members' active tasks."""
+    try:
+        version = connection.version(_DESCRIBE_STREAMS)
+    except NoCommonVersion:
+        return {}
+    if not names:
+        return {}
+    request = StreamsGroupDescribeRequest(group_ids=tuple(names))
+    response = connection.send(request, version, StreamsGroupDescribeResponse)
+    rows = [row for row in response.groups if row.error_code == Error.NONE]
+    inputs = {row.group_id: _inputs(row) for row in rows}
+    topics = sorted({topic for parts in inputs.values() for each in parts.values() for topic in each})
+    counts = {topic.name: len(topic.partitions) for topic in admin.topics(topics).topics} if topics else {}
+    return {
+        row.group_id: GroupDescription(
+            group_id=row.group_id,
+            state=row.group_state,
+            protocol_type=STREAMS,
+            protocol=STICKY,
+            coordinator=node,
+            members=tuple(
+                MemberDescription(
+                    *(member.member_id, member.instance_id, member.client_id, member.client_host),
+                    assignment=_task_inputs(member.assignment.active_tasks, inputs[row.group_id], counts),
+                )
+                for member in sorted(row.members, key=lambda member: (member.instance_id or "", member.member_id))
+            ),
+        )
+        for row in rows
+    }
+
+
+def _inputs(row: streams.DescribedGroup) -> dict[str, list[str]]:
+    """Return the input topics of each subtopology of a streams group."""
+    parts = (row.topology.subtopologies or ()) if row.topology is not None else ()
+    return {
+        part.subtopology_id: [*part.source_topics, *(topic.name for topic in part.repartition_source_topics)]
+        for part in parts
+    }
+
+
+def _task_inputs(
+    tasks: Iterable[TaskIds], inputs: Mapping[str, list[str]], counts: Mapping[str | None, int]
+) -> Assignment:
+    """Return the existing partitions that tasks read."""
+    read = {
+        topic: tuple(partition for partition in sorted(row.partitions) if partition < counts.get(topic, 0))
+        for row in tasks
+        for topic in inputs.get(row.subtopology_id, ())
+    }
+    return {topic: read[topic] for topic in sorted(read)}
 
 
 def share_offsets(admin: Admin, group_ids: Sequence[str]) -> dict[str, ShareOffsets | Failure]:

@@ -124,5 +124,6 @@ def at(cluster: Cluster) -> tuple[str, str]:
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
     # of a release without consumer groups (KIP-848)
-    with Scripted(versions={ApiKey.CONSUMER_GROUP_DESCRIBE: None, ApiKey.SHARE_GROUP_DESCRIBE: None}) as scripted:
+    kinds = ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE
+    with Scripted(versions=dict.fromkeys(kinds)) as scripted:
         yield scripted

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from brokers.scripted_broker import CLOSE, SILENCE, Cut, Raw, Scripted, WrongId
+from clients.asking_client import AskingClient
 from clients.groups_command import Ran, commit, form
 from clients.share_member import ShareMember
 
@@ -16,6 +17,7 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsResponse
 from koordinator.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse, OffsetFetchResponseGroup
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Subtopology, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +123,39 @@ def test_a_share_group_is_listed_and_described_with_its_lag(
     assert ["A", "-", "test", "/127.0.0.1", "t: 0-3"] in ran.rows
     # the start offset is stored one write behind; the lag counts what is finished
     assert ["t", "0", "0", "3", "2", "-"] in ran.rows
+
+
+def test_a_streams_group_is_listed_and_described_with_the_inputs_of_its_tasks(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
+) -> None:
+    cluster.create_topic("small", 2)
+    part = Subtopology(
+        subtopology_id="0",
+        source_topics=("t", "small"),
+        source_topic_regex=(),
+        state_changelog_topics=(),
+        repartition_sink_topics=(),
+        repartition_source_topics=(),
+        copartition_groups=(),
+    )
+    joining = StreamsGroupHeartbeatRequest(
+        group_id="words",
+        member_id="A",
+        member_epoch=0,
+        endpoint_information_epoch=-1,
+        **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ()),
+        rebalance_timeout_ms=60_000,
+        topology=Topology(epoch=0, subtopologies=(part,)),
+        process_id="p",
+    )
+    host, port = cluster.bootstrap_servers.split(":")
+    with AskingClient((host, int(port))) as client:
+        assert client.ask(joining, 0).error_code == 0
+        place = f"1 at {cluster.bootstrap_servers}"
+        assert run("list", *at).rows[1:] == [["words", "streams", "Stable", "streams", place]]
+        ran = run("describe", "words", *at)
+    assert ran.rows[1] == ["words", "Stable", "streams/sticky", "1", place]
+    assert [row[-1] for row in ran.rows if row[:1] == ["A"]] == ["small: 0-1; t: 0-3"]
 
 
 def test_describe_as_json(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:

@@ -156,7 +156,8 @@ MESSAGE_BYTES_MAX = 1_048_588
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
     """A broker with one partition of `__consumer_offsets` and no groups."""
-    with Scripted(versions={ApiKey.CONSUMER_GROUP_DESCRIBE: None, ApiKey.SHARE_GROUP_DESCRIBE: None}) as scripted:
+    kinds = ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE
+    with Scripted(versions=dict.fromkeys(kinds)) as scripted:
         row = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
         topics = (MetadataResponseTopic(name="__consumer_offsets", partitions=(row,)),)
         scripted.answers(ApiKey.METADATA, MetadataResponse(brokers=(scripted.row,), topics=topics))

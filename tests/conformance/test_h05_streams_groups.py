@@ -459,3 +459,34 @@ def test_h145_a_topology_that_nothing_could_make_valid(play: Player) -> None:
     )
     assert x.refused_join("A", topology(x.part("0", ["t"], together=[((1,), ())])))[0] == -1
     assert x.described().error_code == MISSING
+
+
+@streams_scenario()
+def test_h146_a_standby_task_is_given_up_before_it_becomes_active_up_to_4_3(play: Player) -> None:
+    x = StreamsMembers(play)
+    assert x.configure(streams_num_standby_replicas=1) == 0
+    assert x.settle_in("A", x.stateful) == (3, ALL)
+    assert x.join_report("B", x.stateful) == (4, {}, {"0": [0, 1]}, [])
+    assert x.converge("A", "B")["B"] == (4, {"0": [2, 3]}, {"0": [0, 1]})
+    assert x.beat("A", -1) == (-1, None)
+    if play.since("4.4.0"):
+        assert x.beat("B", 4) == (5, ALL)
+        return
+    half = {"0": [2, 3]}
+    assert [x.beat("B", 4), x.beat("B", 4)] == [(4, half), (4, None)]
+    assert [x.beat("B", 4, owned=half), x.beat("B", 5)] == [(5, None), (5, ALL)]
+
+
+@streams_scenario()
+def test_h147_an_active_task_becomes_a_standby_task_of_its_member(play: Player) -> None:
+    x = StreamsMembers(play)
+    assert x.configure(streams_num_standby_replicas=1) == 0
+    assert x.settle_in("A", x.stateful) == (3, ALL)
+    first, second = {"0": [0, 1]}, {"0": [2, 3]}
+    assert x.join_report("B", x.stateful) == (4, {}, first, [])
+    converts = play.since("4.4.0")
+    assert x.report("A", 3) == (3, first, second if converts else {}, [])
+    assert x.report("A", 3, owned=first, standby={}) == (4, None, None, [])
+    assert x.report("A", 4) == (4, *((None, None) if converts else (first, second)), [])
+    assert x.report("B", 4, owned={}, standby=first) == (4, second, first, [])
+    assert x.shape() == ("Stable", 4, 4)

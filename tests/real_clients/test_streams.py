@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import threading
 from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.kafka_releases import NEWEST, jars
+from brokers.kafka_releases import NEWEST
 from clients.consumers import wait_until
-from clients.line_clients import PROGRAMS
+from clients.streams_instances import instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from clients.consumers import Members
+    from clients.streams_instances import Instance
 
     from koordinator import Cluster
 
@@ -40,46 +39,11 @@ SETTINGS = {
 }
 
 
-class Instance:
-    """A process of the application; `states` are those it has reported."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.states: list[str] = []
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        self.states.extend(line.strip() for line in self.process.stdout)
-
-    def kill(self) -> None:
-        self.process.kill()
-        with self.process:
-            self._reader.join()
-
-
 @contextmanager
 def counting(koordinator: Cluster, folder: Path, guarantee: str) -> Iterator[Instance]:
-    settings = SETTINGS | {
-        "bootstrap.servers": koordinator.bootstrap_servers,
-        "state.dir": folder,
-        "processing.guarantee": guarantee,
-    }
-    path = f"{jars(NEWEST.version, 'kafka-streams')}/*"
-    command = ["java", "-Xmx256m", "-cp", path, str(PROGRAMS / "Counting.java")]
-    process = subprocess.Popen(
-        [*command, *(f"{name}={value}" for name, value in settings.items())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    instance = Instance(process)
-    try:
-        yield instance
-    finally:
-        instance.kill()
+    settings = SETTINGS | {"bootstrap.servers": koordinator.bootstrap_servers, "processing.guarantee": guarantee}
+    with instance("Counting", NEWEST, settings, folder) as running:
+        yield running
 
 
 def produce(koordinator: Cluster) -> None:
@@ -99,7 +63,7 @@ def test_every_record_is_counted_although_an_instance_is_killed(
         group = koordinator.group("counting")
         wait_until(
             "both instances",
-            lambda: len(group.members) == 2 and group.state == "Stable" and "RUNNING" in one.states,
+            lambda: len(group.members) == 2 and group.state == "Stable" and "RUNNING" in one.lines,
             out,
         )
         produce(koordinator)

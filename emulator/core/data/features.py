@@ -93,7 +93,8 @@ class Features:
     @property
     def serves_streams_groups(self) -> bool:
         """Whether the streams protocol is on (KIP-1071)."""
-        return self.level(STREAMS_VERSION) > 0
+        named = self._protocols
+        return self.level(STREAMS_VERSION) > 0 and (not named or "streams" in named.split(","))
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""

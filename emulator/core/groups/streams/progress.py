@@ -109,7 +109,8 @@ def advance(
     reconciled = after
     if not after.is_settled(target_epoch):
         taken = holdings(group.members.values(), after.process_id)
-        reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken)
+        converts = store.dialect.streams_members_convert_tasks
+        reconciled = reconcile(after, target, target_epoch, owned_tasks(request), taken, converts=converts)
     if reconciled is not after:
         records.append(current_record(group.id, reconciled))
     return StreamsProgress(reconciled, configured, records, status)

@@ -30,9 +30,14 @@ class Holdings:
     active: frozenset[Task]
     of_process: frozenset[Task]
 
-    def is_free(self, task: Task, *, is_active: bool) -> bool:
-        """Return whether a member of the process may get a task."""
-        return task not in self.of_process and not (is_active and task in self.active)
+    def free(self, wanted: Tasks, own: Tasks) -> Tasks:
+        """Return the tasks that a member of the process may get; those of its `own` of another type do not hinder."""
+        others_active = self.active | (self.of_process - own.standby - own.warmup)
+        return Tasks(
+            wanted.active - others_active,
+            wanted.standby - (self.of_process - own.active - own.warmup),
+            wanted.warmup - (self.of_process - own.standby),
+        )
 
 
 def holdings(members: Iterable[StreamsMember], process_id: str) -> Holdings:
@@ -48,11 +53,12 @@ def holdings(members: Iterable[StreamsMember], process_id: str) -> Holdings:
 
 
 def reconcile(
-    member: StreamsMember, target: Tasks, target_epoch: int, owned: Tasks | None, taken: Holdings
+    member: StreamsMember, target: Tasks, target_epoch: int, owned: Tasks | None, taken: Holdings, *, converts: bool
 ) -> StreamsMember:
     """Return the member after its next step; the same object if nothing changes.
 
-    `owned` is the member's report, None if it reports nothing. Raises RefusedError: FENCED_MEMBER_EPOCH for an unknown
+    `owned` is the member's report, None if it reports nothing. `converts`: a task changes its type at the member that
+    has it, without being given up in between (since 4.4). Raises RefusedError: FENCED_MEMBER_EPOCH for an unknown
     state, unless the member owns nothing.
     """
     epoch = member.epoch
@@ -75,16 +81,32 @@ def reconcile(
             epoch = target_epoch
     kept = member.assigned & target
     revoked = member.assigned - kept
+    wanted = target - kept
+    free = taken.free(wanted, member.assigned if converts else NO_TASKS)
+    is_complete = not wanted - free
+    if converts:
+        kept, revoked, free = _converted(member.assigned, target, kept, revoked, free, owned)
     if revoked and _may_own(owned, revoked):
         return _stepped(member, StreamsMemberState.UNREVOKED_TASKS, epoch, kept, revoked)
-    wanted = target - kept
-    free = Tasks(
-        frozenset(task for task in wanted.active if taken.is_free(task, is_active=True)),
-        frozenset(task for task in wanted.standby if taken.is_free(task, is_active=False)),
-        frozenset(task for task in wanted.warmup if taken.is_free(task, is_active=False)),
-    )
-    state = StreamsMemberState.UNRELEASED_TASKS if wanted - free else StreamsMemberState.STABLE
+    state = StreamsMemberState.STABLE if is_complete else StreamsMemberState.UNRELEASED_TASKS
     return _stepped(member, state, target_epoch, kept | free, NO_TASKS, since=target_epoch)
+
+
+def _converted(
+    assigned: Tasks, target: Tasks, kept: Tasks, revoked: Tasks, free: Tasks, owned: Tasks | None
+) -> tuple[Tasks, Tasks, Tasks]:
+    """Return the tasks that are kept, revoked and new if a member may convert its own.
+
+    An active task becomes a standby task at once. A standby task stays one until it may be active. Kafka, since 4.4:
+    `demoteActiveTasksToStandby`, `applyPromotionsToActive`.
+    """
+    demoted = Tasks(standby=free.standby & assigned.active)
+    free -= demoted
+    promoted = Tasks(standby=assigned.standby & target.active)
+    revoked -= promoted
+    has_to_wait = bool(revoked) and _may_own(owned, revoked)
+    waiting = promoted if has_to_wait else promoted - Tasks(standby=free.active)
+    return kept | demoted | waiting, revoked, free
 
 
 def _stepped(

@@ -51,6 +51,17 @@ class TestLeaving:
         play.beat("A", -1)
         assert play.record_types() == [-8, -7, -5, 3, 6]
 
+    def test_offsets_that_a_check_has_found_in_use_expire_once_the_group_is_empty(self) -> None:
+        play = ConsumerPlay(offsets_retention_minutes=1, offsets_retention_check_interval_ms=1_000)
+        epoch, _ = play.subscribe("A")
+        play.commit_as("A", epoch, {("t", 0): 5})
+        for _ in range(70):
+            play.wait(1_000)
+            play.beat("A", epoch)
+        play.beat("A", -1)
+        play.wait(2_000)
+        assert "g" not in play.coordinator.store.groups
+
     def test_g144_a_deleted_group_leaves_tombstones(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         play.commit_as("A", 2, {("t", 0): 5})

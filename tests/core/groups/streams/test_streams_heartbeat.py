@@ -111,6 +111,12 @@ class TestShapeOfStreamsHeartbeats:
         assert play.beat("A", 1) == (Error.GROUP_ID_NOT_FOUND, "Streams group g not found.")
         assert play.beat("A", -1) == (Error.GROUP_ID_NOT_FOUND, "Group g not found.")
 
+    def test_the_protocol_is_off_where_the_settings_do_not_name_it(self) -> None:
+        play = StreamsPlay(group_coordinator_rebalance_protocols="classic,consumer,share")
+        assert play.come("A") == (Error.UNSUPPORTED_VERSION, None)
+        play = StreamsPlay(group_coordinator_rebalance_protocols="classic,consumer,streams")
+        assert play.come("A") == (2, ALL)
+
     def test_the_protocol_is_off_without_its_feature(self, play: StreamsPlay) -> None:
         play.cluster.features.set_level("streams.version", 0)
         assert play.come("A") == (Error.UNSUPPORTED_VERSION, None)
@@ -385,11 +391,9 @@ class TestTopologiesOfStreamsGroups:
         assert play.beat("A", 2) == (3, ALL)
         response = play.enter("B", STATEFUL)
         assert (seen(response), given(response.standby_tasks)) == ((4, {}), {"0": [0, 1]})
-        assert play.beat("A", 3, owned=ALL) == (3, {"0": [0, 1]})
-        response = play.heart("A", 3, owned={"0": [0, 1]})
-        # its own process has them until this heartbeat
-        assert (response.member_epoch, response.standby_tasks) == (4, None)
-        assert given(play.heart("A", 4).standby_tasks) == {"0": [2, 3]}
+        response = play.heart("A", 3, owned=ALL)
+        assert (seen(response), given(response.standby_tasks)) == ((3, {"0": [0, 1]}), {"0": [2, 3]})
+        assert play.beat("A", 3, owned={"0": [0, 1]}) == (4, None)
         assert play.beat("B", 4, owned={}, standby={"0": [0, 1]}) == (4, {"0": [2, 3]})
         assert play.shape() == ("Stable", 4, 4)
 
