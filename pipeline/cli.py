@@ -27,7 +27,7 @@ SUMMARIES = {
     "sql": "Query the tables of a local store with DuckDB; gold/rebalance is gold.rebalance.",
     "tables": "List the tables of a local store, each with the number of its folders and the newest one.",
     "vacuum": "Remove old snapshots of a local store, and the folders that no other snapshot lists.",
-    "verify": "Check the coordinator, its clients and transactions in every trace: S01 to S12, C01 to C14, T01 to T03.",
+    "verify": "Check the coordinator, its clients and transactions in every trace: S01 to S16, C01 to C14, T01 to T03.",
     "watch": "Load files as they appear, and the complete lines that plain text files gain, until interrupted.",
 }
 """The line of each job in lists, which is the first sentence of its own help."""

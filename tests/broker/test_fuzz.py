@@ -35,7 +35,7 @@ def test_a_crowd_is_answered_in_order_and_leaves_nothing(seed: int) -> None:
     while run.ring.tally.frames < FRAMES:
         run.step()
     run.ring.end()
-    assert run.ring.tally.answers > FRAMES / 2
+    assert run.ring.tally.answers > FRAMES * 0.4, "others meet a closed connection"
     assert not [reason for reason in run.ring.tally.reasons if "would be lost" in reason]
 
 

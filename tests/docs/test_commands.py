@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from confluent_kafka import ShareConsumer
 from scenes.documentation import BLOCKS, NEEDS_SHELL, ROOT, blocks, run_shell
 
 from koordinator import Emulator
@@ -160,6 +161,22 @@ def prepare(cluster: Cluster) -> None:
         cluster.group(name).set_offsets({("orders", 0): 1})
 
 
+def prepare_share_group(cluster: Cluster) -> None:
+    """Let a share group begin to read a topic, and its member leave."""
+    cluster.create_topic("jobs", partitions=1)
+    client = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "workers"}
+    consumer = ShareConsumer(client)
+    consumer.subscribe(["jobs"])
+    for _ in range(30):
+        consumer.poll(1.0)
+        if cluster.group("workers").share_positions():
+            break
+    cluster.produce("jobs", ("key", "1"), ("key", "2"))
+    assert consumer.poll(30)
+    consumer.commit_sync()
+    consumer.close()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "test_app.py").write_text("def test_it(koordinator): koordinator.groups()\n")
@@ -193,6 +210,8 @@ def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None
         assert '"control_url"' in ready
         # two addresses on one page are two clusters
         prepare(other if any(OTHER in each.line for each in block) else server.cluster())
+        if any("share-offsets" in each.line for each in block):
+            prepare_share_group(server.cluster())
         for each in own:
             compare(each, ready)
         for each in block:

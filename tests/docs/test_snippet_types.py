@@ -115,4 +115,6 @@ def test_every_python_block_passes_mypy_strict(tmp_path: Path) -> None:
     # the mistake is found, and nothing else
     (wrong,) = (line for line in errors if line.startswith("wrong.py"))
     assert 'incompatible type "str"; expected "int | NodeHandle"' in wrong
-    assert [line for line in errors if not line.startswith("wrong.py")] == []
+    # confluent-kafka imports these names without exporting them
+    of_a_library = 'Module "confluent_kafka.admin" does not explicitly export'
+    assert [line for line in errors if not line.startswith("wrong.py") and of_a_library not in line] == []
