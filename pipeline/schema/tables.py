@@ -51,7 +51,8 @@ class Table:
     @property
     def fields(self) -> list[StructField]:
         """The columns in the store, for Spark."""
-        return _struct(self.stored).fields
+        fields: list[StructField] = _struct(self.stored).fields
+        return fields
 
     @property
     def names(self) -> list[str]:

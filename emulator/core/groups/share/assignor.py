@@ -31,28 +31,27 @@ def assign(
     """Return the target of each member.
 
     `subscriptions` has the existing topics of each member, in the order of Kafka's table of members; `partitions` the
-    ones of each topic that may be assigned. With different subscriptions each topic is assigned on its own.
+    ones of each topic that may be assigned. With different subscriptions each topic is assigned on its own, and a
+    member keeps the row of each topic that it had: an empty one of a topic that others get, and its partitions of a
+    topic that nobody subscribes to any more.
     """
     places = {topic: [(topic, partition) for partition in sorted(each)] for topic, each in partitions.items()}
     held = {
         member_id: [(topic, partition) for topic, numbers in target.items() for partition in numbers]
         for member_id, target in previous.items()
     }
-    targets: dict[str, list[Place]] = {member_id: [] for member_id in subscriptions}
     if len({frozenset(topics) for topics in subscriptions.values()}) == 1:
         topics = HashTable(next(iter(subscriptions.values())))
         every = [place for topic in topics for place in places.get(topic, ())]
-        groups = [(list(subscriptions), every)]
-    else:
-        topics = HashTable(topic for each in subscriptions.values() for topic in each)
-        groups = [
-            ([member_id for member_id, each in subscriptions.items() if topic in each], places.get(topic, []))
-            for topic in topics
-        ]
-    for members, assignable in groups:
-        for member_id, got in _share_out(members, assignable, held).items():
-            targets[member_id] += got
-    return {member_id: _by_topic(got) for member_id, got in targets.items()}
+        return {member_id: _by_topic(got) for member_id, got in _share_out(list(subscriptions), every, held).items()}
+    targets = {member_id: dict(previous.get(member_id, {})) for member_id in subscriptions}
+    for topic in HashTable(topic for each in subscriptions.values() for topic in each):
+        members = [member_id for member_id, each in subscriptions.items() if topic in each]
+        got = _share_out(members, places.get(topic, []), held)
+        for member_id, target in targets.items():
+            if topic in target or got.get(member_id):
+                target[topic] = tuple(sorted(partition for _, partition in got.get(member_id, ())))
+    return targets
 
 
 def _share_out(
