@@ -13,6 +13,7 @@ from broken.offsets import OFFSET_RULES
 from broken.quotas import QUOTA_RULES
 from broken.rules import RULES
 from broken.share_groups import SHARE_GROUP_RULES
+from broken.streams_groups import STREAMS_GROUP_RULES
 from broken.verdicts import VERDICT_RULES
 
 EVERY_RULE = (
@@ -27,5 +28,6 @@ EVERY_RULE = (
     *AUTHENTICATION_RULES,
     *ACL_RULES,
     *SHARE_GROUP_RULES,
+    *STREAMS_GROUP_RULES,
     *QUOTA_RULES,
 )

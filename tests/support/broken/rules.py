@@ -42,7 +42,7 @@ class BrokenRule:
     @property
     def test_names(self) -> list[str]:
         """The names of the test functions."""
-        return [each.rpartition("::")[2] for each in self.tests]
+        return [each.rpartition("::")[2].partition("[")[0] for each in self.tests]
 
 
 RULES = (
