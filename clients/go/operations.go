@@ -1865,7 +1865,8 @@ func (o PuppetOptions) into(v values) {
 // 6,000 by default, the client id the name. With group protocol "consumer" (KIP-848), the group has the session
 // timeout and the heartbeat interval. Protocols is then at most one assignor of the coordinator, and Pattern a regular
 // expression for topics. With group protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no
-// records. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are "sessioned", "compatible"
+// records; with "streams" (KIP-1071) it is a member of a streams group, and has tasks of its application, or else of
+// Topics. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are "sessioned", "compatible"
 // and "default" (eager), Topics maps connectors to numbers of tasks, and Owned maps connectors to the tasks reported
 // as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost worker.
 func (h groupOperations) Puppet(name string, options ...PuppetOptions) Puppet {

@@ -140,7 +140,8 @@ class PuppetControls(GroupHandle):
         its name.
 
         With `group_protocol="consumer"` (KIP-848), the group has the session timeout and the heartbeat interval; with
-        "share" (KIP-932), too, and the puppet fetches no records.
+        "share" (KIP-932), too, and the puppet fetches no records. With "streams" (KIP-1071) it has tasks of the
+        application, or else of `topics`, and processes no records; its assignment has them by subtopology.
         `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
         A worker of Kafka Connect (`protocol_type="connect"`) offers the protocols "sessioned", "compatible" and

@@ -1549,10 +1549,11 @@ export declare class GroupOperations extends Handle {
      * timeout is 6,000 by default, the client id the name. With group protocol "consumer" (KIP-848), the group has the
      * session timeout and the heartbeat interval. `protocols` is then at most one assignor of the coordinator, and
      * `pattern` a regular expression for topics. With group protocol "share" (KIP-932) the puppet is a member of a share
-     * group, and fetches no records. With protocol type "connect", the puppet is a Kafka Connect worker: `protocols` are
-     * "sessioned", "compatible" and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned` maps
-     * connectors to the tasks reported as running. As leader it waits `scheduledRebalanceMaxDelayMs` (300,000) for a
-     * lost worker.
+     * group, and fetches no records; with "streams" (KIP-1071) it is a member of a streams group, and has tasks of its
+     * application, or else of `topics`. With protocol type "connect", the puppet is a Kafka Connect worker: `protocols`
+     * are "sessioned", "compatible" and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned`
+     * maps connectors to the tasks reported as running. As leader it waits `scheduledRebalanceMaxDelayMs` (300,000) for
+     * a lost worker.
      * @param {string} name
      * @param {{ protocols?: string[] | null, instanceId?: string | null, topics?: string[] | Record<string, number> | null, owned?: Record<string, number[]> | null, behaviour?: string | Record<string, unknown>, sessionTimeoutMs?: number | null, rebalanceTimeoutMs?: number, heartbeatIntervalMs?: number | null, clientId?: string | null, protocolType?: string, scheduledRebalanceMaxDelayMs?: number | null, groupProtocol?: string, pattern?: string | null, metadata?: Record<string, Buffer> | null }} [options]
      * @returns {Promise<Puppet>}

@@ -51,7 +51,7 @@ PARAMETERS: Mapping[str, tuple[str, float] | None] = {
 ONLY_CLASSIC, ONLY_CONSUMER = (NEVER_SYNCS, OMITS_MEMBERS, EAGER_ONLY), (NEVER_REVOKES,)
 """The behaviour kinds of one protocol alone (`group.protocol`)."""
 
-NOT_OF_SHARES = (*ONLY_CLASSIC, *ONLY_CONSUMER, STRAGGLER, DUPLICATE_INSTANCE_ID)
+NOT_OF_OTHERS = (*ONLY_CLASSIC, *ONLY_CONSUMER, STRAGGLER, DUPLICATE_INSTANCE_ID)
 """The behaviour kinds that members of share groups lack: they wait for no revocation, and are never static."""
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from koordinator.wire.apis import ApiKey
+from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
 from ...config.suggest import did_you_mean
 from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS
 from ..results import PuppetInfo
-from .behaviours import EAGER_ONLY, NOT_OF_SHARES, ONLY_CLASSIC, ONLY_CONSUMER, behaviour_of
+from .behaviours import EAGER_ONLY, NOT_OF_OTHERS, ONLY_CLASSIC, ONLY_CONSUMER, behaviour_of
 from .classic_puppet import ClassicPuppet
 from .consumer_puppet import CLIENT_IDS_SINCE, ConsumerPuppet
 from .consumer_role import ConsumerRole
 from .puppet import PuppetClient, PuppetOptions
 from .share_puppet import SharePuppet
+from .streams_puppet import StreamsPuppet
 from .worker_role import MAX_DELAY_MS, WorkerRole
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...broker.connections import Output
+    from .heartbeat_puppet import HeartbeatPuppet
     from .role import Role
     from .supervisor import PuppetSupervisor
 
@@ -95,7 +97,8 @@ class Puppets:
         With group protocol "consumer" (KIP-848), the group has the session timeout and the heartbeat interval.
         `protocols` is then at most one assignor of the coordinator, and `pattern` a regular expression for topics.
 
-        With group protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records.
+        With group protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records; with
+        "streams" (KIP-1071) it is a member of a streams group, and has tasks of its application, or else of `topics`.
 
         With protocol type "connect", the puppet is a Kafka Connect worker: `protocols` are "sessioned", "compatible"
         and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned` maps connectors to the tasks
@@ -136,8 +139,8 @@ class Puppets:
         )
         if group_protocol == ConsumerPuppet.group_protocol:
             puppet: PuppetClient = self._consumer_puppet(options, protocols, topics, pattern)
-        elif group_protocol == SharePuppet.group_protocol:
-            puppet = self._share_puppet(options, topics)
+        elif group_protocol in (SharePuppet.group_protocol, StreamsPuppet.group_protocol):
+            puppet = self._heartbeat_puppet(group_protocol, options, topics)
         else:
             offered = _protocols(protocol_type, protocols, eager_only=options.behaviour.kind == EAGER_ONLY)
             if not set(metadata or ()) <= (set() if protocol_type == CONNECT else set(offered)):
@@ -244,15 +247,22 @@ class Puppets:
             assignor=names[0] if names else None,
         )
 
-    def _share_puppet(self, options: PuppetOptions, topics: Sequence[str] | Mapping[str, int] | None) -> SharePuppet:
-        if ApiKey.SHARE_GROUP_HEARTBEAT not in self._supervisor.versions:
+    def _heartbeat_puppet(
+        self, group_protocol: str, options: PuppetOptions, topics: Sequence[str] | Mapping[str, int] | None
+    ) -> HeartbeatPuppet:
+        is_share = group_protocol == SharePuppet.group_protocol
+        key = ApiKey.SHARE_GROUP_HEARTBEAT if is_share else ApiKey.STREAMS_GROUP_HEARTBEAT
+        if key not in self._supervisor.versions:
+            api = APIS[key].name
             raise ValueError(
-                "group_protocol 'share': the release serves no ShareGroupHeartbeat; use kafka_version 4.3 or newer"
+                f"group_protocol {group_protocol!r}: the release serves no {api}; use kafka_version 4.3 or newer"
             )
         if isinstance(topics, Mapping):
             raise ValueError(f"topics {topics!r}: must be a list")  # noqa: TRY004 - operations raise ValueError
         subscription = None if topics is None else tuple(topics)
-        return SharePuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
+        if is_share:
+            return SharePuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
+        return StreamsPuppet(self._supervisor, options, self._runtime.cluster, topics=subscription)
 
     def _consumer(
         self,
@@ -324,7 +334,8 @@ def _check_protocol(
     known: Mapping[str, tuple[tuple[str, ...], Mapping[str, object]]] = {
         ClassicPuppet.group_protocol: (ONLY_CONSUMER, of_consumer),
         ConsumerPuppet.group_protocol: (ONLY_CLASSIC, of_classic),
-        SharePuppet.group_protocol: (NOT_OF_SHARES, of_others),
+        SharePuppet.group_protocol: (NOT_OF_OTHERS, of_others),
+        StreamsPuppet.group_protocol: (NOT_OF_OTHERS, of_others),
     }
     if group_protocol not in known:
         hint = did_you_mean(group_protocol, known)

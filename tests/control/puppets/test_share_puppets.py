@@ -97,7 +97,7 @@ def test_a_release_without_share_groups_says_so() -> None:
         ("sync", {}, "takes its partitions at once"),
         ("commit", {"offsets": [("t", 0, 1)]}, "a share group acknowledges records and commits no offsets"),
         ("leave", {"reason": "r"}, "the share protocol has no reasons"),
-        ("leave", {"temporarily": True}, "share groups have no static members"),
+        ("leave", {"temporarily": True}, "puppets of share groups are not static"),
     ],
 )
 def test_steps_of_other_protocols_are_refused(action: str, arguments: dict[str, Any], message: str) -> None:

@@ -951,10 +951,12 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * more than 100 puppets less often. The session timeout is 6,000 by default, the client id the name. With group
      * protocol "consumer" (KIP-848), the group has the session timeout and the heartbeat interval. {@code protocols}
      * is then at most one assignor of the coordinator, and {@code pattern} a regular expression for topics. With group
-     * protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records. With protocol type
-     * "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible" and "default"
-     * (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to the tasks
-     * reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost worker.
+     * protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records; with "streams"
+     * (KIP-1071) it is a member of a streams group, and has tasks of its application, or else of {@code topics}. With
+     * protocol type "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible"
+     * and "default" (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to
+     * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
+     * worker.
      */
     public Puppet puppet(String name) {
         return puppet(name, options -> {});
@@ -970,10 +972,12 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * more than 100 puppets less often. The session timeout is 6,000 by default, the client id the name. With group
      * protocol "consumer" (KIP-848), the group has the session timeout and the heartbeat interval. {@code protocols}
      * is then at most one assignor of the coordinator, and {@code pattern} a regular expression for topics. With group
-     * protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records. With protocol type
-     * "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible" and "default"
-     * (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to the tasks
-     * reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost worker.
+     * protocol "share" (KIP-932) the puppet is a member of a share group, and fetches no records; with "streams"
+     * (KIP-1071) it is a member of a streams group, and has tasks of its application, or else of {@code topics}. With
+     * protocol type "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible"
+     * and "default" (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to
+     * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
+     * worker.
      */
     public Puppet puppet(String name, Consumer<PuppetOptions> options) {
         var given = new PuppetOptions();
