@@ -116,8 +116,8 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
     acknowledge_failed_writes: ("planted/3", "is lost"),
     never_pass_a_deadline: ("planted/3", "never passes"),
     raise_in_a_request: ("planted/0", "planted"),
-    lose_a_topic_change: ("planted/1", "has lost a change of its topics"),
-    undo_a_conversion_being_written: ("planted/3", "group.held"),
+    lose_a_topic_change: ("planted/3", "has lost a change of its topics"),
+    undo_a_conversion_being_written: ("planted/72", "KeyError: <ConsumerGroup"),
 }
 """The faults, each with the seed of a run that finds it and a part of the report."""
 
