@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from clients.strict_connection import WAIT_S, StrictLink, error_codes
 
-from builders import full_admin, full_security, full_shares, full_transactions, requests
+from builders import full_admin, full_security, full_shares, full_streams, full_transactions, requests
 from builders.requests import subscription, within
 from koordinator.client.connection import Deadline
 from koordinator.wire.apis import ApiKey
@@ -423,6 +423,7 @@ REQUESTS: dict[ApiKey, Callable[[Asked, int], Any]] = {
         full_admin.unregister_broker,
         *full_security.REQUESTS,
         *full_shares.REQUESTS,
+        *full_streams.REQUESTS,
     )
 }
 """Builders of a request for each API and version."""
