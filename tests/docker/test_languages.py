@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from brokers.docker_cli import ROOT, docker
 from brokers.kafka_releases import run
@@ -24,6 +27,11 @@ HOME = ROOT / "build" / "languages" / "node-container"
 NODE_PACKAGES = {"kafkajs": "2.2.4", "testcontainers": "11.9.0"}
 """Version 12 of testcontainers needs Node.js 22."""
 
+PROBE_S = 30
+
+HELPER = "alpine:3.17"
+"""The image with which Testcontainers for Java asks an engine for its gateway."""
+
 LIMIT_S = 600
 """The limit of a run, which fetches its dependencies once."""
 
@@ -34,7 +42,24 @@ def mapping_image(image: str) -> str:
     names = docker("network", "ls", "--format", "{{.Name}}").split()
     if "bridge" not in names:
         pytest.skip("this engine has no bridge network, so it maps no ports")
+    container = docker("run", "--detach", "--rm", "--publish", "127.0.0.1::9080", image).strip()
+    try:
+        address = docker("port", container, "9080").split()[-1]
+        if not answers(f"http://{address}/readyz"):
+            pytest.skip(f"a mapped port of this engine does not answer: {address}")
+    finally:
+        docker("kill", container)
     return image
+
+
+def answers(url: str) -> bool:
+    """Return whether a URL answers within PROBE_S seconds."""
+    ends = time.monotonic() + PROBE_S
+    while time.monotonic() < ends:
+        with suppress(httpx.HTTPError):
+            return httpx.get(url, timeout=1).is_success
+        time.sleep(0.2)
+    return False
 
 
 @pytest.mark.needs("go")
@@ -53,6 +78,10 @@ def test_go_starts_a_container(mapping_image: str, tmp_path: Path) -> None:
 
 @pytest.mark.needs("java")
 def test_java_starts_a_container(mapping_image: str, tmp_path: Path) -> None:
+    try:
+        docker("pull", "--quiet", HELPER, timeout_s=LIMIT_S)
+    except AssertionError as error:
+        pytest.skip(f"Testcontainers for Java runs a container of {HELPER}, which cannot be had: {error}")
     shutil.copytree(CLIENTS / "java", tmp_path / "java", ignore=shutil.ignore_patterns("target", "test-results"))
     command = ["mvn", "--batch-mode", "--quiet", "test", "-Dtest=KoordinatorContainerTest"]
     failing = "-Dsurefire.failIfNoSpecifiedTests=false"
