@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from clients.strict_connection import error_codes
 
+from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
 from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from koordinator.wire.messages.streams_group_heartbeat import (
@@ -56,7 +57,8 @@ def streams_group_heartbeat(there: Asked, _: int) -> StreamsGroupHeartbeatReques
 
 def streams_group_describe(there: Asked, version: int) -> StreamsGroupDescribeRequest:
     joining = streams_group_heartbeat(there, version)
-    there.until(joining, lambda answer: not any(error_codes(answer)))
+    # a broker may have the protocol switched off
+    there.until(joining, lambda answer: set(error_codes(answer)) <= {Error.NONE, Error.UNSUPPORTED_VERSION})
     return StreamsGroupDescribeRequest(group_ids=(joining.group_id,), include_authorized_operations=True)
 
 
