@@ -119,6 +119,9 @@ async def accept_forever(
     `log` gets one line with the cause until a connection is accepted again; `where` names the listener in it.
     """
     # the same file: a copy could not be made when the process has no more
+    if listening.fileno() < 0:
+        # closed before it was served: the server stops as it starts
+        return
     accepting = socket.socket(listening.family, listening.type, fileno=listening.fileno())
     accepting.settimeout(0)
     try:
