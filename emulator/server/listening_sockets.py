@@ -118,10 +118,10 @@ async def accept_forever(
     Connections are refused that leave the process fewer than `reserved_files` files, or an eighth of a small limit.
     `log` gets one line with the cause until a connection is accepted again; `where` names the listener in it.
     """
-    # the same file: a copy could not be made when the process has no more
     if listening.fileno() < 0:
         # closed before it was served: the server stops as it starts
         return
+    # the same file: a copy could not be made when the process has no more
     accepting = socket.socket(listening.family, listening.type, fileno=listening.fileno())
     accepting.settimeout(0)
     try:
