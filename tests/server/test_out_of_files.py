@@ -8,6 +8,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
+import trio
+
 from koordinator import Emulator
 from koordinator.emulator.server import listening_sockets
 
@@ -68,3 +70,13 @@ def test_a_node_stops_and_starts_while_no_more_files_can_be_opened() -> None:
         with socket.create_connection((host, int(port)), LIMIT_S) as client:
             client.sendall(HELLO)
             assert client.recv(65536)
+
+
+def test_a_socket_that_is_closed_before_it_is_served_is_no_fault() -> None:
+    async def accept() -> None:
+        listening = trio.socket.socket()
+        listening.close()
+        with trio.fail_after(10):
+            await listening_sockets.accept_forever(listening, "a listener", lambda _: None, lambda *_: None)
+
+    trio.run(accept)
