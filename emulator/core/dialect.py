@@ -248,6 +248,14 @@ class Dialect:
     """Whether a marker that cannot be written to `__consumer_offsets` leaves the others of its request alone. NEW: yes
     (`KafkaApis.handleWriteTxnMarkersRequest`, `GroupCoordinatorService.completeTransaction`)."""
 
+    markers_wait_for_repeated_partitions: bool = since("OLD")
+    """Whether WriteTxnMarkers with a repeated partition is never answered: a result of each row is waited for, and one
+    is written. Seen on 3.9 and later, not on 2.8 (`KafkaApis.handleWriteTxnMarkersRequest`)."""
+
+    markers_of_offsets_are_counted_each: bool = since("4.0")
+    """Whether repeated partitions of `__consumer_offsets` have a result each, so that WriteTxnMarkers is answered.
+    Since 4.0, not in 3.9 (`KafkaApis.handleWriteTxnMarkersRequest`)."""
+
     producers_expire_with_transactional_ids: bool = before("OLD")
     """Partitions forget idle producers after `transactional.id.expiration.ms`; since 3.4 after
     `producer.id.expiration.ms` (KIP-854)."""

@@ -11,9 +11,14 @@ from scenarios.transactional import TransactionalProducer
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from koordinator.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
+from koordinator.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 
 if TYPE_CHECKING:
+    from scenarios.answers import PendingRequest
     from scenarios.player import Player
 
 
@@ -326,3 +331,41 @@ def test_t150_a_marker_of_no_producer_fails_at_partitions_of_the_broker(play: Pl
     play.stable_one()
     of_offsets = x.write_markers(-1, 0, 0, 9999, topic="__consumer_offsets")
     assert of_offsets == ([-1, 3] if play.new else [-1, -1])
+
+
+@scenario(kip="KIP-98")
+def test_t151_markers_whose_results_are_counted_wrongly_are_never_answered(play: Player) -> None:
+    x = TransactionalProducer(play)
+    p = x.written()
+    known, offsets, nowhere = x.topic, "__consumer_offsets", "nosuch"
+    # the first member has the offsets topic created
+    play.stable_one()
+
+    def asked(*markers: list[tuple[str, tuple[int, ...]]]) -> PendingRequest[Any]:
+        rows = (
+            WritableTxnMarker(
+                producer_id=p,
+                producer_epoch=0,
+                topics=tuple(WritableTxnMarkerTopic(name=name, partition_indexes=at) for name, at in topics),
+            )
+            for topics in markers
+        )
+        return play.ask(WriteTxnMarkersRequest(markers=tuple(rows)), 1)
+
+    asked([(nowhere, (0, 0))]).answer()
+    # the order of topics is that of a hash table
+    [row] = asked([(nowhere, (0,))], [(known, (0,))]).unrecorded().markers
+    assert {topic.name: topic.partitions[0].error_code for topic in row.topics} == {nowhere: 3, known: 0}
+    play.expect_never(asked([(known, (0,))], [(nowhere, (0,))]), asked([(known, (0,))], []))
+    of_partition, of_offsets = asked([(known, (0, 0))]), asked([(offsets, (0, 0))])
+    if play.since("3.9.0"):
+        play.expect_never(of_partition)
+    else:
+        of_partition.answer()
+    if play.since("3.9.0") and not play.since("4.0.0"):
+        play.expect_never(of_offsets)
+    else:
+        of_offsets.answer()
+    if not play.since("3.9.0"):
+        # later coordinators may write the marker before or after the next one is left out
+        play.expect_never(asked([(offsets, (0,))], []))

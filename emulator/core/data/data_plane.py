@@ -333,18 +333,19 @@ class DataPlane:
         now: int,
         call: Call,
         acks: int,
-        response: ProduceResponse | WriteTxnMarkersResponse,
+        response: ProduceResponse | WriteTxnMarkersResponse | None,
         grown: list[tuple[str, int]],
         ended: Iterable[TransactionEnded] | None = None,
     ) -> None:
-        """Answer a request that has written; `ended` is what markers end."""
+        """Answer a request that has written, if there is a response; `ended` is what markers end."""
         consequences: list[InternalTopicWritten | TransactionEnded] = [
             InternalTopicWritten(name, partition) for name, partition in grown if name in INTERNAL_TOPICS
         ]
         if ended is not None:
             consequences = [*ended]
         self._cleaner.written(now, {name for name, _ in grown})
-        self._reply_to_produce(call, acks, response)
+        if response is not None:
+            self._reply_to_produce(call, acks, response)
         self._grown(now, grown)
         self._effects += consequences
 

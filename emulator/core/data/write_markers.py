@@ -38,11 +38,11 @@ STRICT_SINCE = 2
 
 def write_markers(
     cluster: ClusterState, node_id: int, now: int, request: WriteTxnMarkersRequest
-) -> tuple[WriteTxnMarkersResponse, list[tuple[str, int]], list[TransactionEnded]]:
+) -> tuple[WriteTxnMarkersResponse | None, list[tuple[str, int]], list[TransactionEnded]]:
     """Append the markers; return the response, the partitions that have grown, and the transactions that have ended.
 
     Each marker is written once to a partition. The response has a row for each producer and partition, with the error
-    of its last marker (`KafkaApis.handleWriteTxnMarkersRequest`).
+    of its last marker (`KafkaApis.handleWriteTxnMarkersRequest`). It is None where Kafka never answers.
     """
     grown: list[tuple[str, int]] = []
     ended: list[TransactionEnded] = []
@@ -70,7 +70,29 @@ def write_markers(
         WritableTxnMarkerResult(producer_id=producer_id, topics=_topic_rows(errors))
         for producer_id, errors in results.items()
     )
-    return WriteTxnMarkersResponse(markers=tuple(rows)), grown, ended
+    response = WriteTxnMarkersResponse(markers=tuple(rows)) if _is_answered(cluster, node_id, request) else None
+    return response, grown, ended
+
+
+def _is_answered(cluster: ClusterState, node_id: int, request: WriteTxnMarkersRequest) -> bool:
+    """Return whether Kafka answers the request, which it does when the results that it counts are complete.
+
+    It waits for a result of each repetition of a partition, but writes one. It answers when the last marker has been
+    written, not when the last one is left out because the broker leads none of its partitions; those of
+    `__consumer_offsets` are written later by the new coordinator (`KafkaApis.handleWriteTxnMarkersRequest`).
+    """
+    dialect = cluster.features.dialect
+    led = [[at for at in _rows(marker) if _is_led(cluster, node_id, *at)] for marker in request.markers]
+    for partitions in led:
+        counted = partitions
+        if dialect.markers_of_offsets_are_counted_each:
+            counted = [at for at in partitions if at[0] != OFFSETS_TOPIC]
+        if dialect.markers_wait_for_repeated_partitions and len(set(counted)) < len(counted):
+            return False
+    is_later = dialect.markers_of_offsets_are_written_apart
+    return (
+        not any(led) or bool(led[-1]) or (is_later and any(name == OFFSETS_TOPIC for each in led for name, _ in each))
+    )
 
 
 def _has_no_producer(marker: WritableTxnMarker) -> bool:
@@ -85,15 +107,22 @@ def _fails_all(cluster: ClusterState, node_id: int, name: str, partition: int) -
     """
     if name == OFFSETS_TOPIC and cluster.features.dialect.markers_of_offsets_are_written_apart:
         return False
+    return _is_led(cluster, node_id, name, partition)
+
+
+def _is_led(cluster: ClusterState, node_id: int, name: str, partition: int) -> bool:
     topic, log = cluster.topic(name), cluster.log(name, partition)
     return topic is not None and log is not None and not cluster.check_leader(topic, partition, node_id)
 
 
+def _rows(marker: WritableTxnMarker) -> list[tuple[str, int]]:
+    """Return the partitions of a marker as its sender repeats them."""
+    return [(topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes]
+
+
 def _places(marker: WritableTxnMarker) -> list[tuple[str, int]]:
     """Return the partitions of a marker, each once."""
-    return list(
-        dict.fromkeys((topic.name, partition) for topic in marker.topics for partition in topic.partition_indexes)
-    )
+    return list(dict.fromkeys(_rows(marker)))
 
 
 def _topic_rows(errors: Mapping[tuple[str, int], Error]) -> tuple[WritableTxnMarkerTopicResult, ...]:
