@@ -369,3 +369,14 @@ def test_t151_markers_whose_results_are_counted_wrongly_are_never_answered(play:
     if not play.since("3.9.0"):
         # later coordinators may write the marker before or after the next one is left out
         play.expect_never(asked([(offsets, (0,))], []))
+
+
+@scenario(kip="KIP-1228")
+def test_t152_a_marker_of_no_transaction_version_is_not_written(play: Player) -> None:
+    play.needs(ApiKey.WRITE_TXN_MARKERS, 2)
+    x = TransactionalProducer(play)
+    p = x.written()
+    play.stable_one()
+    assert x.write_markers(p, 1, 0, version=2, transaction_version=-1) == [-1]
+    assert x.write_markers(p, 1, 0, version=2, transaction_version=-1, topic="__consumer_offsets") == [-1]
+    assert x.write_markers(p, 1, 0, version=2, transaction_version=-2) == [0]

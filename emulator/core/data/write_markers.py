@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 NO_PRODUCER = NO_EPOCH = -1
 """The producer id and the epoch of records without a producer, which end no transaction (`MemoryRecordsBuilder`)."""
 
+UNKNOWN_VERSION = -1
+"""The transaction version of markers whose sender gives none, which cannot be written (`TransactionVersion`)."""
+
 STRICT_SINCE = 2
 """The transaction version from which a marker must have a higher epoch than the producer's records."""
 
@@ -139,7 +142,7 @@ def _write(
     topic, log = cluster.topic(name), cluster.log(name, partition)
     if topic is None or log is None or cluster.check_leader(topic, partition, node_id):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if _has_no_producer(marker):
+    if _has_no_producer(marker) or marker.transaction_version == UNKNOWN_VERSION:
         return Error.UNKNOWN_SERVER_ERROR
     producers, coordinator_epoch = log.producers, marker.coordinator_epoch
     strict = marker.transaction_version >= STRICT_SINCE
