@@ -362,6 +362,18 @@ def test_t148_since_4_4_an_offset_of_a_transaction_has_the_id_of_its_topic(play:
     assert ids == [known if play.since("4.4.0") else ZERO_UUID]
 
 
+@scenario(kip="KIP-890")
+def test_t153_an_earlier_epoch_is_refused_before_the_transaction_coordinator_is_asked(play: Player) -> None:
+    play.needs(ApiKey.END_TXN, 5)
+    x = TransactionalProducer(play)
+    p = x.initialized()
+    assert x.add_offsets(p, 0, version=4) == 0
+    assert x.end5(p, 0, commit=True) == (0, p, 1)
+    x.settle()
+    errors = [x.commit_offsets(p, epoch, 5, version=3, tid="nosuch") for epoch in (0, 1, 2)]
+    assert errors == [47, 49, 49]
+
+
 def committed(play: Player) -> list[OffsetCommitValue]:
     """Return the values of the records of offsets."""
     found = []

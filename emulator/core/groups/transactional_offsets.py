@@ -101,6 +101,9 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
         return _reply(store, call, request, refused, error)
     if not store.dialect.waits_for_log and store.find(now, request.group_id) is None:
         create(store, now, request.group_id)
+    if store.dialect.verifies_epoch_of_open_transactions and _is_fenced(store, request):
+        # before the transaction coordinator is asked (`UnifiedLog.maybeStartTransactionVerification`)
+        return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
     if store.dialect.verifies_transactional_offsets and not _is_open(store, request):
         return _ask_transaction_coordinator(store, call, request, refused)
     return _commit(store, now, call, request, refused)
@@ -124,6 +127,12 @@ def _is_open(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:
     log = _log(store, request)
     epoch = request.producer_epoch if store.dialect.verifies_epoch_of_open_transactions else None
     return log is not None and log.producers.has_open(request.producer_id, epoch)
+
+
+def _is_fenced(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:
+    """Return whether the group's partition has seen a later epoch of the producer."""
+    log = _log(store, request)
+    return log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch)
 
 
 def _ask_transaction_coordinator(
@@ -193,8 +202,7 @@ def _commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitReq
         pending = {at: PendingCommit(value, store.next_token, refused=True) for at, value in too_large.items()}
         group.pending_offsets.setdefault(request.producer_id, {}).update(pending)
     completed = partial(_end_pending, producer_id=request.producer_id, partitions=[at for at, _ in written])
-    log = _log(store, request)
-    if log is not None and log.producers.is_fenced(request.producer_id, request.producer_epoch):
+    if _is_fenced(store, request):
         completed(store, group, Error.INVALID_PRODUCER_EPOCH)
         store.discard_if_unused(group)
         return _reply(store, call, request, refused, Error.INVALID_PRODUCER_EPOCH)
