@@ -327,6 +327,7 @@ def test_e811_refusals_have_the_start_of_the_log_once_it_is_known(play: Player) 
 def test_e812_a_partition_without_records_is_never_answered(play: Player) -> None:
     play.needs(ApiKey.PRODUCE, 10)
     topic = play.new_topic(2)
+    assert codes(produced(play, (topic, [(9, None)]), (f"{play.g}-none", [(0, None)]))) == [3, 3]
     asked = ask(play, (topic, [(0, None), (1, BATCH)]))
     play.expect_never(asked)
     assert not fetched(play, topic)

@@ -55,6 +55,7 @@ from .transactional_produce import (
     RETRY_MS,
     VERIFICATION_VERSION,
     ProduceToVerify,
+    lacks_records,
     refuse_request,
     to_verify,
     transactional_batches,
@@ -297,7 +298,7 @@ class DataPlane:
     def _produce(self, now: int, call: Call, request: ProduceRequest) -> None:
         if self._dialect.produce_without_batch_closes and not has_first_batches(call.api_version, request):
             return self._effects.append(CloseConnection(call, "a partition does not begin with a complete batch"))
-        if any(data.records is None for topic in request.topic_data for data in topic.partition_data):
+        if lacks_records(self.cluster, call, request):
             # `KafkaApis.handleProduceRequest` fails, and so does its error response
             return None
         try:

@@ -21,7 +21,7 @@ from ..refusal import Refusal
 from .produce import TOPIC_ID_SINCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from koordinator.wire.messages.produce import ProduceRequest
     from koordinator.wire.records import BatchHeader
@@ -65,15 +65,28 @@ def transactional_batches(
 ) -> dict[TopicPartition, BatchHeader]:
     """Return the headers of the transactional batches with a producer id, by existing partition."""
     batches: dict[TopicPartition, BatchHeader] = {}
+    for at, records in _of_known_partitions(cluster, call, request):
+        if is_transactional(records or b""):
+            header = read_header(records or b"")
+            if header.producer_id >= 0:
+                batches[at] = header
+    return batches
+
+
+def lacks_records(cluster: ClusterState, call: Call, request: ProduceRequest) -> bool:
+    """Return whether an existing partition has null instead of records."""
+    return any(records is None for _, records in _of_known_partitions(cluster, call, request))
+
+
+def _of_known_partitions(
+    cluster: ClusterState, call: Call, request: ProduceRequest
+) -> Iterator[tuple[TopicPartition, bytes | None]]:
+    """Yield the records for each partition that exists."""
     for data in request.topic_data:
         topic = cluster.topic_by_id(data.topic_id) if call.api_version >= TOPIC_ID_SINCE else cluster.topic(data.name)
         for partition in data.partition_data:
-            if topic is None or topic.log(partition.index) is None or not is_transactional(partition.records or b""):
-                continue
-            header = read_header(partition.records or b"")
-            if header.producer_id >= 0:
-                batches[topic.name, partition.index] = header
-    return batches
+            if topic is not None and topic.log(partition.index) is not None:
+                yield (topic.name, partition.index), partition.records
 
 
 def refuse_request(
