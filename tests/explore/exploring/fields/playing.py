@@ -58,8 +58,8 @@ NAMED = RequiredVersion(ApiKey.METADATA, 0, "0.8")
 MADE = re.compile(r"(?<=-)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 """The random end of a member id."""
 
-OWN_ID = re.compile(r"[A-Za-z0-9_-]{22}")
-"""A member id that a coordinator has made for a consumer group."""
+OWN_ID = re.compile(r"(?<![\w-])[A-Za-z0-9_-]{22}(?![\w-])")
+"""A member id that a coordinator has made for a consumer group, also within a message."""
 
 MOMENTS = {
     "commit_timestamp",
@@ -231,7 +231,7 @@ class Playing(playing.Playing):
         if value in self._members:
             return f"member {self._members.index(value)}"
         value = MADE.sub("an id", value.replace(f"{self._prefix}.", "E.")).replace(LONG_TEXT, "a long text")
-        return "an id" if OWN_ID.fullmatch(value) else value
+        return OWN_ID.sub("an id", value)
 
     def _records(self, group: str) -> Iterator[dict[str, Any]]:
         """Yield the records of a group, with their transactions and the markers of its producer."""
