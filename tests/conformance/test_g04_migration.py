@@ -427,6 +427,22 @@ def test_g177_a_forgotten_group_has_no_offsets(play: Player) -> None:
 
 
 @consumer_scenario()
+def test_g186_a_forgotten_group_is_seen_until_the_next_write_to_its_partition(play: Player) -> None:
+    x = MixedMembers(play)
+    x.one()
+    assert x.commit("A", 2) == [0]
+    assert x.beat("A", -1) == (-1, None)
+    play.join("nobody", version=7, protocols=owning()).expect(UNKNOWN, member_id="nobody")
+    row = x.described()
+    assert (row.error_code, row.group_state, len(row.members)) == (0, "Empty", 0)
+    assert x.listed() == ("consumer", "Empty")
+    assert x.fetch(None, -1) == (0, 5)
+    assert x.commit("A", 2) == [MISSING]
+    x.await_no_group()
+    assert x.fetch(None, -1) == (0, -1)
+
+
+@consumer_scenario()
 def test_g178_the_offsets_of_a_forgotten_group_return_with_its_next_member(play: Player) -> None:
     x = forgotten(play)
     assert x.commit("A", 2) == [MISSING]

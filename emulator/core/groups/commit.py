@@ -84,6 +84,7 @@ def complete(store: GroupStore, write: GroupWrite, error: Error) -> list[int]:
     group, later = write.group, {}
     if error is Error.NONE:
         group.stored = True
+        store.written(group.partition)
         # the group may not use its topics any more
         group.earliest_offset_expiry = 0
         replay_offsets(store, write)

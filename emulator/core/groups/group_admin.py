@@ -33,9 +33,8 @@ def list_groups(store: GroupStore, now: int, call: Call, request: ListGroupsRequ
             group_state=group.state_name,
             group_type=group.kind,
         )
-        for group in store.groups.values()
+        for group in store.visible()
         if group.partition not in store.loading
-        and store.is_visible(group)
         and (not states or normalize(group.state_name) in states)
         and (not types or group.kind in types)
     )

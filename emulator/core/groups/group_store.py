@@ -25,7 +25,7 @@ from .offset_table import in_table_order
 from .records import offset_tombstone, offsets_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from uuid import UUID
 
     from koordinator.wire.apis import Message
@@ -70,6 +70,8 @@ class GroupStore:
         self.groups: dict[str, BaseGroup] = {}
         self.forgotten: dict[str, BaseGroup] = {}
         """Removed groups whose records stay in the log (`forget`)."""
+        self.seen_forgotten: set[str] = set()
+        """Those that read-only requests still see, since nothing was written to their partition after them."""
         self.deadlines: Timers[str] = Timers()
         self.owned = set(range(settings.offsets_topic_num_partitions) if owned is None else owned)
         self.loading: set[int] = set()
@@ -110,7 +112,14 @@ class GroupStore:
     def find_visible(self, now: int, group_id: str) -> BaseGroup | None:
         """Return the group as `find` does if read-only requests see it, else None."""
         group = self.find(now, group_id)
+        if group is None and group_id in self.seen_forgotten:
+            return self.forgotten[group_id]
         return None if group is None or not self.is_visible(group) else group
+
+    def visible(self) -> Iterator[BaseGroup]:
+        """Yield the groups that read-only requests see."""
+        yield from filter(self.is_visible, self.groups.values())
+        yield from (group for name, group in self.forgotten.items() if name in self.seen_forgotten)
 
     def touch(self, now: int, group: BaseGroup) -> None:
         """Set the group's time for this input, and have its next deadline updated at the end of the input."""
@@ -130,6 +139,7 @@ class GroupStore:
         self.schedule_expiry_check(group)
         self.touch(now, group)
         self.freeze_if_requested(group)
+        self.seen_forgotten.discard(group.id)
         forgotten = self.forgotten.pop(group.id, None)
         if forgotten is not None:
             self._hand_over_offsets(forgotten, group)
@@ -231,10 +241,17 @@ class GroupStore:
     def forget(self, group: BaseGroup) -> None:
         """Remove an Empty consumer group without a record, as Kafka does for a JoinGroup that it then refuses.
 
-        A new group of this id has its offsets, and loading brings it back (`maybeDeleteEmptyConsumerGroup`).
+        A new group of this id has its offsets, and loading brings it back (`maybeDeleteEmptyConsumerGroup`). Requests
+        that read what is committed see it until the next write to its partition (`SnapshotRegistry`).
         """
         self.remove_group(group)
         self.forgotten[group.id] = group
+        self.seen_forgotten.add(group.id)
+
+    def written(self, partition: int) -> None:
+        """Have a durable record of a partition hide the groups that were forgotten before."""
+        if self.seen_forgotten:
+            self.seen_forgotten -= {name for name, group in self.forgotten.items() if group.partition == partition}
 
     def unload(self, group: BaseGroup) -> None:
         """Drop a group that another node coordinates now; its records stay."""

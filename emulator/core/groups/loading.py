@@ -86,4 +86,5 @@ def unload(store: GroupStore, now: int, partition: int) -> None:
         store.touch(now, group)
         store.kind_of(group).unload(store, group)
         store.unload(group)
+    store.written(partition)
     store.forgotten = {group_id: each for group_id, each in store.forgotten.items() if each.partition != partition}

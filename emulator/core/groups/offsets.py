@@ -250,11 +250,12 @@ def _fetch_group(
     status = store.status(query.group_id)
     if status is not Error.NONE:
         return _refuse_group(call, query, status)
-    group = store.find(now, query.group_id)
+    latest, visible = store.find(now, query.group_id), store.find_visible(now, query.group_id)
+    group = visible if latest is None else latest
     error = Error.NONE if group is None else store.kind_of(group).fetch_error(group, query)
     if error is not Error.NONE:
         return _refuse_group(call, query, error)
-    offsets = group.offsets if group is not None and store.is_visible(group) else {}
+    offsets = {} if visible is None else visible.offsets
     # of a group that Kafka has forgotten the pending offsets are known, and not the committed ones
     known = store.forgotten.get(query.group_id) if group is None else group
     unstable = store.unstable_partitions(known) if known is not None and stable else frozenset()

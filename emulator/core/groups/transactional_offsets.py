@@ -245,6 +245,7 @@ def _end_pending(
 
 def transaction_ended(store: GroupStore, now: int, partition: int, producer_id: int, *, is_commit: bool) -> None:
     """Commit or drop the pending offsets of a producer, when its marker is in the groups' partition."""
+    store.written(partition)
     every = (*store.groups.values(), *store.forgotten.values())
     for group in [each for each in every if each.partition == partition]:
         if producer_id not in group.pending_offsets:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scenes.migrations import ALL, HALF, OTHER_HALF, SCENES, MigrationPlay, assigned, owning
 
 from koordinator.emulator.core.effects import StateChanged
+from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -172,6 +174,11 @@ class TestUpgrade:
         assert play.fetch_as("A", 2, ("t", 1)) == 7
 
 
+def fetched(play: MigrationPlay) -> list[tuple[int, int]]:
+    """Return the stable offset and the error of two partitions."""
+    return [(row[0], row[3]) for row in play.fetch(("t", 0), ("t", 1), stable=True).values()]
+
+
 class TestClassicMembers:
     def test_a_member_with_a_target_may_take_the_place_of_a_static_one(self, play: MigrationPlay) -> None:
         assert play.subscribe("A") == (2, {"t": ALL})
@@ -194,8 +201,13 @@ class TestClassicMembers:
         assert play.txn_errors({("t", 0): 5}, generation=2, member_id="A") == [0]
         play.heart("A", -1)
         assert play.join("nobody", version=7, protocols=owning()).error is Error.UNKNOWN_MEMBER_ID
-        rows = play.fetch(("t", 0), ("t", 1), stable=True)
-        assert [(row[0], row[3]) for row in rows.values()] == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (-1, 0)]
+        partition = play.appended[-1].partition
+        assert fetched(play) == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (7, 0)]
+        assert play.listed() == ("consumer", "Empty")
+        of_partition = (name for at in count() if offsets_partition(name := f"g{at}", 50) == partition)
+        play.commit(group=(other := next(of_partition)))
+        assert fetched(play) == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (-1, 0)], "the partition was written to"
+        assert [row.group_id for row in play.list_groups()] == [other]
 
     def test_g122_each_is_told_its_own_first_protocol(self, play: MigrationPlay) -> None:
         play.classic_in_consumer_group()
