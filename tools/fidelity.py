@@ -160,8 +160,7 @@ NOT_EMULATED = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: "the loggers of a broker (42); in 2.4 logs that keep a broker's value after its "
     "deletion",
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "patterns where google-re2 is missing (128)",
-    ApiKey.ALTER_CLIENT_QUOTAS: "the effect of `request_percentage` and `connection_creation_rate`; host names "
-    "for the entity type `ip` (42), except `localhost`",
+    ApiKey.ALTER_CLIENT_QUOTAS: "host names for the entity type `ip` (42), except `localhost`",
     ApiKey.DESCRIBE_QUORUM: "times (-1); the metadata log has a counter of changes for its end, and each broker is a "
     "voter",
     ApiKey.UNREGISTER_BROKER: "a registered broker stays: it is answered as if it had registered again",

@@ -86,6 +86,8 @@ SECRET_APIS = SASL_APIS | {
 }
 """APIs whose requests no report shows."""
 
+TOO_MANY_CONNECTIONS = "the quota connection_creation_rate allows its address no more connections now"
+
 
 class Broker:
     """Serves the connections of a node.
@@ -139,12 +141,22 @@ class Broker:
     # -- inputs ----------------------------------------------------------------------------------------------
 
     def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
-        """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`."""
-        del now
+        """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`.
+
+        One beyond the quota of its address is never served, and closed later.
+        """
+        peer = self._connect(connection, client_host, listener)
+        refused_ms = self._quotas.refuse_connection(now, client_host) if self._clients.quotas else 0
+        if refused_ms:
+            peer.is_refused = True
+            self._throttled.set(peer, now + refused_ms)
+
+    def _connect(self, connection: int, client_host: str, listener: str) -> Connection:
         frames = FrameBuffer(self._settings.socket_request_max_bytes)
         peer = self._connections[connection] = Connection(connection, client_host, listener, frames)
         self._authentication.begin(peer)
         self._recorder.note(Connected(connection, client_host))
+        return peer
 
     def identified(self, now: int, connection: int, subject: str) -> list[Output]:
         """Name a client by the subject of its certificate; a SASL listener names it otherwise."""
@@ -159,8 +171,8 @@ class Broker:
 
     def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
         """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""
-        self.connected(now, connection, client_host)
-        peer = self._connections[connection]
+        del now
+        peer = self._connect(connection, client_host, PLAINTEXT)
         peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
         peer.authenticator, peer.principal = None, ""
         self._authentication.forget(connection)
@@ -265,7 +277,7 @@ class Broker:
         """Fire everything due by `now`."""
         self._authentication.tick(now)
         while (due := self._throttled.pop_due(now)) is not None:
-            self._unmute(due[1])
+            self._end_throttle(now, due[1])
         return self.perform(now, self.node.tick(now))
 
     def perform(self, now: int, effects: Iterable[Effect]) -> list[Output]:
@@ -633,7 +645,10 @@ class Broker:
             peer.is_throttled = True
             self._throttled.set(peer, now + ms)
 
-    def _unmute(self, peer: Connection) -> None:
+    def _end_throttle(self, now: int, peer: Connection) -> None:
+        if peer.is_refused:
+            self._end_refused(now, peer, TOO_MANY_CONNECTIONS)
+            return
         if len(peer.frames) >= READ_AHEAD_BYTES:
             # an output has the server read from it again
             self._with_output[peer] = None
@@ -641,7 +656,7 @@ class Broker:
         self._ready.append(peer)
 
     def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
-        """Close a connection whose authentication failed; the queue of a disconnected client is dropped."""
+        """Close a refused connection; the queue of a disconnected client is dropped."""
         self._forget_closed(now, peer.number)
         if peer.number in self._connections:
             self._close(now, peer, reason, reason)

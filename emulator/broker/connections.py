@@ -67,9 +67,9 @@ class Connection:
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
     the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
-    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers. `is_throttled`:
-    its next request waits for the end of a throttle time. `principal` is `User:ANONYMOUS` before an authentication, and
-    "" for puppets and brokers; `has_token`: it is that of a delegation token.
+    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers, or beyond a quota of
+    connections. `is_throttled`: its next request waits for the end of a throttle time. `principal` is `User:ANONYMOUS`
+    before an authentication, and "" for puppets and brokers; `has_token`: it is that of a delegation token.
     """
 
     number: int

@@ -440,6 +440,11 @@ class Settings:
         11, "The number of samples of which the rates of client quotas are taken.", lowest=1
     )
     quota_window_size_seconds: int = setting(1, "The time span of each sample for client quotas.", lowest=1)
+    request_thread_time_us: int = setting(
+        100,
+        "The time of a broker's thread that each request takes in microseconds, which the quota `request_percentage`"
+        " limits. A real broker measures it.",
+    )
     controller_quota_window_num: int = setting(
         11, "The number of windows whose controller mutations may come at once.", lowest=1
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,72 @@ def test_a_version_without_a_throttle_time_is_muted_too(wire: Wire) -> None:
     peer = wire.connect()
     wire.ask(peer, creation("b", 1), 5)
     assert not answers_to_any(wire, peer)
+
+
+def test_request_percentage_limits_the_requests_of_a_client_whatever_they_ask(wire: Wire) -> None:
+    # 100 us of each second are one request; eleven windows are counted from the beginning
+    set_quota(wire, "request_percentage", 0.01, client_id="c")
+    peer = wire.connect()
+    free = [wire.ask(peer, ANY, 9).throttle_time_ms for _ in range(10)]
+    assert free == [0] * 10
+    assert wire.ask(peer, ANY, 9).throttle_time_ms == SECOND_MS, "one window at most"
+    assert not answers_to_any(wire, peer)
+    assert wire.ask(wire.connect(), ANY, 9, client_id="d").throttle_time_ms == 0
+
+
+def test_a_produce_without_acks_and_the_requests_of_followers_take_no_counted_time(wire: Wire) -> None:
+    set_quota(wire, "request_percentage", 0.01, client_id="c")
+    for _ in range(20):
+        wire.send(peer := wire.connect(), wire.request(peer, produce(1, acks=0), 9))
+        assert wire.ask(wire.connect(), replace(fetch(), replica_id=2), 12).throttle_time_ms == 0
+    assert wire.ask(wire.connect(), ANY, 9).throttle_time_ms == 0
+
+
+def test_a_fetch_that_is_throttled_for_its_time_is_empty_and_its_bytes_do_not_count(wire: Wire) -> None:
+    fetched(wire)
+    set_quota(wire, "consumer_byte_rate", 1_000_000, client_id="c")
+    set_quota(wire, "request_percentage", 0.001, client_id="c")
+    throttled_fetches = [wire.ask(wire.connect(), fetch(), 12) for _ in range(3)]
+    assert [answer.throttle_time_ms for answer in throttled_fetches] == [0, SECOND_MS, SECOND_MS]
+    assert [bool(sizes(answer)) for answer in throttled_fetches] == [True, False, False]
+
+
+def refused(wire: Wire) -> list[int]:
+    """Connect twelve times; return the numbers of the connections that are not served."""
+    peers = [wire.connect() for _ in range(12)]
+    return [number for number, peer in enumerate(peers) if wire.ask(peer, ANY, 9) is None]
+
+
+@pytest.mark.parametrize("ip", ["127.0.0.1", "localhost", None])
+def test_connections_beyond_the_rate_of_their_address_are_not_served_and_closed_after_the_throttle_time(
+    wire: Wire, ip: str | None
+) -> None:
+    set_quota(wire, "connection_creation_rate", 1, ip=ip)
+    peers = [wire.connect() for _ in range(12)]
+    assert [wire.ask(peer, ANY, 9) is None for peer in peers] == [False] * 10 + [True] * 2
+    wire.wait(SECOND_MS - 1)
+    assert not any(peer.closed for peer in peers)
+    wire.wait(1)
+    assert [peer.closed is not None for peer in peers] == [False] * 10 + [True] * 2
+    wire.wait(10 * SECOND_MS)
+    assert refused(wire) == [10, 11], "the refused connections have not counted"
+
+
+def test_the_quota_of_an_address_comes_before_the_default_and_zero_refuses_all(wire: Wire) -> None:
+    set_quota(wire, "connection_creation_rate", 0, ip=None)
+    assert refused(wire) == [*range(12)]
+    set_quota(wire, "connection_creation_rate", 1_000, ip="127.0.0.1")
+    assert refused(wire) == []
+    set_quota(wire, "connection_creation_rate", 1, ip="127.0.0.2")
+    assert refused(wire) == []
+
+
+def test_puppets_have_no_quota_of_connections(wire: Wire) -> None:
+    set_quota(wire, "connection_creation_rate", 0, ip=None)
+    inbox: Any = deque()
+    wire.broker.puppet_connected(wire.now, 99, "/127.0.0.1", "puppet", inbox)
+    wire.broker.send_message(wire.now, 99, 9, ANY)
+    assert inbox
 
 
 def test_a_removed_quota_throttles_no_more(wire: Wire) -> None:

@@ -116,6 +116,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "max.incremental.fetch.session.cache.slots": 1000,
         "quota.window.num": 11,
         "quota.window.size.seconds": 1,
+        "request.thread.time.us": 100,
         "controller.quota.window.num": 11,
         "controller.quota.window.size.seconds": 1,
         "socket.request.max.bytes": 104857600,

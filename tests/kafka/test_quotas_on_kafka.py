@@ -1,4 +1,4 @@
-"""Kafka and the emulator throttle alike: bytes produced and fetched, and partitions created and deleted."""
+"""Kafka and the emulator throttle alike: bytes, requests, connections, and partitions created and deleted."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ LIMIT_S = 30.0
 
 GRAIN_MS = 500
 """Throttle times are compared to this accuracy: they depend on the time between requests."""
+
+WINDOW_MS = 1000
+"""`quota.window.size.seconds`, the longest throttle time of requests and connections."""
 
 USER = "ANONYMOUS"
 
@@ -272,3 +275,31 @@ def test_older_mutations_are_applied_and_throttled(sides: list[Side]) -> None:
     *_, throttle, silent = played(sides, scenario)
     assert throttle > GRAIN_MS
     assert silent > GRAIN_MS
+
+
+def test_the_time_of_requests_throttles_every_request_for_a_window_at_most(sides: list[Side]) -> None:
+    def scenario(side: Side) -> list[Any]:
+        # a real request takes some time of a thread, so that a tiny share is spent at once
+        side.quota("request_percentage", 0.0001, client_id="c")
+        client = side.connect()
+        times = [client.ask(MetadataRequest(topics=()), 9).throttle_time_ms for _ in range(2)]
+        return [times[-1], silent_ms(side.connect("d")), silent_ms(client)]
+
+    throttle, of_other, silent = played(sides, scenario)
+    assert throttle == WINDOW_MS
+    assert of_other < GRAIN_MS < silent
+
+
+def test_connections_beyond_the_rate_of_an_address_are_not_served_and_closed_late(sides: list[Side]) -> None:
+    def scenario(side: Side) -> list[Any]:
+        side.quota("connection_creation_rate", 1, ip="127.0.0.1")
+        clients = [side.connect() for _ in range(12)]
+        begun = time.monotonic()
+        served = [client.ask(MetadataRequest(topics=()), 9) is not None for client in clients]
+        closed_ms = (time.monotonic() - begun) * 1000
+        side.quota("connection_creation_rate", None, ip="127.0.0.1")
+        return [str(served), closed_ms]
+
+    served, closed_ms = played(sides, scenario)
+    assert served == str([True] * 10 + [False] * 2)
+    assert closed_ms > GRAIN_MS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from koordinator.wire.values import value
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
 
 PRODUCER_BYTES = "producer_byte_rate"
 CONSUMER_BYTES = "consumer_byte_rate"
+REQUEST_PERCENTAGE = "request_percentage"
 MUTATIONS = "controller_mutation_rate"
+CONNECTIONS = "connection_creation_rate"
 """The keys of the quotas that are enforced."""
+
+LOCALHOST = "localhost"
+"""The only name of a host that a quota may have here."""
 
 
 @value
@@ -45,6 +51,19 @@ def quota_of(quotas: Mapping[Entity, Mapping[str, float]], key: str, user: str, 
         limit = _limit(quotas, (("client-id", client_name),), key)
         if limit is not None:
             return ClientQuota(limit, "", client_id)
+    return None
+
+
+def connection_quota_of(quotas: Mapping[Entity, Mapping[str, float]], address: str) -> float | None:
+    """Return the connections per second of an IP address, or None: its own quota, else the default (KIP-612).
+
+    `address` has Java's format, `/127.0.0.1`. Zero refuses each connection.
+    """
+    ip = ip_address(address.strip("/").partition("%")[0])
+    for name in (str(ip), *([LOCALHOST] if ip.is_loopback else []), None):
+        limit = quotas.get((("ip", name),), {}).get(CONNECTIONS)
+        if limit is not None:
+            return limit
     return None
 
 
