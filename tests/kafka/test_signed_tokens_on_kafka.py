@@ -43,7 +43,7 @@ STRICT = {
     "sasl.oauthbearer.clock.skew.seconds": "0",
 }
 
-LIFETIME_GRAIN_MS = 2_000
+LIFETIME_GRAIN_MS = 60_000
 
 
 class TokenKafka(SecureKafka):
