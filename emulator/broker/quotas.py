@@ -77,15 +77,13 @@ class Quotas:
         if call.api_key == ApiKey.PRODUCE:
             ms = self._count(now, call, PRODUCER_BYTES, received.size)
         elif isinstance(request, FetchRequest) and isinstance(response, FetchResponse) and not _is_of_follower(request):
-            quota = self._quota(CONSUMER_BYTES, call)
-            if quota is not None:
-                size = size_of()
-                ms = self._record(now, CONSUMER_BYTES, quota, size)
-                if ms:
-                    self._rate(now, CONSUMER_BYTES, quota).record(now, -size)
-                    response = self._emptied(request, response)
+            ms = self._throttle_fetch(now, call, size_of)
+            response = self._emptied(request, response) if ms else response
         elif isinstance(response, ShareFetchResponse):
-            ms, response = self._throttle_share_fetch(now, call, response, size_of)
+            ms = self._throttle_fetch(now, call, size_of)
+            if ms:
+                # its records stay locked for its member
+                response = ShareFetchResponse(error_code=response.error_code, error_message=response.error_message)
         elif call.connection in self._mutation_throttles:
             of, throttle_ms = self._mutation_throttles.pop(call.connection)
             ms = throttle_ms if of is call else 0
@@ -93,18 +91,6 @@ class Quotas:
             longest: Any = max(ms, getattr(response, "throttle_time_ms", 0))
             response = replace(response, throttle_time_ms=longest)
         return response, ms
-
-    def _throttle_share_fetch(
-        self, now: int, call: Call, response: ShareFetchResponse, size_of: Callable[[], int]
-    ) -> tuple[int, ShareFetchResponse]:
-        """Return the throttle time, and with one a response without records, which stay locked for its member."""
-        quota = self._quota(CONSUMER_BYTES, call)
-        size = 0 if quota is None else size_of()
-        ms = 0 if quota is None else self._record(now, CONSUMER_BYTES, quota, size)
-        if quota is None or not ms:
-            return 0, response
-        self._rate(now, CONSUMER_BYTES, quota).record(now, -size)
-        return ms, ShareFetchResponse(error_code=response.error_code, error_message=response.error_message)
 
     def forget(self, connection: int) -> None:
         """Forget a connection that has closed."""
@@ -121,6 +107,17 @@ class Quotas:
         settings = self._cluster.settings
         most = int(quota.limit * (settings.quota_window_num - 1) * settings.quota_window_size_seconds)
         return replace(request, max_bytes=min(request.max_bytes, most))
+
+    def _throttle_fetch(self, now: int, call: Call, size_of: Callable[[], int]) -> int:
+        """Return the throttle time of a fetch in ms; then its response has no records, and they do not count."""
+        quota = self._quota(CONSUMER_BYTES, call)
+        if quota is None:
+            return 0
+        size = size_of()
+        ms = self._record(now, CONSUMER_BYTES, quota, size)
+        if ms:
+            self._rate(now, CONSUMER_BYTES, quota).record(now, -size)
+        return ms
 
     def _emptied(self, request: FetchRequest, response: FetchResponse) -> FetchResponse:
         """Return a throttled response to a fetch: without records. What it had told, the session tells again."""

@@ -19,7 +19,7 @@ from .conversion import classic_members, removal, streams_groups
 from .group import CONSUMER
 from .group_store import GroupStore
 from .kind import GroupKind
-from .modern import loading, other_requests
+from .modern import loading, offsets, other_requests
 from .share import heartbeat as share_heartbeat
 from .share import initialization as share_initialization
 from .share import offsets as share_offsets
@@ -46,7 +46,6 @@ KINDS: dict[str, GroupKind[Any]] = {
         load=classic_loading.load,
         force_rebalance=classic_overrides.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
         thaw=rebalance.complete_if_all_joined,
     ),
     CONSUMER: GroupKind[ConsumerGroup](
@@ -56,18 +55,14 @@ KINDS: dict[str, GroupKind[Any]] = {
         leave=classic_members.leave,
         commit_error=consumer_offsets.commit_error,
         transactional_commit_error=consumer_offsets.transactional_commit_error,
-        fetch_error=consumer_offsets.fetch_error,
+        fetch_error=offsets.fetch_error,
         fire=removal.fire,
         end=loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
         keys=ConsumerGroup.record_types.keys,
         replaces=ConsumerGroup.is_replaced_by,
         load=partial(loading.load, kind=ConsumerGroup),
         force_rebalance=loading.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
-        thaw=lambda _store, _group: None,
     ),
     SHARE: GroupKind[ShareGroup](
         join=other_requests.join,
@@ -79,15 +74,12 @@ KINDS: dict[str, GroupKind[Any]] = {
         fetch_error=lambda _group, _query: Error.NONE,
         fire=share_heartbeat.fire,
         end=loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
         keys=ShareGroup.record_types.keys,
         replaces=ShareGroup.is_replaced_by,
         load=partial(loading.load, kind=ShareGroup),
         force_rebalance=loading.force_rebalance,
         delete=share_offsets.delete_group,
         topics_deleted=share_initialization.topics_deleted,
-        thaw=lambda _store, _group: None,
     ),
     STREAMS: GroupKind[StreamsGroup](
         join=streams_groups.join,
@@ -96,17 +88,13 @@ KINDS: dict[str, GroupKind[Any]] = {
         leave=other_requests.leave,
         commit_error=streams_offsets.commit_error,
         transactional_commit_error=streams_offsets.transactional_commit_error,
-        fetch_error=streams_offsets.fetch_error,
+        fetch_error=offsets.fetch_error,
         fire=streams_heartbeat.fire,
         end=loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
         keys=StreamsGroup.record_types.keys,
         replaces=StreamsGroup.is_replaced_by,
         load=partial(loading.load, kind=StreamsGroup),
         force_rebalance=loading.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
-        thaw=lambda _store, _group: None,
     ),
 }

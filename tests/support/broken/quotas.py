@@ -61,8 +61,8 @@ QUOTA_RULES = (
         QUOTAS,
         "what a throttled fetch did not return does not count",
         BROKER,
-        "                    self._rate(now, CONSUMER_BYTES, quota).record(now, -size)",
-        "                    self._rate(now, CONSUMER_BYTES, quota).record(now, 0)",
+        "            self._rate(now, CONSUMER_BYTES, quota).record(now, -size)",
+        "            self._rate(now, CONSUMER_BYTES, quota).record(now, 0)",
         (f"{TESTS}::test_a_throttled_fetch_is_empty_and_does_not_count",),
     ),
     BrokenRule(

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ..modern.member import ModernMember
@@ -67,6 +68,11 @@ class ConsumerMember(ModernMember):
     def own_session_timeout_ms(self) -> int | None:
         """The length in ms of the sessions of a classic member."""
         return None if self.classic is None else self.classic.session_timeout_ms
+
+    @property
+    def stale_epoch_error(self) -> Error:
+        """The error of a request with another epoch than the member's, which a classic member calls its generation."""
+        return Error.STALE_MEMBER_EPOCH if self.classic is None else Error.ILLEGAL_GENERATION
 
     @property
     def is_revoking(self) -> bool:

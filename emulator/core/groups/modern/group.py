@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ...data.group_configs import group_value
 from ...java.hash_tables import TimelineTable
+from ...journal import Table
 from ...timers import RevocationTimeout, SessionExpiry
 from ..group import BaseGroup
 from .member import ModernMember
@@ -75,9 +76,9 @@ class ModernGroup(BaseGroup, Generic[M, T]):
         self.metadata_hash = 0
         self.topics_seen = NO_TOPICS_SEEN
         self.target_time = 0
-        self.members: dict[str, M] = {}
-        self.static_members: dict[str, str] = {}
-        self.targets: dict[str, T] = {}
+        self.members: Table[str, M] = Table()
+        self.static_members: Table[str, str] = Table()
+        self.targets: Table[str, T] = Table()
         self.origin: tuple[BaseGroup, tuple[CoordinatorRecord, ...]] | None = None
         """The classic group in whose place this one is, and the records of the conversion, until the first request
         writes them before its own."""

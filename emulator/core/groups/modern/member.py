@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ...java.uuids import uuid_text
@@ -112,6 +113,11 @@ class ModernMember:
     def own_session_timeout_ms(self) -> int | None:
         """The length in ms of the sessions of a classic member; others have that of the group."""
         return None
+
+    @property
+    def stale_epoch_error(self) -> Error:
+        """The error of a request with another epoch than the member's."""
+        return Error.STALE_MEMBER_EPOCH
 
     @property
     def is_revoking(self) -> bool:
