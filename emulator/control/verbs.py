@@ -23,9 +23,9 @@ from ..core.data.metadata_changes import RecordsDeleted
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
 from ..core.groups.classic.group import ClassicGroupState, ClassicMember
-from ..core.groups.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember
+from ..core.groups.consumer.member import ConsumerMember
 from ..core.groups.group import CONSUMER
-from ..core.groups.modern.member import LEAVING_EPOCH
+from ..core.groups.modern.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..core.groups.share.group import SHARE
 from ..core.groups.share.member import ShareMember
 from ..core.groups.streams.member import StreamsMember

@@ -12,6 +12,39 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+class Table(dict[K, V]):
+    """A table whose keys remember when they came, so that a removed one can return to its place.
+
+    `remove` takes the same time for any number of keys, `put_back` does not: a failed write is rare.
+    """
+
+    __slots__ = ("_latest", "births")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.births: dict[K, int] = {}
+        """A number for each key; those of newer keys are greater."""
+        self._latest = 0
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if key not in self:
+            self._latest += 1
+            self.births[key] = self._latest
+        super().__setitem__(key, value)
+
+    def remove(self, key: K) -> tuple[V, int]:
+        """Remove a key; return its value, and its number in `births`."""
+        return self.pop(key), self.births.pop(key)
+
+    def put_back(self, key: K, value: V, birth: int) -> None:
+        """Put a removed key back to its place."""
+        rows = [*self.items(), (key, value)]
+        self.births[key] = birth
+        rows.sort(key=lambda row: self.births[row[0]])
+        self.clear()
+        self.update(rows)
+
+
 class Journal:
     """What the records of one write have replaced, oldest first."""
 
@@ -32,17 +65,17 @@ class Journal:
         """Return whether there is anything to take back."""
         return bool(self._undo)
 
-    def put(self, table: dict[K, V], key: K, value: V) -> None:
+    def put(self, table: Table[K, V], key: K, value: V) -> None:
         """Put a value into a table."""
-        self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.pop, key, None))
+        self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.remove, key))
         table[key] = value
 
-    def pop(self, table: dict[K, V], key: K) -> V | None:
+    def pop(self, table: Table[K, V], key: K) -> V | None:
         """Remove a key, which returns to its place: the order of a table is visible. Return its value, or None."""
         if key not in table:
             return None
-        place, value = list(table).index(key), table.pop(key)
-        self.note(partial(insert, table, place, key, value))
+        value, birth = table.remove(key)
+        self.note(partial(table.put_back, key, value, birth))
         return value
 
     def set(self, owner: object, name: str, value: object) -> None:
@@ -58,11 +91,3 @@ class Journal:
         """Take everything back, the latest change first."""
         while self._undo:
             self._undo.pop()()
-
-
-def insert(table: dict[K, V], place: int, key: K, value: V) -> None:
-    """Put a new key at a place of a table."""
-    rows = list(table.items())
-    rows.insert(place, (key, value))
-    table.clear()
-    table.update(rows)

@@ -32,3 +32,8 @@ class RefusedError(ValueError):
 
 class TransitionError(Exception):
     """A change of state that Kafka's coordinators do not make: a bug of the core."""
+
+
+def refused(error: Error, message: str = "") -> RefusedError:
+    """Return the exception for an error with Kafka's message, or without one."""
+    return RefusedError(Refusal(error, message))

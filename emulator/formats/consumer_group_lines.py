@@ -153,7 +153,7 @@ def group_records(group_id: str, data: Line, now: int, topic_id: TopicId) -> lis
     records = [
         *write.group_tombstones(group_id, ()),
         write.group_record(group_id, epoch, int64("metadata_hash", data.get("metadata_hash", 0))),
-        write.target_epoch_record(group_id, target_epoch, 0),
+        write.RECORD_TYPES.target_epoch_record(group_id, target_epoch, 0),
     ]
     for pattern, names in patterns.items():
         found = _names(f"patterns.{pattern}", names)

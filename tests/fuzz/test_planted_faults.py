@@ -42,7 +42,8 @@ def keep_both_instance_ids(patch: pytest.MonkeyPatch) -> None:
     def keep(group: ConsumerGroup, member: Any, journal: Journal) -> None:
         before = dict(group.static_members)
         put(group, member, journal)
-        group.static_members = {**before, **group.static_members}
+        for instance_id in before.keys() - group.static_members.keys():
+            group.static_members[instance_id] = before[instance_id]
 
     patch.setattr(ConsumerGroup, "_put_member", keep)
 

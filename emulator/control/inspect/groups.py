@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...broker.offsets_log import records_of
 from ...core.data.topic import OFFSETS_TOPIC
 from ...core.groups.classic.group import CLASSIC, ClassicGroupState
-from ...core.groups.consumer.target import preferred_assignor
 from ...core.groups.group import CONSUMER
-from ...core.groups.share.assignor import NAME as SIMPLE
 from ...core.groups.share.group import SHARE
 from ...core.groups.streams.group import STREAMS
-from ...core.groups.streams.target import NAME as STICKY
 from ...core.groups.streams.tasks import NO_TASKS
 from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from ...core.groups.consumer.group import ConsumerGroup
     from ...core.groups.consumer.member import ConsumerMember
     from ...core.groups.group import BaseGroup
+    from ...core.groups.modern.group import ModernGroup
     from ...core.groups.share.group import ShareGroup
     from ...core.groups.share.member import ShareMember
     from ...core.groups.streams.group import StreamsGroup
@@ -139,15 +138,17 @@ def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
     return ownership_errors(owners_of(cluster, group), partition_counts(cluster))
 
 
-def _consumer_snapshot(cluster: ClusterState, settings: Settings, group: ConsumerGroup) -> Snapshot:
+def _modern_snapshot(
+    cluster: ClusterState, settings: Settings, group: ModernGroup[Any, Any], member: Callable[..., Member]
+) -> Snapshot:
     return Snapshot(
         type=group.kind,
         state=group.state_name,
         generation=group.generation,
         epoch=group.epoch,
-        protocol_type=CONSUMER,
-        protocol=preferred_assignor(settings, group),
-        members=tuple(_consumer_member(cluster, group, member) for member in group.members.values()),
+        protocol_type=group.kind,
+        protocol=group.assignor(settings),
+        members=tuple(member(cluster, group, each) for each in group.members.values()),
         waiting_for=tuple(group.unsettled),
     )
 
@@ -162,41 +163,6 @@ def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: Classi
         members=tuple(_member(member, group.partitions_of(member.id, {})) for member in group.members.values()),
         waiting_for=tuple(group.unsettled),
     )
-
-
-def _share_snapshot(cluster: ClusterState, _settings: Settings, group: ShareGroup) -> Snapshot:
-    return Snapshot(
-        type=group.kind,
-        state=group.state_name,
-        generation=group.generation,
-        epoch=group.epoch,
-        protocol_type=SHARE,
-        protocol=SIMPLE,
-        members=tuple(_share_member(cluster, group, member) for member in group.members.values()),
-        waiting_for=tuple(group.unsettled),
-    )
-
-
-def _streams_snapshot(cluster: ClusterState, _settings: Settings, group: StreamsGroup) -> Snapshot:
-    return Snapshot(
-        type=group.kind,
-        state=group.state_name,
-        generation=group.generation,
-        epoch=group.epoch,
-        protocol_type=STREAMS,
-        protocol=STICKY,
-        members=tuple(_streams_member(cluster, group, member) for member in group.members.values()),
-        waiting_for=tuple(group.unsettled),
-    )
-
-
-SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
-    CLASSIC: _classic_snapshot,
-    CONSUMER: _consumer_snapshot,
-    SHARE: _share_snapshot,
-    STREAMS: _streams_snapshot,
-}
-"""The snapshot of a group, by its kind."""
 
 
 def _member(member: ClassicMember, assignment: dict[str, list[int]]) -> Member:
@@ -263,3 +229,12 @@ def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsM
         target=inputs(group.targets.get(member.id, NO_TASKS)),
         pending_revocation=inputs(member.pending),
     )
+
+
+SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
+    CLASSIC: _classic_snapshot,
+    CONSUMER: partial(_modern_snapshot, member=_consumer_member),
+    SHARE: partial(_modern_snapshot, member=_share_member),
+    STREAMS: partial(_modern_snapshot, member=_streams_member),
+}
+"""The snapshot of a group, by its kind."""

@@ -11,8 +11,7 @@ from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatR
 
 from ...core.groups.modern.member import LEAVING_EPOCH
 from ...core.groups.share.group import SHARE
-from .consumer_role import subscribed_topics
-from .heartbeat_puppet import HeartbeatPuppet
+from .heartbeat_puppet import ImmediatePuppet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from .supervisor import PuppetSupervisor
 
 
-class SharePuppet(HeartbeatPuppet):
+class SharePuppet(ImmediatePuppet):
     """A member of a share group, subscribed to `topics`; None subscribes to all topics."""
 
     group_protocol = SHARE
@@ -39,11 +38,8 @@ class SharePuppet(HeartbeatPuppet):
         *,
         topics: Sequence[str] | None,
     ) -> None:
-        super().__init__(supervisor, options, cluster)
-        self._topics = topics
+        super().__init__(supervisor, options, cluster, topics)
         self._assigned: dict[UUID, tuple[int, ...]] = {}
-        self._names: dict[UUID, str] = {}
-        self._sent_topics: tuple[str, ...] = ()
 
     @property
     def holds(self) -> dict[str, list[int]]:
@@ -53,10 +49,8 @@ class SharePuppet(HeartbeatPuppet):
     def _has_changed(self) -> bool:
         return self._subscribed() != self._sent_topics
 
-    def _subscribed(self) -> tuple[str, ...]:
-        return tuple(subscribed_topics(self._cluster, self._topics))
-
     def _request(self, epoch: int, *, is_full: bool) -> ShareGroupHeartbeatRequest:
+        is_full |= self._has_changed()
         self._sent_topics = self._subscribed()
         return ShareGroupHeartbeatRequest(
             group_id=self.group_id,
@@ -74,10 +68,7 @@ class SharePuppet(HeartbeatPuppet):
         assert isinstance(response, ShareGroupHeartbeatResponse)
         if response.assignment is None:
             return False
-        topics = self._cluster.topics_by_id
-        given = {row.topic_id: row.partitions for row in response.assignment.topic_partitions}
-        self._names.update((topic, topics[topic].name) for topic in given if topic in topics)
-        self._assigned = {topic: numbers for topic, numbers in given.items() if topic in self._names}
+        self._assigned = self._known({row.topic_id: row.partitions for row in response.assignment.topic_partitions})
         return True
 
     def _lose(self) -> None:

@@ -17,7 +17,7 @@ from koordinator.wire.messages.streams_group_heartbeat import (
 from ...core.groups.modern.member import JOINING_EPOCH, LEAVING_EPOCH
 from ...core.groups.streams.group import STREAMS
 from .consumer_role import subscribed_topics
-from .heartbeat_puppet import HeartbeatPuppet
+from .heartbeat_puppet import ImmediatePuppet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ SUBTOPOLOGY = "0"
 """The only subtopology of a puppet that founds its group: it reads the topics, and has no state."""
 
 
-class StreamsPuppet(HeartbeatPuppet):
+class StreamsPuppet(ImmediatePuppet):
     """A member of a streams group.
 
     In a group of an application it has the tasks of its topology; else the tasks that read `topics`, of which None are
@@ -58,8 +58,7 @@ class StreamsPuppet(HeartbeatPuppet):
         *,
         topics: Sequence[str] | None,
     ) -> None:
-        super().__init__(supervisor, options, cluster)
-        self._topics = topics
+        super().__init__(supervisor, options, cluster, topics)
         self._rebalance_timeout_ms = options.rebalance_timeout_ms
         self._active: tuple[TaskIds, ...] = ()
         self._standby: tuple[TaskIds, ...] = ()

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 G = TypeVar("G", bound=BaseGroup)
 
 
+def _nothing(*_: object) -> None:
+    """Do what a kind does that has nothing to do."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupKind(Generic[G]):
     """The rules of one kind of group. Each gets the store, which has the settings and takes effects, and a group."""
@@ -63,10 +67,10 @@ class GroupKind(Generic[G]):
     end: Callable[[GroupStore, G, Reason], None]
     """Moves a group that is removed or unloaded to Dead."""
 
-    restore: Callable[[GroupStore, G, str], None]
+    restore: Callable[[GroupStore, G, str], None] = _nothing
     """Takes the end of an Empty group back, for a reason in words, because its tombstones could not be written."""
 
-    unload: Callable[[GroupStore, G], None]
+    unload: Callable[[GroupStore, G], None] = _nothing
     """Fails the parked requests with NOT_COORDINATOR."""
 
     keys: tuple[type, ...]
@@ -84,8 +88,8 @@ class GroupKind(Generic[G]):
     delete: Callable[[GroupStore, G, Iterable[Answer]], None]
     """Deletes an Empty group with its offsets; the answers wait for it."""
 
-    topics_deleted: Callable[[GroupStore, G], None]
+    topics_deleted: Callable[[GroupStore, G], None] = _nothing
     """Forgets topics that do not exist any more, besides committed offsets."""
 
-    thaw: Callable[[GroupStore, G], None]
+    thaw: Callable[[GroupStore, G], None] = _nothing
     """Catches up on what was due while the group was frozen, besides timers and requests."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from koordinator.wire.errors import Error
-from koordinator.wire.messages import consumer_group_records as records
-from koordinator.wire.messages import share_group_records as share_records
-from koordinator.wire.messages import streams_group_records as streams_records
 from koordinator.wire.messages.offsets_topic import GroupMetadataKey
 
 from .classic import changes, join, membership, rebalance, sync
@@ -15,25 +13,19 @@ from .classic import loading as classic_loading
 from .classic import offsets as classic_offsets
 from .classic import overrides as classic_overrides
 from .classic.group import CLASSIC, ClassicGroup
-from .consumer import loading as consumer_loading
 from .consumer import offsets as consumer_offsets
-from .consumer import overrides as consumer_overrides
 from .consumer.group import ConsumerGroup
 from .conversion import classic_members, removal, streams_groups
 from .group import CONSUMER
 from .group_store import GroupStore
 from .kind import GroupKind
-from .modern import other_requests
+from .modern import loading, offsets, other_requests
 from .share import heartbeat as share_heartbeat
 from .share import initialization as share_initialization
-from .share import loading as share_loading
 from .share import offsets as share_offsets
-from .share import overrides as share_overrides
 from .share.group import SHARE, ShareGroup
 from .streams import heartbeat as streams_heartbeat
-from .streams import loading as streams_loading
 from .streams import offsets as streams_offsets
-from .streams import overrides as streams_overrides
 from .streams.group import STREAMS, StreamsGroup
 
 KINDS: dict[str, GroupKind[Any]] = {
@@ -54,7 +46,6 @@ KINDS: dict[str, GroupKind[Any]] = {
         load=classic_loading.load,
         force_rebalance=classic_overrides.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
         thaw=rebalance.complete_if_all_joined,
     ),
     CONSUMER: GroupKind[ConsumerGroup](
@@ -64,26 +55,14 @@ KINDS: dict[str, GroupKind[Any]] = {
         leave=classic_members.leave,
         commit_error=consumer_offsets.commit_error,
         transactional_commit_error=consumer_offsets.transactional_commit_error,
-        fetch_error=consumer_offsets.fetch_error,
+        fetch_error=offsets.fetch_error,
         fire=removal.fire,
-        end=consumer_loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
-        keys=(
-            records.ConsumerGroupPartitionMetadataKey,
-            records.ConsumerGroupMetadataKey,
-            records.ConsumerGroupMemberMetadataKey,
-            records.ConsumerGroupTargetAssignmentMetadataKey,
-            records.ConsumerGroupTargetAssignmentMemberKey,
-            records.ConsumerGroupCurrentMemberAssignmentKey,
-            records.ConsumerGroupRegularExpressionKey,
-        ),
-        replaces=consumer_loading.replaces,
-        load=consumer_loading.load,
-        force_rebalance=consumer_overrides.force_rebalance,
+        end=loading.end,
+        keys=ConsumerGroup.record_types.keys,
+        replaces=ConsumerGroup.is_replaced_by,
+        load=partial(loading.load, kind=ConsumerGroup),
+        force_rebalance=loading.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
-        thaw=lambda _store, _group: None,
     ),
     SHARE: GroupKind[ShareGroup](
         join=other_requests.join,
@@ -94,23 +73,13 @@ KINDS: dict[str, GroupKind[Any]] = {
         transactional_commit_error=lambda _store, _group, _request: Error.GROUP_ID_NOT_FOUND,
         fetch_error=lambda _group, _query: Error.NONE,
         fire=share_heartbeat.fire,
-        end=share_loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
-        keys=(
-            share_records.ShareGroupMetadataKey,
-            share_records.ShareGroupMemberMetadataKey,
-            share_records.ShareGroupTargetAssignmentMetadataKey,
-            share_records.ShareGroupTargetAssignmentMemberKey,
-            share_records.ShareGroupCurrentMemberAssignmentKey,
-            share_records.ShareGroupStatePartitionMetadataKey,
-        ),
-        replaces=share_loading.replaces,
-        load=share_loading.load,
-        force_rebalance=share_overrides.force_rebalance,
+        end=loading.end,
+        keys=ShareGroup.record_types.keys,
+        replaces=ShareGroup.is_replaced_by,
+        load=partial(loading.load, kind=ShareGroup),
+        force_rebalance=loading.force_rebalance,
         delete=share_offsets.delete_group,
         topics_deleted=share_initialization.topics_deleted,
-        thaw=lambda _store, _group: None,
     ),
     STREAMS: GroupKind[StreamsGroup](
         join=streams_groups.join,
@@ -119,24 +88,13 @@ KINDS: dict[str, GroupKind[Any]] = {
         leave=other_requests.leave,
         commit_error=streams_offsets.commit_error,
         transactional_commit_error=streams_offsets.transactional_commit_error,
-        fetch_error=streams_offsets.fetch_error,
+        fetch_error=offsets.fetch_error,
         fire=streams_heartbeat.fire,
-        end=streams_loading.end,
-        restore=lambda _store, _group, _reason: None,
-        unload=lambda _store, _group: None,
-        keys=(
-            streams_records.StreamsGroupMetadataKey,
-            streams_records.StreamsGroupTopologyKey,
-            streams_records.StreamsGroupMemberMetadataKey,
-            streams_records.StreamsGroupTargetAssignmentMetadataKey,
-            streams_records.StreamsGroupTargetAssignmentMemberKey,
-            streams_records.StreamsGroupCurrentMemberAssignmentKey,
-        ),
-        replaces=streams_loading.replaces,
-        load=streams_loading.load,
-        force_rebalance=streams_overrides.force_rebalance,
+        end=loading.end,
+        keys=StreamsGroup.record_types.keys,
+        replaces=StreamsGroup.is_replaced_by,
+        load=partial(loading.load, kind=StreamsGroup),
+        force_rebalance=loading.force_rebalance,
         delete=GroupStore.delete_empty_group,
-        topics_deleted=lambda _store, _group: None,
-        thaw=lambda _store, _group: None,
     ),
 }

@@ -67,8 +67,8 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         TIES,
         "an upgrade puts the members into a new table",
-        f"{CODE}/changes.py",
-        "group.put_in_order(record.key.member_id for record in born if isinstance(record.key, _MEMBERS))",
+        f"{GROUPS}/modern/changes.py",
+        "group.put_in_order(group.record_types.changed_members(born))",
         "pass",
         (UPGRADED,),
     ),
@@ -131,7 +131,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         CLASSIC,
         "a successor keeps what its predecessor was to give up",
-        f"{CODE}/membership.py",
+        f"{GROUPS}/modern/membership.py",
         "return replace(owner, id=member_id, epoch=0, previous_epoch=0)",
         "return replace(owner, id=member_id, epoch=0, previous_epoch=0, pending={})",
         (f"{CORE}/test_migration.py::TestUpgrade::test_a_successor_keeps_what_its_classic_predecessor_was_to_give_up",),
@@ -251,7 +251,7 @@ CONSUMER_GROUP_RULES = (
         RELEASES,
         "4.3 computes a target at most once in the assignment interval",
         f"{CODE}/progress.py",
-        "and not _is_too_early(store, group):",
+        "and not is_too_early(store, group):",
         ":",
         (
             f"{CORE}/test_consumer_heartbeat.py::TestAssignmentInterval::test_g045_a_join_within_the_interval_is_taken_to_the_old_target",
@@ -268,7 +268,7 @@ CONSUMER_GROUP_RULES = (
     BrokenRule(
         RELEASES,
         "since 4.4 the last members leave a target of their epoch",
-        f"{CODE}/membership.py",
+        f"{GROUPS}/modern/membership.py",
         "store.dialect.emptied_group_gets_target and",
         "False and",
         (

@@ -72,7 +72,7 @@ SHARE_GROUP_RULES = (
     BrokenRule(
         MEMBERS,
         "leaving computes no target",
-        f"{GROUPS}/epochs.py",
+        "emulator/core/groups/modern/membership.py",
         "    if store.dialect.emptied_group_gets_target and len(member_ids) == len(group.members):\n",
         "    if True:\n",
         (

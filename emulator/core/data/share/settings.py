@@ -29,21 +29,6 @@ class ShareSettings:
     group_id: str
 
     @property
-    def session_timeout_ms(self) -> int:
-        """The time without a heartbeat after which a member is removed, in ms; in force from the next heartbeat on."""
-        return self._number("share.session.timeout.ms")
-
-    @property
-    def heartbeat_interval_ms(self) -> int:
-        """The interval of heartbeats in the responses to members, in ms."""
-        return self._number("share.heartbeat.interval.ms")
-
-    @property
-    def assignment_interval_ms(self) -> int:
-        """The shortest time between two targets, in ms (KIP-1263)."""
-        return self._number("share.assignment.interval.ms")
-
-    @property
     def record_lock_duration_ms(self) -> int:
         """How long a record is locked for the member that acquires it, in ms; in force from the next lock on."""
         return self._number("share.record.lock.duration.ms")

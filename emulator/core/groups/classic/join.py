@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, assert_never
 from koordinator.wire.errors import Error
 
 from ...effects import MemberChanged, RebalanceAvoided
-from ...journal import insert
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
 from ..commit import GroupWrite
@@ -290,7 +289,7 @@ def static_member_replaced(
             rebalance.reply_to_sync(store, group, member, rebalance.sync_error(Error.FENCED_INSTANCE_ID))
             group.update(member, *offer)
             restart_session(store, group, group.replace_static(member, old_id))
-            insert(group.members, place, old_id, group.members.pop(old_id))
+            _insert(group.members, place, old_id, group.members.pop(old_id))
         refused = replace(
             rebalance.join_response(group, member, ()),
             error_code=store.dialect.group_write_error(error),
@@ -321,3 +320,11 @@ def reply_without_rebalance(
         # a returning leader gets its old id as the leader's, so that it acts as a follower and does not assign
         response = replace(response, leader=old_leader_id, members=())
     store.reply(group.take_join(member), response)
+
+
+def _insert(members: dict[str, ClassicMember], place: int, member_id: str, member: ClassicMember) -> None:
+    """Put a member at a place of a table."""
+    rows = list(members.items())
+    rows.insert(place, (member_id, member))
+    members.clear()
+    members.update(rows)

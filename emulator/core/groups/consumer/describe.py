@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_describe as wire
 
+from ...refusal import Refusal
+from ..modern.describe import find_described, operations_of
 from .group import ConsumerGroup
-from .target import preferred_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,35 +21,27 @@ if TYPE_CHECKING:
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 """The types of members (KIP-1099)."""
 
-NO_OPERATIONS = -(1 << 31)
-
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupDescribeRequest) -> None:
     """Describe consumer groups, one row for each id."""
-    operations = store.dialect.group_operations if request.include_authorized_operations else NO_OPERATIONS
+    operations = operations_of(store, request)
     rows = tuple(_describe(store, now, group_id, operations) for group_id in request.group_ids)
     store.reply(call, wire.ConsumerGroupDescribeResponse(groups=rows))
 
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wire.DescribedConsumerGroup:
-    error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
-    if not store.cluster.features.serves_consumer_groups:
-        error = Error.UNSUPPORTED_VERSION
-    group = store.find_visible(now, group_id) if error is Error.NONE else None
-    if not isinstance(group, ConsumerGroup):
-        message = None
-        if error is Error.NONE:
-            error = Error.GROUP_ID_NOT_FOUND
-            if store.dialect.describes_missing_groups:
-                kind = "not found" if group is None else "is not a consumer group"
-                message = f"Group {group_id} {kind}."
-        return wire.DescribedConsumerGroup(error_code=error, error_message=message, group_id=group_id)
+    is_served = store.cluster.features.serves_consumer_groups
+    group = find_described(store, now, group_id, ConsumerGroup, is_served=is_served)
+    if isinstance(group, Refusal):
+        return wire.DescribedConsumerGroup(
+            error_code=group.error, error_message=group.message or None, group_id=group_id
+        )
     return wire.DescribedConsumerGroup(
         group_id=group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
-        assignor_name=preferred_assignor(store.settings, group),
+        assignor_name=group.assignor(store.settings),
         members=tuple(_member(store, group, member) for member in group.ordered_members()),
         authorized_operations=operations,
     )

@@ -7,25 +7,33 @@ An error leaves everything as it was. Kafka: `GroupCoordinatorService.consumerGr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 
-from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
-from ...refusal import Refusal, RefusedError
-from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, UNCHANGED, member_id_of, sorted_names
+from ...refusal import refused
+from ..modern.changes import restart_session, write
+from ..modern.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    UNCHANGED,
+    member_id_of,
+    sorted_names,
+)
+from ..modern.membership import updated
+from ..modern.steps import set_revocation_timeout
 from . import membership
-from .changes import restart_session, write
-from .member import STATIC_LEAVING_EPOCH, ConsumerMember
 from .patterns import schedule_resolution
-from .progress import Update, advance, set_revocation_timeout
+from .progress import Update, advance
 
 if TYPE_CHECKING:
     from ...effects import Call
     from ..group_store import GroupStore
     from .group import ConsumerGroup
+    from .member import ConsumerMember
 
 CLIENT_IDS_SINCE = 1
 """The first version in which clients make the member ids (KIP-1082)."""
@@ -34,11 +42,11 @@ CLIENT_IDS_SINCE = 1
 def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see."""
     if not store.cluster.features.serves_consumer_groups:
-        raise RefusedError(Refusal(Error.UNSUPPORTED_VERSION, ""))
+        raise refused(Error.UNSUPPORTED_VERSION)
     _check_shape(store, call, request)
     status = store.status(request.group_id)
     if status is not Error.NONE:
-        raise RefusedError(Refusal(status, ""))
+        raise refused(status)
 
 
 def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
@@ -66,13 +74,13 @@ def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeart
     )
     for applies, message in problems:
         if applies:
-            raise RefusedError(Refusal(Error.INVALID_REQUEST, message))
+            raise refused(Error.INVALID_REQUEST, message)
     assignors = store.settings.group_consumer_assignors.split(",")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         text = (
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}."
         )
-        raise RefusedError(Refusal(Error.UNSUPPORTED_ASSIGNOR, text))
+        raise refused(Error.UNSUPPORTED_ASSIGNOR, text)
 
 
 def _is_blank(text: str | None) -> bool:
@@ -99,12 +107,12 @@ def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Cons
     response = wire.ConsumerGroupHeartbeatResponse(
         member_id=member_id,
         member_epoch=reconciled.epoch,
-        heartbeat_interval_ms=group_value(store.cluster, group.id, HEARTBEAT_INTERVAL),
+        heartbeat_interval_ms=group.setting(store.cluster, "heartbeat.interval.ms"),
         assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
-    write(store, group, records, why, call, response)
-    if records:
-        set_revocation_timeout(group, update, reconciled)
+    write(store, group, records, why, (call, response))
+    if reconciled is not update.after:
+        set_revocation_timeout(group, reconciled)
     restart_session(store, group, member_id, call)
     schedule_resolution(store, group, call)
 
@@ -119,21 +127,19 @@ def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:
 def _updated(member: ConsumerMember, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerMember:
     """Return the member with the fields that the request gives, the same object if nothing changes; null keeps one."""
     names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
-    fields: dict[str, Any] = {
-        "instance_id": request.instance_id,
-        "rack_id": request.rack_id,
-        "client_id": call.client_id,
-        "client_host": call.client_host,
-        "rebalance_timeout_ms": None if timeout_ms == UNCHANGED else timeout_ms,
-        "names": None if names is None else sorted_names(names),
-        "regex": request.subscribed_topic_regex,
-        "assignor": request.server_assignor,
-    }
-    changed = {name: value for name, value in fields.items() if value is not None and getattr(member, name) != value}
     if member.classic is not None:
-        changed["classic"] = None
-    # most heartbeats change nothing
-    return replace(member, **changed) if changed else member
+        member = replace(member, classic=None)
+    return updated(
+        member,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout_ms=None if timeout_ms == UNCHANGED else timeout_ms,
+        names=None if names is None else sorted_names(names),
+        regex=request.subscribed_topic_regex,
+        assignor=request.server_assignor,
+    )
 
 
 def _assignment(member: ConsumerMember) -> wire.Assignment:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ..modern.member import ModernMember
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from koordinator.wire.messages.consumer_group_records import ClassicMemberMetadata
-
-STATIC_LEAVING_EPOCH = -2
-"""The epoch of a heartbeat with which a static member leaves that will return; the member keeps it meanwhile."""
 
 Partitions = dict[UUID, dict[int, int]]
 """By topic id and partition, the epoch at which the member got it (KIP-1251)."""
@@ -66,6 +64,21 @@ class ConsumerMember(ModernMember):
                 for partition in epochs:
                     yield topic, partition
 
-    def has_left(self) -> bool:
-        """Whether the member is static and has left for a while."""
-        return self.epoch == STATIC_LEAVING_EPOCH
+    @property
+    def own_session_timeout_ms(self) -> int | None:
+        """The length in ms of the sessions of a classic member."""
+        return None if self.classic is None else self.classic.session_timeout_ms
+
+    @property
+    def stale_epoch_error(self) -> Error:
+        """The error of a request with another epoch than the member's, which a classic member calls its generation."""
+        return Error.STALE_MEMBER_EPOCH if self.classic is None else Error.ILLEGAL_GENERATION
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the member has to give partitions up before it goes on."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS
+
+    def is_settled(self, target_epoch: int) -> bool:
+        """Return whether the member has no step to take towards a target of this epoch."""
+        return self.state is MemberState.STABLE and self.epoch == target_epoch

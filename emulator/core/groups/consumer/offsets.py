@@ -1,6 +1,6 @@
-"""The checks of offset requests to a consumer group.
+"""The checks of commits to a consumer group.
 
-Kafka: `ConsumerGroup.validateOffsetCommit`, `validateOffsetFetch`.
+Kafka: `ConsumerGroup.validateOffsetCommit`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ..modern.offsets import MEMBER_EPOCHS_SINCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
-    from koordinator.wire.messages.offset_fetch import OffsetFetchRequestGroup
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
     from ...data.topic import TopicState
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
     from .group import ConsumerGroup
     from .member import ConsumerMember
-
-MEMBER_EPOCHS_SINCE = 9
-"""The first version of OffsetCommit with member epochs; members of the consumer protocol have to use it."""
 
 
 def commit_error(store: GroupStore, group: ConsumerGroup, call: Call, request: OffsetCommitRequest) -> Error:
@@ -68,24 +66,7 @@ def _refuse_epoch(
     is_accepted = epoch == member.epoch or (
         epoch < member.epoch and all(_got_at(member, *at) <= epoch for at in partitions)
     )
-    if is_accepted:
-        return Error.NONE
-    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
-
-
-def fetch_error(group: ConsumerGroup, query: OffsetFetchRequestGroup) -> Error:
-    """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch.
-
-    An epoch without an id makes Kafka's coordinator fail.
-    """
-    if query.member_id is None:
-        return Error.NONE if query.member_epoch < 0 else Error.UNKNOWN_SERVER_ERROR
-    member = group.members.get(query.member_id)
-    if member is None:
-        return Error.UNKNOWN_MEMBER_ID
-    if query.member_epoch == member.epoch:
-        return Error.NONE
-    return Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
+    return Error.NONE if is_accepted else member.stale_epoch_error
 
 
 def _got_at(member: ConsumerMember, topic: TopicState | None, partition: int) -> float:

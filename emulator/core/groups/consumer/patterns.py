@@ -14,10 +14,10 @@ from koordinator.wire.messages.consumer_group_records import ConsumerGroupRegula
 from ...acls.acl import Operation, ResourceType
 from ...expressions import InvalidExpressionError, compiled
 from ...java.hash_tables import HashTable
-from ...refusal import Refusal, RefusedError
+from ...refusal import refused
 from ...timers import PatternResolution
 from ..causes import Cause, Reason
-from .changes import write
+from ..modern.changes import write
 from .epochs import raise_epoch
 from .records import pattern_record
 
@@ -43,7 +43,7 @@ def _compiled(pattern: str) -> Any:  # noqa: ANN401 - the library has no types
         return compiled(pattern)
     except InvalidExpressionError as problem:
         text = f"SubscribedTopicRegex `{pattern}` {problem}"
-        raise RefusedError(Refusal(Error.INVALID_REGULAR_EXPRESSION, text)) from None
+        raise refused(Error.INVALID_REGULAR_EXPRESSION, text) from None
 
 
 def matching(pattern: str, topics: Iterable[str]) -> tuple[str, ...]:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...data.group_configs import ASSIGNMENT_INTERVAL, group_value
-from ...timers import RevocationTimeout
 from ..causes import Cause, Reason
+from ..modern.steps import is_too_early
 from ..modern.topics import topic_ids
 from ..records import CoordinatorRecord
 from .assignment import in_table_order
 from .epochs import raise_epoch
-from .member import MemberState
 from .patterns import change_pattern
-from .reconciliation import MemberSituation, is_settled, reconcile
-from .records import current_record, member_record, member_tombstones, target_epoch_record, target_record
+from .reconciliation import MemberSituation, reconcile
+from .records import RECORD_TYPES, current_record, member_record, target_record
 from .target import compute_target, members_in_order, next_assignor, preferred_assignor
 
 if TYPE_CHECKING:
@@ -86,13 +84,13 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         epoch, epoch_records = raise_epoch(store, group, names, changed=raises)
     target, target_epoch = group.targets.get(_target_owner(group, after), {}), group.target_epoch
     target_records: list[CoordinatorRecord] = []
-    if target_epoch < epoch and not keeps_target and not _is_too_early(store, group):
+    if target_epoch < epoch and not keeps_target and not is_too_early(store, group):
         target_epoch = epoch
         target, target_records = _new_target(store, group, update, epoch)
     changed = after.names != before.names or after.regex != before.regex
     is_outdated = target_epoch < epoch
     reconciled = after
-    if not (keeps_target and is_outdated) and (changed or not is_settled(after, target_epoch)):
+    if not (keeps_target and is_outdated) and (changed or not after.is_settled(target_epoch)):
         at_once = store.dialect.unsubscribing_revokes_at_once
         situation = MemberSituation(
             target=target,
@@ -141,7 +139,7 @@ def _takeover(
     """Return the records by which a static member takes the place of another, before its request counts."""
     target = in_table_order(group.targets.get(replaced.id, {}))
     return [
-        *member_tombstones(group.id, [replaced.id]),
+        *RECORD_TYPES.member_tombstones(group.id, [replaced.id]),
         member_record(group.id, successor),
         target_record(group.id, successor.id, target),
         current(store, group, successor),
@@ -176,29 +174,12 @@ def _new_target(
         if member_id not in written or _as_sets(written[member_id]) != _as_sets(target)
     ]
     computed_at = group.now if store.dialect.spaces_assignments else 0
-    return targets[after.id], [*records, target_epoch_record(group.id, epoch, computed_at)]
-
-
-def set_revocation_timeout(group: ConsumerGroup, update: Update, member: ConsumerMember) -> None:
-    """Start the timeout of a member whose step leaves it partitions to revoke, or end it."""
-    if member is update.after:
-        return
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
-    else:
-        group.timers.cancel(RevocationTimeout(member.id))
+    return targets[after.id], [*records, RECORD_TYPES.target_epoch_record(group.id, epoch, computed_at)]
 
 
 def _subscription(member: ConsumerMember) -> CoordinatorRecord:
     """Return the record of the member's subscription, for comparison."""
     return member_record("", member)
-
-
-def _is_too_early(store: GroupStore, group: ConsumerGroup) -> bool:
-    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    interval_ms = group_value(store.cluster, group.id, ASSIGNMENT_INTERVAL) if store.dialect.spaces_assignments else 0
-    # after a restart the group's time may be earlier than that of its record: an advanced clock is not stored
-    return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms
 
 
 def _as_sets(target: Target) -> dict[UUID, set[int]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.errors import Error
 
-from ...refusal import Refusal, RefusedError
+from ...refusal import refused
 from .member import MemberState
 
 if TYPE_CHECKING:
@@ -91,11 +91,6 @@ class MemberSituation(NamedTuple):
     keeps_pending: bool = True
 
 
-def is_settled(member: ConsumerMember, target_epoch: int) -> bool:
-    """Return whether a member has no step to take towards a target of this epoch."""
-    return member.state is MemberState.STABLE and member.epoch == target_epoch
-
-
 def reconcile(member: ConsumerMember, now: MemberSituation) -> ConsumerMember:
     """Return the member after its next step; the same object if nothing changes.
 
@@ -103,7 +98,7 @@ def reconcile(member: ConsumerMember, now: MemberSituation) -> ConsumerMember:
     """
     match member.state:
         case MemberState.STABLE:
-            if not is_settled(member, now.target_epoch):
+            if not member.is_settled(now.target_epoch):
                 return _advance(member, now)
             return _shrink(member, now) if now.shrinks else member
         case MemberState.UNREVOKED_PARTITIONS:
@@ -118,7 +113,7 @@ def reconcile(member: ConsumerMember, now: MemberSituation) -> ConsumerMember:
                 text = (
                     "The consumer group member is in an unknown state. It must abandon all its partitions and rejoin."
                 )
-                raise RefusedError(Refusal(Error.FENCED_MEMBER_EPOCH, text))
+                raise refused(Error.FENCED_MEMBER_EPOCH, text)
             return _advance(member, now, now.target_epoch)
 
 

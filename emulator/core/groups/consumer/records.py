@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import consumer_group_records as wire
 
+from ..modern.records import RecordTypes
 from ..records import CoordinatorRecord
+from .member import ConsumerMember, MemberState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from .assignment import Target
-    from .member import ConsumerMember
 
 
 def group_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
@@ -51,12 +53,6 @@ def target_record(group_id: str, member_id: str, target: Target) -> CoordinatorR
     return CoordinatorRecord(key, wire.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=rows))
 
 
-def target_epoch_record(group_id: str, epoch: int, computed_at: int) -> CoordinatorRecord:
-    """Return the record of the epoch of a group's target; `computed_at` is in ms, 0 before 4.3."""
-    value = wire.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=computed_at)
-    return CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group=group_id), value)
-
-
 def current_record(group_id: str, member: ConsumerMember, *, with_epochs: bool) -> CoordinatorRecord:
     """Return the record of a member's epochs and partitions; since 4.3 `with_epochs` of the partitions."""
 
@@ -88,18 +84,6 @@ def pattern_record(
     return CoordinatorRecord(key, resolved)
 
 
-def member_tombstones(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
-    """Return the tombstones of members: current assignment, target, subscription."""
-    keys = (
-        wire.ConsumerGroupCurrentMemberAssignmentKey,
-        wire.ConsumerGroupTargetAssignmentMemberKey,
-        wire.ConsumerGroupMemberMetadataKey,
-    )
-    return [
-        CoordinatorRecord(key(group=group_id, member_id=member_id), None) for member_id in member_ids for key in keys
-    ]
-
-
 def group_tombstones(group_id: str, patterns: Iterable[str]) -> list[CoordinatorRecord]:
     """Return the tombstones of an empty group; older logs may have the record of its topics."""
     return [
@@ -108,3 +92,54 @@ def group_tombstones(group_id: str, patterns: Iterable[str]) -> list[Coordinator
         CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), None),
         CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), None),
     ]
+
+
+def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        names=tuple(value.subscribed_topic_names),
+        regex=value.subscribed_topic_regex or "",
+        assignor=value.server_assignor,
+        classic=value.classic_member_metadata,
+    )
+
+
+def _reconciled(member: ConsumerMember, value: wire.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+    def epochs(rows: Iterable[wire.CurrentPartitions]) -> dict[UUID, dict[int, int]]:
+        # an older log lacks the epochs
+        unknown = max(value.member_epoch, 0)
+        return {
+            row.topic_id: dict(
+                zip(row.partitions, row.assignment_epochs or (unknown,) * len(row.partitions), strict=True)
+            )
+            for row in rows
+        }
+
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=epochs(value.assigned_partitions),
+        pending=epochs(value.partitions_pending_revocation),
+    )
+
+
+RECORD_TYPES = RecordTypes(
+    group=wire.ConsumerGroupMetadataKey,
+    target_epoch=wire.ConsumerGroupTargetAssignmentMetadataKey,
+    target_epoch_value=wire.ConsumerGroupTargetAssignmentMetadataValue,
+    member=wire.ConsumerGroupMemberMetadataKey,
+    target=wire.ConsumerGroupTargetAssignmentMemberKey,
+    current=wire.ConsumerGroupCurrentMemberAssignmentKey,
+    further=(wire.ConsumerGroupPartitionMetadataKey, wire.ConsumerGroupRegularExpressionKey),
+    new_member=ConsumerMember,
+    described=_subscribed,
+    reconciled=_reconciled,
+    target_of=lambda value: {row.topic_id: tuple(row.partitions) for row in value.topic_partitions},
+)

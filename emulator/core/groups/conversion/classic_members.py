@@ -18,18 +18,20 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from koordinator.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from koordinator.wire.primitives import Malformed
 
-from ...refusal import Refusal, RefusedError
+from ...refusal import RefusedError, refused
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout
 from ..causes import Cause, Reason
 from ..classic.join import join_existing_group
 from ..classic.rebalance import join_error, sync_error
 from ..consumer import membership
-from ..consumer.changes import restart_session, write
 from ..consumer.member import ConsumerMember, MemberState
 from ..consumer.patterns import schedule_resolution
-from ..consumer.progress import Update, advance, set_revocation_timeout
+from ..consumer.progress import Update, advance
 from ..group import CONSUMER
+from ..modern.changes import restart_session, write
 from ..modern.member import UNCHANGED, member_id_of, sorted_names
+from ..modern.membership import check_member, static_member, successor, unknown_member
+from ..modern.steps import set_revocation_timeout
 from .downgrade import assignment_of, downgrade, make_way, may_downgrade
 from .policy import DISABLED, migration_policy
 from .removal import remove
@@ -59,22 +61,22 @@ def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroup
         return store.reply(call, join_error(Error.UNKNOWN_MEMBER_ID, request.member_id))
     try:
         return _join(store, group, call, request)
-    except RefusedError as refused:
-        return store.reply(call, join_error(refused.error, ""))
+    except RefusedError as refusal:
+        return store.reply(call, join_error(refusal.error, ""))
 
 
 def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:
     if migration_policy(store) == DISABLED:
-        raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     member_id = request.member_id or member_id_of(store.new_uuid())
     membership.check_capacity(store, group, member_id, request.group_instance_id)
     if not _is_supported(group, request):
-        raise _refused(Error.INCONSISTENT_GROUP_PROTOCOL)
+        raise refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     instance_id, is_new = request.group_instance_id, not request.member_id
     if is_new and instance_id is None and call.api_version >= MEMBER_ID_REQUIRED_SINCE:
         return store.reply(call, join_error(Error.MEMBER_ID_REQUIRED, member_id))
     member, replaced = _identify(group, member_id, instance_id, is_new=is_new)
-    owner = None if instance_id is None else membership.static_member(group, instance_id)
+    owner = None if instance_id is None else static_member(group, instance_id)
     downgrades = owner is not None and may_downgrade(store, group, [owner.id], 1)
     subscription = _subscription(store, request)
     update = Update(
@@ -99,8 +101,9 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     )
     if downgrades and owner is not None:
         return downgrade(store, group, [owner.id], joined.why, (call, response), joined)
-    write(store, group, joined.records, joined.why, call, response)
-    set_revocation_timeout(group, update, joined.member)
+    write(store, group, joined.records, joined.why, (call, response))
+    if joined.member is not update.after:
+        set_revocation_timeout(group, joined.member)
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
     restart_session(store, group, member_id, call)
@@ -157,11 +160,9 @@ def leave(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGro
         try:
             if instance_id is not None:
                 member_id = member_id or group.owner_of(instance_id) or ""
-                membership.check_instance(group, member_id, instance_id)
-            elif member_id not in group.members:
-                raise membership.unknown_member(group, member_id)
+            check_member(group, member_id, instance_id)
             if group.members[member_id].classic is None and not store.dialect.consumer_members_leave_by_leave_group:
-                raise membership.unknown_member(group, member_id)
+                raise unknown_member(group, member_id)
             left[member_id] = None
         except RefusedError as refusal:
             error = refusal.error
@@ -170,7 +171,7 @@ def leave(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGro
     response = LeaveGroupResponse(members=tuple(rows))
     if left:
         reason = f"explicit `LeaveGroup` request for ({', '.join(left)}) members."
-        remove(store, group, left, Reason(Cause.MEMBER_LEAVE, reason, next(iter(left))), call, response)
+        remove(store, group, left, Reason(Cause.MEMBER_LEAVE, reason, next(iter(left))), (call, response))
     else:
         store.reply(call, response)
 
@@ -181,9 +182,9 @@ def _validate(
     """Return the member of a request, or why it is refused."""
     if request.group_instance_id is not None:
         try:
-            membership.check_instance(group, request.member_id, request.group_instance_id)
-        except RefusedError as refused:
-            return refused.error, None
+            check_member(group, request.member_id, request.group_instance_id)
+        except RefusedError as refusal:
+            return refusal.error, None
     member = group.members.get(request.member_id)
     if member is None or member.classic is None:
         return Error.UNKNOWN_MEMBER_ID, None
@@ -213,11 +214,11 @@ def _identify(
 ) -> tuple[ConsumerMember, ConsumerMember | None]:
     """Return the member of a JoinGroup, and the static member that it replaces, whether or not that has left."""
     if instance_id is not None:
-        owner = membership.static_member(group, instance_id)
+        owner = static_member(group, instance_id)
         if is_new and owner is not None:
-            return membership.successor(owner, member_id), owner
+            return successor(owner, member_id), owner
         if not is_new:
-            membership.check_instance(group, member_id, instance_id)
+            check_member(group, member_id, instance_id)
     return group.members.get(member_id) or ConsumerMember(member_id, instance_id), None
 
 
@@ -239,7 +240,7 @@ def _subscription(store: GroupStore, request: JoinGroupRequest) -> ConsumerProto
     except Malformed:
         is_inconsistent = store.dialect.unreadable_classic_members_are_inconsistent
         error = Error.INCONSISTENT_GROUP_PROTOCOL if is_inconsistent else Error.UNKNOWN_SERVER_ERROR
-        raise _refused(error) from None
+        raise refused(error) from None
 
 
 def _updated(
@@ -262,7 +263,3 @@ def _updated(
             session_timeout_ms=request.session_timeout_ms, supported_protocols=tuple(protocols)
         ),
     )
-
-
-def _refused(error: Error) -> RefusedError:
-    return RefusedError(Refusal(error, ""))

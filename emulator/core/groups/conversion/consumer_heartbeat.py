@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 
 from ...refusal import RefusedError
@@ -12,11 +11,11 @@ from ..causes import Cause, Reason
 from ..classic.group import ClassicGroup
 from ..classic.records import group_tombstone
 from ..consumer import membership
-from ..consumer.changes import create
 from ..consumer.group import ConsumerGroup
 from ..consumer.heartbeat import beat, check
-from ..consumer.member import STATIC_LEAVING_EPOCH
-from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH
+from ..modern.loading import create, forget_new_group, no_group
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..modern.membership import check_member
 from .removal import remove
 from .upgrade import upgrade
 
@@ -41,7 +40,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
         try:
             beat(store, consumer_group, call, request)
         except RefusedError:
-            membership.forget_new_group(store, consumer_group)
+            forget_new_group(store, consumer_group)
             raise
     except RefusedError as error:
         message = error.refusal.message or None
@@ -58,12 +57,9 @@ def _group_of(store: GroupStore, now: int, request: wire.ConsumerGroupHeartbeatR
         return group
     if isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH and not group.is_empty:
         return upgrade(store, now, group)
-    if group is not None and not (isinstance(group, ClassicGroup) and request.member_epoch == JOINING_EPOCH):
-        raise membership.refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group.")
-    if request.member_epoch != JOINING_EPOCH:
-        kind = "Group" if request.member_epoch < 0 else "Consumer group"
-        raise membership.refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
-    consumer_group = create(store, now, request.group_id)
+    if request.member_epoch != JOINING_EPOCH or not isinstance(group, ClassicGroup | None):
+        raise no_group(group, request.group_id, ConsumerGroup.kind, request.member_epoch)
+    consumer_group = create(store, now, request.group_id, ConsumerGroup)
     if group is not None:
         store.replace_group(group, consumer_group)
         consumer_group.origin = group, (group_tombstone(group),)
@@ -76,12 +72,9 @@ def _leave(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Co
     Raises RefusedError with UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     member_id = request.member_id
-    if request.instance_id is not None:
-        membership.check_instance(group, member_id, request.instance_id)
-    elif member_id not in group.members:
-        raise membership.unknown_member(group, member_id)
+    check_member(group, member_id, request.instance_id)
     if request.member_epoch == STATIC_LEAVING_EPOCH:
         return membership.leave_for_a_while(store, group, call, request)
     why = Reason(Cause.MEMBER_LEAVE, f"Member {member_id} left the consumer group.", member_id)
     response = wire.ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
-    return remove(store, group, [member_id], why, call, response)
+    return remove(store, group, [member_id], why, (call, response))

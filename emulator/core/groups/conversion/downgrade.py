@@ -24,7 +24,7 @@ from ..classic.changes import create, restart_session, transition
 from ..classic.group import ClassicGroup, ClassicMember
 from ..classic.records import group_record, new_group_record
 from ..commit import GroupWrite, or_error
-from ..consumer.records import group_tombstones, member_tombstones
+from ..consumer.records import RECORD_TYPES, group_tombstones
 from ..group import CONSUMER
 from .policy import BIDIRECTIONAL, DOWNGRADE, migration_policy
 
@@ -32,14 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from koordinator.wire.apis import Message
-
-    from ...effects import Answer, Call
+    from ...effects import Answer
     from ..consumer.group import ConsumerGroup
     from ..consumer.member import ConsumerMember
     from ..consumer.progress import Progress
     from ..group import BaseGroup
     from ..group_store import GroupStore
+    from ..modern.changes import Answer as WriteAnswer
     from ..records import CoordinatorRecord
 
 
@@ -61,7 +60,7 @@ def downgrade(
     group: ConsumerGroup,
     leaving: Collection[str],
     why: Reason,
-    waiting: tuple[Call | None, Message | None],
+    answer: WriteAnswer,
     joining: Progress | None = None,
 ) -> None:
     """Convert a consumer group to a classic one, in the generation of the group epoch.
@@ -95,7 +94,9 @@ def downgrade(
             store.member_changed(group, group.members[member_id], "removed", why)
     text = f"Downgrade group {group.id} from consumer to classic."
     transition(store, classic, Reason(Cause.GROUP_DOWNGRADE, text))
-    currents, of_targets, subscriptions = zip(*(member_tombstones(group.id, [each]) for each in listed), strict=True)
+    currents, of_targets, subscriptions = zip(
+        *(RECORD_TYPES.member_tombstones(group.id, [each]) for each in listed), strict=True
+    )
     target_epoch, *epochs = group_tombstones(group.id, group.patterns)
     records += [
         *currents,
@@ -105,7 +106,7 @@ def downgrade(
         *epochs,
         group_record(classic, assignments),
     ]
-    _write_downgrade(store, group, classic, records, or_error(store, *waiting))
+    _write_downgrade(store, group, classic, records, or_error(store, *(answer or (None, None))))
     for each in classic.members.values():
         restart_session(store, classic, each)
     if joining is None or joining.is_outdated:

@@ -10,37 +10,27 @@ from typing import TYPE_CHECKING
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, PatternResolution, RevocationTimeout, SessionExpiry
 from ..causes import Cause, Reason
 from ..consumer import membership
-from ..consumer.member import MemberState
 from ..consumer.patterns import resolve
+from ..modern.membership import RETRY_MS
 from .downgrade import downgrade, may_downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from koordinator.wire.apis import Message
-
-    from ...effects import Call
     from ...timers import TimerKey
     from ..consumer.group import ConsumerGroup
     from ..group_store import GroupStore
-
-RETRY_MS = 500
-"""The time after which a timer fires again whose records could not be written (`CoordinatorTimer`)."""
+    from ..modern.changes import Answer
 
 
 def remove(
-    store: GroupStore,
-    group: ConsumerGroup,
-    member_ids: Collection[str],
-    why: Reason,
-    call: Call | None = None,
-    response: Message | None = None,
+    store: GroupStore, group: ConsumerGroup, member_ids: Collection[str], why: Reason, answer: Answer = None
 ) -> None:
     """Remove members; the response waits for the write."""
     if may_downgrade(store, group, member_ids):
-        downgrade(store, group, member_ids, why, (call, response))
+        downgrade(store, group, member_ids, why, answer)
     else:
-        membership.remove(store, group, member_ids, why, call, response)
+        membership.remove(store, group, member_ids, why, answer)
 
 
 def fire(store: GroupStore, group: ConsumerGroup, key: TimerKey) -> None:
@@ -50,9 +40,7 @@ def fire(store: GroupStore, group: ConsumerGroup, key: TimerKey) -> None:
     member_id = getattr(key, "member_id", "")
     member = group.members.get(member_id)
     cause, text = EXPIRIES[type(key)]
-    is_over = isinstance(key, RevocationTimeout) and (
-        member is None or member.state is not MemberState.UNREVOKED_PARTITIONS or member.has_left()
-    )
+    is_over = isinstance(key, RevocationTimeout) and (member is None or not member.is_revoking or member.has_left())
     if member is not None and not is_over:
         # counts if the removal cannot be written
         group.timers.set(key, group.now + RETRY_MS)

@@ -16,12 +16,11 @@ from ..classic.group import ClassicGroup
 from ..classic.join import join_existing_group
 from ..classic.rebalance import join_error
 from ..classic.records import group_tombstone
-from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH
-from ..streams.changes import create
-from ..streams.checks import check, refused
+from ..modern.loading import create, forget_new_group, no_group
+from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from ..streams.checks import check
 from ..streams.group import StreamsGroup
 from ..streams.heartbeat import beat, leave
-from ..streams.member import STATIC_LEAVING_EPOCH
 from .downgrade import make_way
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.StreamsGrou
         try:
             beat(store, group, call, request, is_new_group=group is not existing)
         except RefusedError:
-            _forget_new_group(store, group)
+            forget_new_group(store, group)
             raise
     except RefusedError as error:
         message = error.refusal.message or None
@@ -65,24 +64,13 @@ def _group_of(store: GroupStore, now: int, request: wire.StreamsGroupHeartbeatRe
     group, joins = store.find(now, request.group_id), request.member_epoch == JOINING_EPOCH
     if isinstance(group, StreamsGroup):
         return group
-    if group is not None and not (joins and isinstance(group, ClassicGroup) and group.is_empty):
-        raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a streams group.")
-    if not joins:
-        kind = "Group" if request.member_epoch in LEAVING else "Streams group"
-        raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
-    streams_group = create(store, now, request.group_id)
+    if not joins or not (group is None or (isinstance(group, ClassicGroup) and group.is_empty)):
+        raise no_group(group, request.group_id, StreamsGroup.kind, request.member_epoch)
+    streams_group = create(store, now, request.group_id, StreamsGroup)
     if group is not None:
         store.replace_group(group, streams_group)
         streams_group.origin = group, (group_tombstone(group),)
     return streams_group
-
-
-def _forget_new_group(store: GroupStore, group: StreamsGroup) -> None:
-    """Undo the creation of a group whose first join is refused; a conversion that is being written stays."""
-    if group.origin is not None:
-        store.replace_group(group, group.origin[0])
-    else:
-        store.discard_if_unused(group)
 
 
 def join(store: GroupStore, group: StreamsGroup, call: Call, request: JoinGroupRequest) -> None:

@@ -19,14 +19,15 @@ from koordinator.wire.primitives import InvalidLength, Malformed
 from ...effects import StateChanged
 from ...java.hash_tables import HashTable
 from ...journal import Journal
-from ...refusal import Refusal, RefusedError
+from ...refusal import refused
 from ..causes import Cause
 from ..classic import rebalance
 from ..classic.records import group_tombstone
-from ..consumer.changes import create
+from ..consumer.group import ConsumerGroup
 from ..consumer.member import ConsumerMember
-from ..consumer.records import current_record, group_record, member_record, target_epoch_record, target_record
+from ..consumer.records import RECORD_TYPES, current_record, group_record, member_record, target_record
 from ..group import CONSUMER
+from ..modern.loading import create
 from ..modern.member import sorted_names
 from ..modern.topics import metadata_hash
 from .policy import BIDIRECTIONAL, UPGRADE, migration_policy
@@ -34,8 +35,8 @@ from .policy import BIDIRECTIONAL, UPGRADE, migration_policy
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from ...refusal import RefusedError
     from ..classic.group import ClassicGroup, ClassicMember
-    from ..consumer.group import ConsumerGroup
     from ..consumer.member import Partitions
     from ..group_store import GroupStore
 
@@ -53,9 +54,9 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         store.reply(classic.take_join(classic_member), rebalance.join_error(again, classic_member.id))
         rebalance.reply_to_sync(store, classic, classic_member, rebalance.sync_error(again))
     if classic.protocol_name is None:
-        raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
+        raise refused(Error.UNKNOWN_SERVER_ERROR)
     members = _upgraded_members(store, classic)
-    group = create(store, now, classic.id)
+    group = create(store, now, classic.id, ConsumerGroup)
     group.epoch = group.target_epoch = classic.generation
     journal = Journal()
     for member in members:
@@ -68,7 +69,7 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         *(member_record(group.id, member) for member in ordered),
         group_record(group.id, classic.generation, code),
         *(target_record(group.id, member.id, _target(member.assigned)) for member in ordered),
-        target_epoch_record(group.id, classic.generation, 0),
+        RECORD_TYPES.target_epoch_record(group.id, classic.generation, 0),
         *(current_record(group.id, member, with_epochs=with_epochs) for member in ordered),
     ]
     for record in records[len(ordered) :]:
@@ -100,7 +101,7 @@ def _check_upgrade(store: GroupStore, classic: ClassicGroup) -> None:
 
 def _cannot_upgrade(classic: ClassicGroup, reason: str) -> RefusedError:
     text = f"Cannot upgrade classic group {classic.id} to consumer group because {reason}"
-    return RefusedError(Refusal(Error.GROUP_ID_NOT_FOUND, text))
+    return refused(Error.GROUP_ID_NOT_FOUND, text)
 
 
 def _upgraded_members(store: GroupStore, classic: ClassicGroup) -> list[ConsumerMember]:
@@ -115,7 +116,7 @@ def _upgraded_members(store: GroupStore, classic: ClassicGroup) -> list[Consumer
         member = _upgraded(store, classic, classic.members[member_id])
         held = {(topic, partition) for topic, partitions in member.assigned.items() for partition in partitions}
         if held & given:
-            raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
+            raise refused(Error.UNKNOWN_SERVER_ERROR)
         given |= held
         members.append(member)
     return members
@@ -128,13 +129,13 @@ def _upgraded(store: GroupStore, classic: ClassicGroup, member: ClassicMember) -
     does not support the group's protocol, or where Kafka's parser fails in a way that its coordinator does not expect.
     """
     if classic.protocol_name not in dict(member.protocols):
-        raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, ""))
+        raise refused(Error.UNKNOWN_SERVER_ERROR)
     try:
         assignment = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
         subscription = read_subscription(member.metadata(classic.protocol_name))
     except Malformed as malformed:
         if isinstance(malformed, InvalidLength) and store.dialect.fails_at_invalid_lengths:
-            raise RefusedError(Refusal(Error.UNKNOWN_SERVER_ERROR, "")) from None
+            raise refused(Error.UNKNOWN_SERVER_ERROR) from None
         raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from None
     if assignment.user_data:
         raise _cannot_upgrade(

@@ -1,1 +1,1 @@
-"""The part that groups of the newer protocols share: consumer groups (KIP-848) and share groups (KIP-932)."""
+"""The part that consumer groups (KIP-848), share groups (KIP-932) and streams groups (KIP-1071) have in common."""

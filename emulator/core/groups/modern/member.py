@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
 from ...java.uuids import uuid_text
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 JOINING_EPOCH, LEAVING_EPOCH = 0, -1
 """The epochs of a heartbeat that are no epochs of a member."""
+
+STATIC_LEAVING_EPOCH = -2
+"""The epoch of a heartbeat with which a static member leaves that will return; the member keeps it meanwhile."""
 
 NO_EPOCH = -1
 
@@ -104,3 +108,26 @@ class ModernMember:
     def running_session_ms(self) -> int:
         """The length in ms of the session that runs."""
         return self.heard.timeout_ms
+
+    @property
+    def own_session_timeout_ms(self) -> int | None:
+        """The length in ms of the sessions of a classic member; others have that of the group."""
+        return None
+
+    @property
+    def stale_epoch_error(self) -> Error:
+        """The error of a request with another epoch than the member's."""
+        return Error.STALE_MEMBER_EPOCH
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the member has to give something up before it goes on."""
+        return False
+
+    def is_settled(self, target_epoch: int) -> bool:
+        """Return whether the member has no step to take towards a target of this epoch."""
+        return self.epoch == target_epoch
+
+    def has_left(self) -> bool:
+        """Return whether the member is static and has left for a while."""
+        return self.epoch == STATIC_LEAVING_EPOCH

@@ -8,14 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...data.share.settings import ShareSettings
 from ...java.hash_tables import HashTable
+from ..modern.steps import is_too_early
 from ..modern.topics import metadata_hash, topic_ids
 from .assignor import assign
-from .records import current_record, group_record, member_record, target_epoch_record, target_record
+from .records import RECORD_TYPES, current_record, group_record, member_record, target_record
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from uuid import UUID
 
     from ..group_store import GroupStore
@@ -47,7 +46,7 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
     if changed:
         records.append(group_record(group.id, epoch, code))
     target, target_epoch = group.targets.get(after.id, {}), group.target_epoch
-    if target_epoch < epoch and not _is_too_early(store, group):
+    if target_epoch < epoch and not is_too_early(store, group):
         target_epoch = epoch
         targets = _targets(store, group, after)
         target = targets[after.id]
@@ -56,7 +55,7 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
             for member_id, each in targets.items()
             if group.targets.get(member_id) != each
         ]
-        records.append(target_epoch_record(group.id, epoch, group.now))
+        records.append(RECORD_TYPES.target_epoch_record(group.id, epoch, group.now))
     member = _reconciled(store, after, target, target_epoch, changed=changed)
     if member is not after:
         records.append(current_record(group.id, member))
@@ -89,13 +88,6 @@ def _targets(store: GroupStore, group: ShareGroup, updated: ShareMember) -> dict
     return assign(subscriptions, initialized, group.targets)
 
 
-def _is_too_early(store: GroupStore, group: ShareGroup) -> bool:
-    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    interval_ms = ShareSettings(store.cluster, group.id).assignment_interval_ms
-    # after a restart the group's time may be earlier than that of its record: an advanced clock is not stored
-    return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms
-
-
 def _reconciled(
     store: GroupStore, member: ShareMember, target: Partitions, target_epoch: int, *, changed: bool
 ) -> ShareMember:
@@ -107,17 +99,3 @@ def _reconciled(
     if member.epoch != target_epoch:
         return replace(member, epoch=target_epoch, previous_epoch=member.epoch, assigned=assigned)
     return member if assigned == member.assigned else replace(member, assigned=assigned)
-
-
-def removal_records(store: GroupStore, group: ShareGroup, member_ids: Collection[str]) -> list[CoordinatorRecord]:
-    """Return the record of the epoch after the removal of members; the next heartbeat computes the target.
-
-    Without members there is a target at once, in some releases.
-    """
-    names = {name for each in group.members.values() if each.id not in member_ids for name in each.names}
-    epoch = group.epoch + 1
-    group.topics_seen = store.cluster.topics_version, epoch
-    records = [group_record(group.id, epoch, metadata_hash(store.cluster, names))]
-    if store.dialect.emptied_group_gets_target and len(member_ids) == len(group.members):
-        records.append(target_epoch_record(group.id, epoch, 0))
-    return records

@@ -6,43 +6,35 @@ An error leaves everything as it was. Kafka: `GroupCoordinatorService.shareGroup
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import share_group_heartbeat as wire
 
-from ...data.share.settings import ShareSettings
 from ...java.hash_tables import HashTable
-from ...refusal import Refusal, RefusedError
+from ...refusal import RefusedError, refused
 from ...timers import SessionExpiry
 from ..causes import Cause, Reason
+from ..modern.changes import restart_session, write
+from ..modern.loading import create, no_group
 from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, sorted_names
-from .changes import create, restart_session, write
-from .epochs import advance, removal_records
+from ..modern.membership import RETRY_MS, check_member, fenced, full_group, remove, unknown_member, updated
+from ..modern.topics import metadata_hash
+from .epochs import advance
 from .group import ShareGroup
 from .initialization import send, to_initialize
 from .member import ShareMember
-from .records import member_tombstones, state_partitions_record
+from .records import group_record, state_partitions_record
 
 if TYPE_CHECKING:
-    from koordinator.wire.apis import Message
-
     from ...effects import Call
     from ...timers import TimerKey
     from ..group_store import GroupStore
+    from ..modern.changes import Answer
 
 MEMBER_ID_MAX = 36
 """The length of the longest member id: that of a UUID in hexadecimal digits."""
-
-RETRY_MS = 500
-"""The time after which a session ends again whose removal could not be written (`CoordinatorTimer`)."""
-
-
-def refused(error: Error, message: str = "") -> RefusedError:
-    """Return the exception for an error with Kafka's message, or without one."""
-    return RefusedError(Refusal(error, message))
 
 
 def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ShareGroupHeartbeatRequest) -> None:
@@ -94,27 +86,22 @@ def _group_of(store: GroupStore, now: int, request: wire.ShareGroupHeartbeatRequ
     group = store.find(now, request.group_id)
     if isinstance(group, ShareGroup):
         return group
-    if group is not None:
-        raise refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a share group.")
-    if request.member_epoch != JOINING_EPOCH:
-        kind = "Group" if request.member_epoch == LEAVING_EPOCH else "Share group"
-        raise refused(Error.GROUP_ID_NOT_FOUND, f"{kind} {request.group_id} not found.")
-    return create(store, now, request.group_id)
+    if group is not None or request.member_epoch != JOINING_EPOCH:
+        raise no_group(group, request.group_id, ShareGroup.kind, request.member_epoch)
+    return create(store, now, request.group_id, ShareGroup)
 
 
 def _beat(store: GroupStore, group: ShareGroup, call: Call, request: wire.ShareGroupHeartbeatRequest) -> None:
     """Serve a heartbeat of a member that joins or stays. Raises RefusedError."""
     member = _identify(store, group, request)
     names = request.subscribed_topic_names
-    fields: dict[str, Any] = {
-        "rack_id": request.rack_id,
-        "client_id": call.client_id,
-        "client_host": call.client_host,
-        "names": None if names is None else sorted_names(names),
-    }
-    changed = {name: value for name, value in fields.items() if value is not None and getattr(member, name) != value}
-    # most heartbeats change nothing
-    after = replace(member, **changed) if changed else member
+    after = updated(
+        member,
+        rack_id=request.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        names=None if names is None else sorted_names(names),
+    )
     reconciled, epoch, records = advance(store, group, member, after)
     state = to_initialize(store, group, after)
     if state.partitions:
@@ -125,12 +112,12 @@ def _beat(store: GroupStore, group: ShareGroup, call: Call, request: wire.ShareG
     response = wire.ShareGroupHeartbeatResponse(
         member_id=member.id,
         member_epoch=reconciled.epoch,
-        heartbeat_interval_ms=ShareSettings(store.cluster, group.id).heartbeat_interval_ms,
+        heartbeat_interval_ms=group.setting(store.cluster, "heartbeat.interval.ms"),
         assignment=_assignment(reconciled) if is_told else None,
     )
     is_new = member.id not in group.members
     sent = partial(send, state=state, epoch=epoch) if state.partitions else None
-    why = _reason(member.id, is_new=is_new, subscribes="names" in changed)
+    why = _reason(member.id, is_new=is_new, subscribes=after.names != member.names)
     write(store, group, records, why, (call, response), sent)
     restart_session(store, group, member.id, call)
 
@@ -142,27 +129,16 @@ def _identify(store: GroupStore, group: ShareGroup, request: wire.ShareGroupHear
     """
     member, limit = group.members.get(request.member_id), store.settings.group_share_max_size
     if member is None and len(group.members) >= limit:
-        text = f"The share group has reached its maximum capacity of {limit} members."
-        raise refused(Error.GROUP_MAX_SIZE_REACHED, text)
+        raise full_group(group, limit)
     epoch = request.member_epoch
     if member is None:
         if epoch != JOINING_EPOCH:
-            raise _unknown_member(group, request.member_id)
+            raise unknown_member(group, request.member_id)
         return ShareMember(request.member_id)
     if epoch in (JOINING_EPOCH, member.epoch) or (epoch < member.epoch and epoch == member.previous_epoch):
         return member
-    relation, end = "greater", ""
-    if epoch < member.epoch:
-        relation, end = "smaller", f", and it does not match the previous member epoch ({member.previous_epoch})"
-    text = (
-        f"The share group member has a {relation} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}){end}. The member must abandon all its partitions and rejoin."
-    )
-    raise refused(Error.FENCED_MEMBER_EPOCH, text)
-
-
-def _unknown_member(group: ShareGroup, member_id: str) -> RefusedError:
-    return refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.id}.")
+    smaller = f", and it does not match the previous member epoch ({member.previous_epoch})"
+    raise fenced(group, member, epoch, smaller if epoch < member.epoch else "")
 
 
 def _reason(member_id: str, *, is_new: bool, subscribes: bool) -> Reason:
@@ -183,23 +159,18 @@ def _assignment(member: ShareMember) -> wire.Assignment:
 def _leave(store: GroupStore, group: ShareGroup, call: Call, request: wire.ShareGroupHeartbeatRequest) -> None:
     """Remove a member; its records stay locked. Raises RefusedError with UNKNOWN_MEMBER_ID."""
     member_id = request.member_id
-    if member_id not in group.members:
-        raise _unknown_member(group, member_id)
+    check_member(group, member_id, None)
     why = Reason(Cause.MEMBER_LEAVE, f"Member {member_id} left the share group.", member_id)
     response = wire.ShareGroupHeartbeatResponse(member_id=member_id, member_epoch=LEAVING_EPOCH)
     _remove(store, group, member_id, why, (call, response))
 
 
-def _remove(
-    store: GroupStore,
-    group: ShareGroup,
-    member_id: str,
-    why: Reason,
-    answer: tuple[Call, Message] | None = None,
-) -> None:
-    records = [*member_tombstones(group.id, [member_id]), *removal_records(store, group, [member_id])]
-    write(store, group, records, why, answer)
-    group.timers.cancel(SessionExpiry(member_id))
+def _remove(store: GroupStore, group: ShareGroup, member_id: str, why: Reason, answer: Answer = None) -> None:
+    names = {name for each in group.members.values() if each.id != member_id for name in each.names}
+    epoch = group.epoch + 1
+    group.topics_seen = store.cluster.topics_version, epoch
+    record = group_record(group.id, epoch, metadata_hash(store.cluster, names))
+    remove(store, group, [member_id], epoch, [record], why=why, answer=answer)
 
 
 def fire(store: GroupStore, group: ShareGroup, key: TimerKey) -> None:

@@ -15,7 +15,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import initialize_share_group_state as wire
 
 from ..causes import Cause, Reason
-from .changes import write
+from ..modern.changes import write
 from .group import ShareGroup
 from .records import state_partitions_record
 from .state_requests import ask

@@ -21,7 +21,8 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
-from .changes import create, write
+from ..modern.changes import write
+from ..modern.loading import create
 from .group import ShareGroup
 from .initialization import begun, finished, initialization
 from .records import state_partitions_record
@@ -216,7 +217,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
         )
         return store.reply(call, response)
     if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
-        group = create(store, now, request.group_id)
+        group = create(store, now, request.group_id, ShareGroup)
     starts: dict[tuple[UUID, int], int] = {}
     rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
     for asked in sorted(request.topics, key=lambda topic: topic.topic_name in store.cluster.topics):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import share_group_records as wire
 
+from ..modern.records import RecordTypes
 from ..records import CoordinatorRecord
+from .member import ShareMember
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from uuid import UUID
 
     from .group import StatePartitions
-    from .member import Partitions, ShareMember
+    from .member import Partitions
 
 
 def group_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
@@ -38,12 +41,6 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> Coordina
     rows = tuple(wire.TopicPartition(topic_id=topic, partitions=partitions) for topic, partitions in target.items())
     key = wire.ShareGroupTargetAssignmentMemberKey(group=group_id, member_id=member_id)
     return CoordinatorRecord(key, wire.ShareGroupTargetAssignmentMemberValue(topic_partitions=rows))
-
-
-def target_epoch_record(group_id: str, epoch: int, computed_at: int) -> CoordinatorRecord:
-    """Return the record of the epoch of a group's target; `computed_at` is in ms, 0 before 4.3."""
-    value = wire.ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=computed_at)
-    return CoordinatorRecord(wire.ShareGroupTargetAssignmentMetadataKey(group=group_id), value)
 
 
 def current_record(group_id: str, member: ShareMember) -> CoordinatorRecord:
@@ -77,18 +74,6 @@ def state_partitions_record(group_id: str, state: StatePartitions) -> Coordinato
     return CoordinatorRecord(wire.ShareGroupStatePartitionMetadataKey(group=group_id), value)
 
 
-def member_tombstones(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
-    """Return the tombstones of members: current assignment, target, subscription."""
-    keys = (
-        wire.ShareGroupCurrentMemberAssignmentKey,
-        wire.ShareGroupTargetAssignmentMemberKey,
-        wire.ShareGroupMemberMetadataKey,
-    )
-    return [
-        CoordinatorRecord(key(group=group_id, member_id=member_id), None) for member_id in member_ids for key in keys
-    ]
-
-
 def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
     """Return the tombstones of an empty group."""
     keys = (
@@ -97,3 +82,41 @@ def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
         wire.ShareGroupMetadataKey,
     )
     return [CoordinatorRecord(key(group=group_id), None) for key in keys]
+
+
+def _subscribed(member: ShareMember, value: wire.ShareGroupMemberMetadataValue) -> ShareMember:
+    return replace(
+        member,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        names=tuple(value.subscribed_topic_names),
+    )
+
+
+def _reconciled(member: ShareMember, value: wire.ShareGroupCurrentMemberAssignmentValue) -> ShareMember:
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        assigned=_partitions(value.assigned_partitions),
+    )
+
+
+def _partitions(rows: Iterable[wire.TopicPartition | wire.TopicPartitions]) -> Partitions:
+    return {row.topic_id: tuple(row.partitions) for row in rows}
+
+
+RECORD_TYPES = RecordTypes(
+    group=wire.ShareGroupMetadataKey,
+    target_epoch=wire.ShareGroupTargetAssignmentMetadataKey,
+    target_epoch_value=wire.ShareGroupTargetAssignmentMetadataValue,
+    member=wire.ShareGroupMemberMetadataKey,
+    target=wire.ShareGroupTargetAssignmentMemberKey,
+    current=wire.ShareGroupCurrentMemberAssignmentKey,
+    further=(wire.ShareGroupStatePartitionMetadataKey,),
+    new_member=ShareMember,
+    described=_subscribed,
+    reconciled=_reconciled,
+    target_of=lambda value: _partitions(value.topic_partitions),
+)

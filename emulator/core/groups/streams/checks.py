@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ...data.topic import INTERNAL_TOPICS, illegal_name
-from ...refusal import Refusal, RefusedError
-from ..modern.member import JOINING_EPOCH
-from .member import STATIC_LEAVING_EPOCH
+from ...refusal import refused
+from ..modern.member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, UNCHANGED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 
     from ...dialect import Dialect
     from ..group_store import GroupStore
-
-UNCHANGED_TIMEOUT = -1
-
-
-def refused(error: Error, message: str = "") -> RefusedError:
-    """Return the exception for an error with Kafka's message, or without one."""
-    return RefusedError(Refusal(error, message))
 
 
 def check(store: GroupStore, request: wire.StreamsGroupHeartbeatRequest) -> None:
@@ -113,7 +105,7 @@ def _mistakes(request: wire.StreamsGroupHeartbeatRequest) -> Iterator[str]:
             yield f"{field} can't be empty."
     if request.member_epoch != JOINING_EPOCH:
         return
-    if request.rebalance_timeout_ms == UNCHANGED_TIMEOUT:
+    if request.rebalance_timeout_ms == UNCHANGED:
         yield "RebalanceTimeoutMs must be provided in first request."
     tasks = {"Active": request.active_tasks, "Standby": request.standby_tasks, "Warmup": request.warmup_tasks}
     for kind, rows in tasks.items():

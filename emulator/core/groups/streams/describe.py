@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_describe as wire
 from koordinator.wire.messages.streams_group_heartbeat import KeyValue, TaskOffset
 
+from ...refusal import Refusal
+from ..modern.describe import find_described, operations_of
 from .group import StreamsGroup
-from .target import NAME
 from .tasks import NO_TASKS, ReportedOffsets, rows_of
 
 if TYPE_CHECKING:
@@ -23,31 +23,23 @@ if TYPE_CHECKING:
     from .member import StreamsMember
     from .tasks import Task, Tasks
 
-NO_OPERATIONS = -(1 << 31)
-
 NOT_REQUESTED, NOT_STORED = 0, 1
 """The status of a topology description: without a plugin no broker has one (KIP-1331)."""
 
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupDescribeRequest) -> None:
     """Describe streams groups, one row for each id."""
-    operations = store.dialect.group_operations if request.include_authorized_operations else NO_OPERATIONS
+    operations = operations_of(store, request)
     status = NOT_STORED if request.include_topology_description else NOT_REQUESTED
     rows = tuple(_describe(store, now, group_id, operations, status) for group_id in request.group_ids)
     store.reply(call, wire.StreamsGroupDescribeResponse(groups=rows))
 
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int, status: int) -> wire.DescribedGroup:
-    error = store.status(group_id) if group_id else Error.INVALID_GROUP_ID
-    if not store.cluster.features.serves_streams_groups:
-        error = Error.UNSUPPORTED_VERSION
-    group = store.find_visible(now, group_id) if error is Error.NONE else None
-    if not isinstance(group, StreamsGroup):
-        message = None
-        if error is Error.NONE:
-            error = Error.GROUP_ID_NOT_FOUND
-            message = f"Group {group_id} {'not found' if group is None else 'is not a streams group'}."
-        return wire.DescribedGroup(error_code=error, error_message=message, group_id=group_id)
+    is_served = store.cluster.features.serves_streams_groups
+    group = find_described(store, now, group_id, StreamsGroup, is_served=is_served)
+    if isinstance(group, Refusal):
+        return wire.DescribedGroup(error_code=group.error, error_message=group.message or None, group_id=group_id)
     return wire.DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
@@ -57,7 +49,7 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int, statu
         members=tuple(_member(group, member) for member in group.ordered_members()),
         authorized_operations=operations,
         topology_description_status=status,
-        assignor_name=NAME,
+        assignor_name=group.assignor(store.settings),
     )
 
 

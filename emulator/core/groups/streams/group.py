@@ -5,46 +5,37 @@ Kafka: `StreamsGroup`, and the `replay` methods of `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import streams_group_records as wire
 
-from ..modern.group import ModernGroup
-from .member import StreamsMember, StreamsMemberState
-from .records import group_tombstones
-from .tasks import ReportedOffsets, Task, Tasks, tasks_of
+from ..modern.group import GroupState, ModernGroup
+from .member import StreamsMember
+from .records import RECORD_TYPES, group_record, group_tombstones
+from .tasks import ReportedOffsets, Task, Tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from uuid import UUID
 
-    from koordinator.wire.messages.offsets_topic import OffsetCommitValue
-
+    from ....config.settings import Settings
     from ...clock import GroupClock
+    from ...cluster import ClusterState
     from ...data.topic import TopicState
     from ...dialect import Dialect
     from ...journal import Journal
-    from ..group import BaseGroup
     from ..records import CoordinatorRecord
     from .topology import ConfiguredTopology
 
 STREAMS = "streams"
 """The kind of group in ListGroups, and its protocol type."""
 
+NAME = "sticky"
+"""The assignor of streams groups."""
+
 NOT_VALIDATED = -1
 """The validated topology epoch while topics are missing or wrong."""
-
-
-class StreamsGroupState(Enum):
-    """The states of Kafka's `StreamsGroup.StreamsGroupState`."""
-
-    EMPTY = "Empty"
-    NOT_READY = "NotReady"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
 
 
 @dataclass(slots=True)
@@ -64,10 +55,11 @@ class SoftState:
     task_offsets: dict[str, ReportedOffsets] = field(default_factory=dict)
 
 
-class StreamsGroup(ModernGroup[StreamsMember]):
+class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     """A group of the streams protocol (KIP-1071): members with tasks of one topology."""
 
     kind = STREAMS
+    record_types = RECORD_TYPES
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now, dialect)
@@ -75,33 +67,29 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: Mapping[str, str] = {}
         """The settings of the latest target's assignor, as the group's record has them."""
-        self.targets: dict[str, Tasks] = {}
         self.configured: ConfiguredTopology | None = None
         """The topology with the topics that exist; None after loading, until the next heartbeat."""
         self.soft = SoftState()
-        self.origin: tuple[BaseGroup, tuple[CoordinatorRecord, ...]] | None = None
-        """The classic group in whose place this one is, and the records of the conversion, until the first request
-        writes them before its own."""
-        self.noted_state = StreamsGroupState.EMPTY
-        """The state in the trace."""
 
     @property
-    def state(self) -> StreamsGroupState:
+    def state(self) -> GroupState:
         """The state, which follows from the topology and the epochs (`StreamsGroup.maybeUpdateGroupState`)."""
-        if not self.members:
-            return StreamsGroupState.EMPTY
-        if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
-            return StreamsGroupState.NOT_READY
-        if self.epoch > self.target_epoch:
-            return StreamsGroupState.ASSIGNING
-        if self.unsettled:
-            return StreamsGroupState.RECONCILING
-        return StreamsGroupState.STABLE
+        is_validated = self.topology is not None and self.topology.epoch == self.validated_topology_epoch
+        return GroupState.NOT_READY if self.members and not is_validated else super().state
 
-    @property
-    def is_unused(self) -> bool:
-        """Whether the group has no members and no offsets; commits may be in flight."""
-        return not (self.members or self.offsets or self.pending_offsets)
+    def assignor(self, settings: Settings) -> str:
+        """Return the name of the only assignor."""
+        del settings
+        return NAME
+
+    def named_partitions(self, cluster: ClusterState, held: Tasks) -> Mapping[str, tuple[int, ...]]:
+        """Return the input partitions of active tasks by topic, sorted, without topics that do not exist."""
+        found = self.inputs_of(held.active, cluster.partition_count)
+        return {name: tuple(partitions) for name, partitions in found.items()}
+
+    def epoch_record(self, epoch: int) -> CoordinatorRecord:
+        """Return the record of an epoch that rises for no other change."""
+        return group_record(self.id, epoch, self.metadata_hash, self.validated_topology_epoch, self.assignment_configs)
 
     @property
     def names_its_topics(self) -> bool:
@@ -140,23 +128,9 @@ class StreamsGroup(ModernGroup[StreamsMember]):
                 found[name] = partitions
         return found
 
-    @property
-    def unsettled(self) -> list[str]:
-        """The ids of the members without their target."""
-        return [each.id for each in self.members.values() if not each.is_settled(self.target_epoch)]
-
-    def is_awaited(self, member_id: str) -> bool:
-        """Return whether a member has not reached its target yet."""
-        return not self.members[member_id].is_settled(self.target_epoch)
-
     def has_quiet_heartbeats(self, topics_version: int) -> bool:
         """Return whether heartbeats change nothing but sessions: they also notice changed topics."""
-        return self.state is StreamsGroupState.STABLE and self.has_seen_topics(topics_version)
-
-    def unused_since(self, topic: str, committed: OffsetCommitValue, dialect: Dialect) -> int | None:
-        """Return the time of a commit, unless the topology reads its topic."""
-        del dialect
-        return None if self.is_subscribed(topic) else committed.commit_timestamp
+        return self.state is GroupState.STABLE and self.has_seen_topics(topics_version)
 
     def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
         """Return the records that delete the group while it is Empty."""
@@ -164,56 +138,24 @@ class StreamsGroup(ModernGroup[StreamsMember]):
         return group_tombstones(self.id)
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
-        """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""
-        match record.key, record.value:
-            case wire.StreamsGroupMetadataKey(), wire.StreamsGroupMetadataValue() as value:
-                journal.set(self, "epoch", value.epoch)
-                journal.set(self, "metadata_hash", value.metadata_hash)
-                journal.set(self, "validated_topology_epoch", value.validated_topology_epoch)
-                configs = {each.key: each.value for each in value.last_assignment_configs or ()}
-                journal.set(self, "assignment_configs", configs)
-            case wire.StreamsGroupTopologyKey(), wire.StreamsGroupTopologyValue() as value:
-                journal.set(self, "topology", value)
-            case wire.StreamsGroupTargetAssignmentMetadataKey(), wire.StreamsGroupTargetAssignmentMetadataValue() as v:
-                journal.set(self, "target_epoch", v.assignment_epoch)
-                journal.set(self, "target_time", v.assignment_timestamp)
-            case wire.StreamsGroupMemberMetadataKey() as key, wire.StreamsGroupMemberMetadataValue() as value:
-                self._put_member(_described(self._member(key.member_id), value), journal)
-            case wire.StreamsGroupMemberMetadataKey() as key, None:
-                self._remove_member(key.member_id, journal)
-            case (
-                wire.StreamsGroupTargetAssignmentMemberKey() as key,
-                wire.StreamsGroupTargetAssignmentMemberValue() as v,
-            ):
-                target = Tasks(tasks_of(v.active_tasks), tasks_of(v.standby_tasks), tasks_of(v.warmup_tasks))
-                journal.put(self.targets, key.member_id, target)
-            case wire.StreamsGroupTargetAssignmentMemberKey() as key, None:
-                journal.pop(self.targets, key.member_id)
-            case (
-                wire.StreamsGroupCurrentMemberAssignmentKey() as key,
-                wire.StreamsGroupCurrentMemberAssignmentValue() as v,
-            ):
-                self._put_member(_reconciled(self._member(key.member_id), v), journal)
-            case _:
-                pass
+        """Apply a record; soft state of members that are gone is forgotten."""
+        super().replay(record, journal)
         if not self.members:
             self.soft.shutdown_by = None
 
-    def _member(self, member_id: str) -> StreamsMember:
-        return self.members.get(member_id) or StreamsMember(member_id)
+    def _replay_group(self, value: wire.StreamsGroupMetadataValue, journal: Journal) -> None:
+        super()._replay_group(value, journal)
+        journal.set(self, "validated_topology_epoch", value.validated_topology_epoch)
+        configs = {each.key: each.value for each in value.last_assignment_configs or ()}
+        journal.set(self, "assignment_configs", configs)
 
-    def _put_member(self, member: StreamsMember, journal: Journal) -> None:
-        journal.put(self.members, member.id, member)
-        self._order.put(member.id, journal)
-        if member.instance_id is not None:
-            journal.put(self.static_members, member.instance_id, member.id)
+    def _replay_further(self, record: CoordinatorRecord, journal: Journal) -> None:
+        if isinstance(record.value, wire.StreamsGroupTopologyValue):
+            journal.set(self, "topology", record.value)
 
     def _remove_member(self, member_id: str, journal: Journal) -> None:
         self.soft.task_offsets.pop(member_id, None)
-        member = journal.pop(self.members, member_id)
-        self._order.remove(member_id, journal)
-        if member is not None and member.instance_id is not None:
-            journal.pop(self.static_members, member.instance_id)
+        super()._remove_member(member_id, journal)
 
 
 def inputs(topology: wire.StreamsGroupTopologyValue | None) -> list[str]:
@@ -225,46 +167,3 @@ def inputs(topology: wire.StreamsGroupTopologyValue | None) -> list[str]:
         for name in (*each.source_topics, *(row.name for row in each.repartition_source_topics))
     )
     return list(dict.fromkeys(names))
-
-
-def _described(member: StreamsMember, value: wire.StreamsGroupMemberMetadataValue) -> StreamsMember:
-    return replace(
-        member,
-        instance_id=value.instance_id,
-        rack_id=value.rack_id,
-        client_id=value.client_id,
-        client_host=value.client_host,
-        rebalance_timeout_ms=value.rebalance_timeout_ms,
-        topology_epoch=value.topology_epoch,
-        process_id=value.process_id,
-        endpoint=value.user_endpoint,
-        tags={each.key: each.value for each in value.client_tags},
-    )
-
-
-def _reconciled(member: StreamsMember, value: wire.StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
-    return replace(
-        member,
-        epoch=value.member_epoch,
-        previous_epoch=value.previous_member_epoch,
-        state=StreamsMemberState(value.state),
-        assigned=Tasks(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)),
-        pending=Tasks(
-            tasks_of(value.active_tasks_pending_revocation),
-            tasks_of(value.standby_tasks_pending_revocation),
-            tasks_of(value.warmup_tasks_pending_revocation),
-        ),
-        active_since=_since((*value.active_tasks, *value.active_tasks_pending_revocation), value.member_epoch),
-    )
-
-
-def _since(rows: Iterable[wire.CurrentTaskIds], unknown: int) -> dict[Task, int]:
-    """Return the epoch of each active task; an older log lacks them, or has another number of them."""
-    found: dict[Task, int] = {}
-    for row in rows:
-        epochs = row.assignment_epochs or ()
-        if len(epochs) != len(row.partitions):
-            epochs = (unknown,) * len(row.partitions)
-        for partition, epoch in zip(row.partitions, epochs, strict=True):
-            found[Task(row.subtopology_id, partition)] = epoch
-    return found

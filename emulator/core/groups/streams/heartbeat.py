@@ -12,13 +12,14 @@ from koordinator.wire.messages import streams_group_heartbeat as wire
 from ...java.hash_tables import HashTable
 from ...timers import RevocationTimeout, SessionExpiry, StreamsInitialDelay
 from ..causes import Cause, Reason
-from ..modern.member import JOINING_EPOCH
-from .changes import restart_session, write
+from ..modern.changes import restart_session, write
+from ..modern.member import JOINING_EPOCH, STATIC_LEAVING_EPOCH
+from ..modern.membership import RETRY_MS, check_member
+from ..modern.steps import is_too_early, set_revocation_timeout
 from .group import SoftState
 from .internal_topics import creation, forbidden, told
-from .member import STATIC_LEAVING_EPOCH, StreamsMemberState
-from .membership import check_member, identify, leave_for_a_while, remove, reported_offsets, updated
-from .progress import MISSING_CLIENT_TAGS, SHUTDOWN_APPLICATION, StreamsUpdate, advance, is_too_early
+from .membership import identify, leave_for_a_while, remove, reported_offsets, with_heartbeat
+from .progress import MISSING_CLIENT_TAGS, SHUTDOWN_APPLICATION, StreamsUpdate, advance
 from .queries import partitions_by_endpoint
 from .settings import StreamsSettings
 from .target import compute_target, target_records
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 TAGS_SINCE = 1
 """The first version of StreamsGroupHeartbeat whose clients know the status of missing tags."""
 
-RETRY_MS = 500
-"""The time after which a session ends again whose removal could not be written (`CoordinatorTimer`)."""
-
 
 def beat(
     store: GroupStore,
@@ -55,7 +53,7 @@ def beat(
     The soft state of a new group is lost: Kafka creates the group when it replays the records.
     """
     before, replaced = identify(store, group, request)
-    after = updated(store, before, call, request)
+    after = with_heartbeat(store, before, call, request)
     offsets = reported_offsets(group, request)
     progress = advance(store, group, request, StreamsUpdate(before, after, replaced))
     if progress.records and store.hold_if_frozen(group, call, request):
@@ -75,7 +73,7 @@ def beat(
     response = wire.StreamsGroupHeartbeatResponse(
         member_id=member.id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=StreamsSettings(store.cluster, group.id).heartbeat_interval_ms,
+        heartbeat_interval_ms=group.setting(store.cluster, "heartbeat.interval.ms"),
         task_offset_interval_ms=dialect.streams_task_offset_interval_ms,
         acceptable_recovery_lag=dialect.streams_acceptable_recovery_lag,
         status=(*_status(group, progress, soft, not_allowed), *_missing_tags(store, group, call, member)),
@@ -85,17 +83,12 @@ def beat(
         endpoint_information_epoch=0 if is_new_group else soft.endpoint_epoch,
         partitions_by_user_endpoint=by_endpoint,
     )
-    write(
-        store,
-        group,
-        progress.records,
-        _reason(group, before, after, replaced),
-        (call, response),
-        configured=None if is_new_group else progress.configured,
-        completed=creation(missing) if missing and not not_allowed else None,
-    )
+    unrecorded = None if is_new_group else {"configured": progress.configured}
+    why = _reason(group, before, after, replaced)
+    created = creation(missing) if missing and not not_allowed else None
+    write(store, group, progress.records, why, (call, response), created, unrecorded=unrecorded)
     if member is not after:
-        _set_revocation_timeout(group, member)
+        set_revocation_timeout(group, member)
     restart_session(store, group, member.id, call)
 
 
@@ -150,14 +143,6 @@ def _reason(group: StreamsGroup, before: StreamsMember, after: StreamsMember, re
     return Reason(Cause.TOPIC_CHANGE, f"A topic of streams group {group.id} has changed.")
 
 
-def _set_revocation_timeout(group: StreamsGroup, member: StreamsMember) -> None:
-    """Start the timeout of a member whose step leaves it tasks to revoke, or end it."""
-    if member.state is StreamsMemberState.UNREVOKED_TASKS:
-        group.timers.set(RevocationTimeout(member.id), group.now + member.rebalance_timeout_ms)
-    else:
-        group.timers.cancel(RevocationTimeout(member.id))
-
-
 def leave(store: GroupStore, group: StreamsGroup, call: Call, request: wire.StreamsGroupHeartbeatRequest) -> None:
     """Remove a member, or let a static one leave for a while.
 
@@ -166,7 +151,7 @@ def leave(store: GroupStore, group: StreamsGroup, call: Call, request: wire.Stre
     member_id = request.member_id
     if request.shutdown_application:
         group.soft.shutdown_by = group.soft.shutdown_by or member_id
-    check_member(group, request)
+    check_member(group, member_id, request.instance_id)
     if request.member_epoch == STATIC_LEAVING_EPOCH:
         return leave_for_a_while(store, group, call, request)
     why = Reason(Cause.MEMBER_LEAVE, f"Member {member_id} left the streams group.", member_id)
@@ -184,7 +169,7 @@ def fire(store: GroupStore, group: StreamsGroup, key: TimerKey) -> None:
             _fence(store, group, key, Reason(Cause.SESSION_EXPIRED, text, member_id))
         case RevocationTimeout(member_id=member_id):
             member = group.members.get(member_id)
-            if member is not None and member.state is StreamsMemberState.UNREVOKED_TASKS and not member.has_left():
+            if member is not None and member.is_revoking and not member.has_left():
                 text = (
                     f"Member {member_id} fenced from the group because it failed to transition from epoch "
                     f"{member.epoch} within {member.rebalance_timeout_ms}ms."

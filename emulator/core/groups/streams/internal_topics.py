@@ -15,7 +15,6 @@ from koordinator.wire.messages.create_topics import CreatableTopic, CreatableTop
 
 from ...acls.acl import CLUSTER_NAME, Operation, ResourceType
 from .group import StreamsGroup
-from .settings import StreamsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -104,7 +103,7 @@ def _created(
     group = store.find(now, group_id)
     if not isinstance(group, StreamsGroup):
         return
-    until = group.now + 2 * StreamsSettings(store.cluster, group_id).heartbeat_interval_ms
+    until = group.now + 2 * group.setting(store.cluster, "heartbeat.interval.ms")
     group.soft.creating.difference_update(names)
     errors = dict.fromkeys(names, UNREACHABLE)
     if response is not None:

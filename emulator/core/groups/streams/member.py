@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 NO_TOPOLOGY_EPOCH = -1
 
-STATIC_LEAVING_EPOCH = -2
-"""The epoch of a heartbeat with which a static member leaves that will return; the member keeps it meanwhile."""
-
 
 class StreamsMemberState(IntEnum):
     """How far a member is on its way to its target; the value is that of its record."""
@@ -66,9 +63,10 @@ class StreamsMember(ModernMember):
         """Return the tasks that no other process may have as active ones."""
         return self.assigned | self.pending
 
-    def has_left(self) -> bool:
-        """Return whether a static member has left for a while."""
-        return self.epoch == STATIC_LEAVING_EPOCH
+    @property
+    def is_revoking(self) -> bool:
+        """Whether the member has to give tasks up before it goes on."""
+        return self.state is StreamsMemberState.UNREVOKED_TASKS
 
     def is_settled(self, target_epoch: int) -> bool:
         """Return whether the member has no step to take towards a target of this epoch."""

@@ -6,32 +6,27 @@ Kafka: `GroupMetadataManager.getOrMaybeCreateDynamicStreamsGroupMember`, `stream
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
+from ...refusal import refused
 from ..causes import Cause, Reason
-from ..modern.member import JOINING_EPOCH
-from .changes import member_timers, write
-from .checks import UNCHANGED_TIMEOUT, refused
-from .member import STATIC_LEAVING_EPOCH, StreamsMember
-from .records import (
-    current_record,
-    group_record,
-    member_record,
-    member_tombstones,
-    target_epoch_record,
-    target_record,
-)
+from ..modern import membership as modern
+from ..modern.changes import write
+from ..modern.member import JOINING_EPOCH, STATIC_LEAVING_EPOCH, UNCHANGED
+from ..modern.membership import check_member, fenced, full_group, successor, unreleased, updated
+from .member import StreamsMember
+from .records import RECORD_TYPES, current_record, member_record, target_record
 from .tasks import NO_TASKS, ReportedOffsets, Task, Tasks, tasks_of
 
 if TYPE_CHECKING:
-    from koordinator.wire.apis import Message
     from koordinator.wire.messages import streams_group_heartbeat as wire
 
     from ...effects import Call
     from ..group_store import GroupStore
+    from ..modern.changes import Answer
     from ..records import CoordinatorRecord
     from .group import StreamsGroup
 
@@ -82,19 +77,15 @@ def identify(
     owner = None if instance_id is None else group.members.get(group.static_members.get(instance_id, ""))
     if joins and owner is not None:
         if not owner.has_left():
-            text = (
-                f"Static member {request.member_id} with instance id {instance_id} cannot join the group because the "
-                f"instance id is owned by {owner.id} member."
-            )
-            raise refused(Error.UNRELEASED_INSTANCE_ID, text)
-        return replace(owner, id=request.member_id, epoch=0, previous_epoch=0), owner
+            raise unreleased(owner, request.member_id)
+        return successor(owner, request.member_id), owner
     if not joins:
-        check_member(group, request)
+        check_member(group, request.member_id, instance_id)
     member = group.members.get(request.member_id)
     if member is None:
         return StreamsMember(request.member_id, instance_id, previous_epoch=0), None
     if not joins:
-        _check_epoch(member, request)
+        _check_epoch(group, member, request)
     return member, None
 
 
@@ -102,30 +93,10 @@ def _check_capacity(store: GroupStore, group: StreamsGroup, request: wire.Stream
     limit = store.settings.group_streams_max_size
     is_known = request.instance_id in group.static_members or request.member_id in group.members
     if len(group.members) >= limit and not (is_known and store.dialect.full_streams_group_takes_its_members):
-        text = f"The streams group has reached its maximum capacity of {limit} members."
-        raise refused(Error.GROUP_MAX_SIZE_REACHED, text)
+        raise full_group(group, limit)
 
 
-def check_member(group: StreamsGroup, request: wire.StreamsGroupHeartbeatRequest) -> None:
-    """Raise RefusedError unless the member is in the group, and has the instance id.
-
-    The error is UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has the instance id.
-    """
-    member_id, instance_id = request.member_id, request.instance_id
-    if instance_id is None:
-        if member_id not in group.members:
-            text = f"Member {member_id} is not a member of group {group.id}."
-            raise refused(Error.UNKNOWN_MEMBER_ID, text)
-        return
-    owner_id = group.static_members.get(instance_id)
-    if owner_id is None:
-        raise refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if owner_id != member_id:
-        text = f"Static member {member_id} with instance id {instance_id} was fenced by member {owner_id}."
-        raise refused(Error.FENCED_INSTANCE_ID, text)
-
-
-def _check_epoch(member: StreamsMember, request: wire.StreamsGroupHeartbeatRequest) -> None:
+def _check_epoch(group: StreamsGroup, member: StreamsMember, request: wire.StreamsGroupHeartbeatRequest) -> None:
     """Raise RefusedError with FENCED_MEMBER_EPOCH unless the epoch is the member's.
 
     The previous epoch passes as well if the member owns nothing beyond its assignment: the answer was lost.
@@ -137,41 +108,34 @@ def _check_epoch(member: StreamsMember, request: wire.StreamsGroupHeartbeatReque
         owned = owned_tasks(request)
         if owned is not None and not owned - member.assigned:
             return
-    relation = "greater" if epoch > member.epoch else "smaller"
-    text = (
-        f"The streams group member has a {relation} member epoch ({epoch}) than the one known by the group "
-        f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
-    )
-    raise refused(Error.FENCED_MEMBER_EPOCH, text)
+    raise fenced(group, member, epoch)
 
 
-def updated(
+def with_heartbeat(
     store: GroupStore, member: StreamsMember, call: Call, request: wire.StreamsGroupHeartbeatRequest
 ) -> StreamsMember:
     """Return the member with the fields that the request gives, the same object if nothing changes; null keeps one."""
     timeout_ms, topology, tags = request.rebalance_timeout_ms, request.topology, request.client_tags
-    fields: dict[str, Any] = {
-        "rack_id": request.rack_id,
-        "client_id": call.client_id,
-        "client_host": call.client_host,
-        "rebalance_timeout_ms": None if timeout_ms == UNCHANGED_TIMEOUT else timeout_ms,
-        "topology_epoch": None if topology is None else topology.epoch,
-        "process_id": request.process_id,
-        "endpoint": request.user_endpoint,
-        "tags": None if tags is None else {each.key: each.value for each in tags},
-    }
-    changed = {name: value for name, value in fields.items() if value is not None and getattr(member, name) != value}
-    joins = request.member_epoch == JOINING_EPOCH
-    if joins and request.user_endpoint is None and member.endpoint and store.dialect.endpoint_change_raises_its_epoch:
-        changed["endpoint"] = None
-    # most heartbeats change nothing
-    return replace(member, **changed) if changed else member
+    joins, dialect = request.member_epoch == JOINING_EPOCH, store.dialect
+    if joins and request.user_endpoint is None and member.endpoint and dialect.endpoint_change_raises_its_epoch:
+        member = replace(member, endpoint=None)
+    return updated(
+        member,
+        rack_id=request.rack_id,
+        client_id=call.client_id,
+        client_host=call.client_host,
+        rebalance_timeout_ms=None if timeout_ms == UNCHANGED else timeout_ms,
+        topology_epoch=None if topology is None else topology.epoch,
+        process_id=request.process_id,
+        endpoint=request.user_endpoint,
+        tags=None if tags is None else {each.key: each.value for each in tags},
+    )
 
 
 def takeover(group: StreamsGroup, replaced: StreamsMember, successor: StreamsMember) -> list[CoordinatorRecord]:
     """Return the records by which a static member takes the place of another, before its heartbeat counts."""
     return [
-        *member_tombstones(group.id, replaced.id),
+        *RECORD_TYPES.member_tombstones(group.id, [replaced.id]),
         member_record(group.id, successor),
         target_record(group.id, successor.id, group.targets.get(replaced.id, NO_TASKS)),
         current_record(group.id, successor),
@@ -190,21 +154,7 @@ def leave_for_a_while(
     write(store, group, [current_record(group.id, away)], why, (call, response))
 
 
-def remove(
-    store: GroupStore,
-    group: StreamsGroup,
-    member_id: str,
-    why: Reason,
-    answer: tuple[Call, Message] | None = None,
-) -> None:
+def remove(store: GroupStore, group: StreamsGroup, member_id: str, why: Reason, answer: Answer = None) -> None:
     """Remove a member and raise the group epoch; the next heartbeat of any member computes the target."""
     epoch = group.next_unseeing_epoch(store.cluster.topics_version)
-    records: list[CoordinatorRecord] = [
-        *member_tombstones(group.id, member_id),
-        group_record(group.id, epoch, group.metadata_hash, group.validated_topology_epoch, group.assignment_configs),
-    ]
-    if store.dialect.emptied_group_gets_target and len(group.members) == 1:
-        records.append(target_epoch_record(group.id, epoch, 0))
-    write(store, group, records, why, answer)
-    for key in member_timers(member_id):
-        group.timers.cancel(key)
+    modern.remove(store, group, [member_id], epoch, [group.epoch_record(epoch)], why=why, answer=answer)

@@ -1,6 +1,6 @@
-"""The checks of offset requests to a streams group.
+"""The checks of commits to a streams group.
 
-Kafka: `StreamsGroup.validateOffsetCommit`, `validateOffsetFetch`.
+Kafka: `StreamsGroup.validateOffsetCommit`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ..modern.offsets import MEMBER_EPOCHS_SINCE
 from .tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from koordinator.wire.messages.offset_commit import OffsetCommitRequest
-    from koordinator.wire.messages.offset_fetch import OffsetFetchRequestGroup
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
     from ...effects import Call
     from ..group_store import GroupStore
     from .group import StreamsGroup
     from .member import StreamsMember
-
-MEMBER_EPOCHS_SINCE = 9
-"""The first version of OffsetCommit with member epochs; members of the streams protocol have to use it."""
 
 
 def commit_error(store: GroupStore, group: StreamsGroup, call: Call, request: OffsetCommitRequest) -> Error:
@@ -73,17 +70,4 @@ def _refuse_epoch(
         tasks = (Task(group.source_subtopology(name) or "", at) for name, at in existing)
         if all(task in member.active_since and member.active_since[task] <= epoch for task in tasks):
             return Error.NONE
-    return Error.STALE_MEMBER_EPOCH
-
-
-def fetch_error(group: StreamsGroup, query: OffsetFetchRequestGroup) -> Error:
-    """Return why a fetch is refused, or NONE; only the current epoch counts, unless there is neither id nor epoch.
-
-    An epoch without an id makes Kafka's coordinator fail.
-    """
-    if query.member_id is None:
-        return Error.NONE if query.member_epoch < 0 else Error.UNKNOWN_SERVER_ERROR
-    member = group.members.get(query.member_id)
-    if member is None:
-        return Error.UNKNOWN_MEMBER_ID
-    return Error.NONE if query.member_epoch == member.epoch else Error.STALE_MEMBER_EPOCH
+    return member.stale_epoch_error

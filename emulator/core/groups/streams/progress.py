@@ -11,8 +11,9 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_heartbeat as wire
 from koordinator.wire.messages.streams_group_records import StreamsGroupTopologyValue
 
-from ...refusal import Refusal, RefusedError
+from ...refusal import refused
 from ...timers import StreamsInitialDelay
+from ..modern.steps import is_too_early
 from ..modern.topics import metadata_hash
 from .group import NOT_VALIDATED
 from .membership import owned_tasks, takeover
@@ -147,7 +148,7 @@ def _topology_of(
     if known.epoch > topology.epoch:
         return known
     if known.epoch != topology.epoch or _by_id(known) != _by_id(topology):
-        raise RefusedError(Refusal(Error.INVALID_REQUEST, "Topology updates are not supported yet."))
+        raise refused(Error.INVALID_REQUEST, "Topology updates are not supported yet.")
     return known
 
 
@@ -177,18 +178,11 @@ def _check_tasks(configured: ConfiguredTopology, rows: Iterable[wire.TaskIds]) -
         subtopology = (configured.subtopologies or {}).get(name)
         if subtopology is None:
             text = f"Subtopology {name} does not exist in the topology."
-            raise RefusedError(Refusal(Error.INVALID_REQUEST, text))
+            raise refused(Error.INVALID_REQUEST, text)
         for partition in row.partitions:
             if not 0 <= partition < subtopology.tasks:
                 text = (
                     f"Task {partition} for subtopology {name} is invalid. Number of tasks for this subtopology: "
                     f"{subtopology.tasks}"
                 )
-                raise RefusedError(Refusal(Error.INVALID_REQUEST, text))
-
-
-def is_too_early(store: GroupStore, group: StreamsGroup) -> bool:
-    """Return whether the latest target is younger than the assignment interval (KIP-1263)."""
-    interval_ms = StreamsSettings(store.cluster, group.id).assignment_interval_ms
-    # after a restart the group's time may be earlier than that of its record: an advanced clock is not stored
-    return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms
+                raise refused(Error.INVALID_REQUEST, text)

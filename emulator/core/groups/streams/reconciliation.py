@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
 
-from ...refusal import Refusal, RefusedError
+from ...refusal import refused
 from .member import StreamsMemberState
 from .tasks import NO_TASKS, Tasks
 
@@ -77,7 +77,7 @@ def reconcile(
                 text = (
                     "The streams group member is in a unknown state. The member must abandon all its tasks and rejoin."
                 )
-                raise RefusedError(Refusal(Error.FENCED_MEMBER_EPOCH, text))
+                raise refused(Error.FENCED_MEMBER_EPOCH, text)
             epoch = target_epoch
     kept = member.assigned & target
     revoked = member.assigned - kept

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import streams_group_records as wire
 from koordinator.wire.messages.streams_group_heartbeat import KeyValue
 
+from ..modern.records import RecordTypes
 from ..records import CoordinatorRecord
-from .tasks import Task, rows_of
+from .member import StreamsMember, StreamsMemberState
+from .tasks import Task, Tasks, rows_of, tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from .member import StreamsMember
-    from .tasks import Tasks
 
 
 def group_record(
@@ -66,12 +66,6 @@ def target_record(group_id: str, member_id: str, target: Tasks) -> CoordinatorRe
     return CoordinatorRecord(wire.StreamsGroupTargetAssignmentMemberKey(group=group_id, member_id=member_id), value)
 
 
-def target_epoch_record(group_id: str, epoch: int, computed_at: int) -> CoordinatorRecord:
-    """Return the record of the epoch of a group's target; `computed_at` is in ms."""
-    value = wire.StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=computed_at)
-    return CoordinatorRecord(wire.StreamsGroupTargetAssignmentMetadataKey(group=group_id), value)
-
-
 def current_record(group_id: str, member: StreamsMember) -> CoordinatorRecord:
     """Return the record of a member's epochs and tasks."""
     assigned, pending, since = member.assigned, member.pending, member.active_since
@@ -103,16 +97,6 @@ def _current_rows(tasks: Iterable[Task], since: Mapping[Task, int] | None = None
     return tuple(rows)
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Return the tombstones of a member: current assignment, target, client."""
-    keys = (
-        wire.StreamsGroupCurrentMemberAssignmentKey,
-        wire.StreamsGroupTargetAssignmentMemberKey,
-        wire.StreamsGroupMemberMetadataKey,
-    )
-    return [CoordinatorRecord(key(group=group_id, member_id=member_id), None) for key in keys]
-
-
 def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
     """Return the tombstones of an empty group."""
     keys = (
@@ -121,3 +105,63 @@ def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
         wire.StreamsGroupTopologyKey,
     )
     return [CoordinatorRecord(key(group=group_id), None) for key in keys]
+
+
+def _described(member: StreamsMember, value: wire.StreamsGroupMemberMetadataValue) -> StreamsMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        topology_epoch=value.topology_epoch,
+        process_id=value.process_id,
+        endpoint=value.user_endpoint,
+        tags={each.key: each.value for each in value.client_tags},
+    )
+
+
+def _reconciled(member: StreamsMember, value: wire.StreamsGroupCurrentMemberAssignmentValue) -> StreamsMember:
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=StreamsMemberState(value.state),
+        assigned=Tasks(tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)),
+        pending=Tasks(
+            tasks_of(value.active_tasks_pending_revocation),
+            tasks_of(value.standby_tasks_pending_revocation),
+            tasks_of(value.warmup_tasks_pending_revocation),
+        ),
+        active_since=_since((*value.active_tasks, *value.active_tasks_pending_revocation), value.member_epoch),
+    )
+
+
+def _since(rows: Iterable[wire.CurrentTaskIds], unknown: int) -> dict[Task, int]:
+    """Return the epoch of each active task; an older log lacks them, or has another number of them."""
+    found: dict[Task, int] = {}
+    for row in rows:
+        epochs = row.assignment_epochs or ()
+        if len(epochs) != len(row.partitions):
+            epochs = (unknown,) * len(row.partitions)
+        for partition, epoch in zip(row.partitions, epochs, strict=True):
+            found[Task(row.subtopology_id, partition)] = epoch
+    return found
+
+
+RECORD_TYPES = RecordTypes(
+    group=wire.StreamsGroupMetadataKey,
+    target_epoch=wire.StreamsGroupTargetAssignmentMetadataKey,
+    target_epoch_value=wire.StreamsGroupTargetAssignmentMetadataValue,
+    member=wire.StreamsGroupMemberMetadataKey,
+    target=wire.StreamsGroupTargetAssignmentMemberKey,
+    current=wire.StreamsGroupCurrentMemberAssignmentKey,
+    further=(wire.StreamsGroupTopologyKey,),
+    new_member=StreamsMember,
+    described=_described,
+    reconciled=_reconciled,
+    target_of=lambda value: Tasks(
+        tasks_of(value.active_tasks), tasks_of(value.standby_tasks), tasks_of(value.warmup_tasks)
+    ),
+)

@@ -27,24 +27,9 @@ class StreamsSettings:
     group_id: str
 
     @property
-    def session_timeout_ms(self) -> int:
-        """The time without a heartbeat after which a member is removed, in ms; in force from the next heartbeat on."""
-        return self._number("streams.session.timeout.ms")
-
-    @property
-    def heartbeat_interval_ms(self) -> int:
-        """The interval of heartbeats in the responses to members, in ms."""
-        return self._number("streams.heartbeat.interval.ms")
-
-    @property
     def initial_rebalance_delay_ms(self) -> int:
         """The time for which an empty group waits for more members before its first target, in ms."""
         return self._number("streams.initial.rebalance.delay.ms")
-
-    @property
-    def assignment_interval_ms(self) -> int:
-        """The shortest time between two targets, in ms (KIP-1263)."""
-        return self._number("streams.assignment.interval.ms")
 
     @property
     def num_standby_replicas(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...java.hash_tables import HashTable
-from .records import target_epoch_record, target_record
+from .records import RECORD_TYPES, target_record
 from .settings import STANDBY_REPLICAS
 from .sticky_assignor import StreamsMemberSpec, SubtopologySpec, assign_sticky
 from .tasks import NO_TASKS, ReportedOffsets
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .topology import ConfiguredTopology
 
 NOTHING_REPORTED = ReportedOffsets()
-
-NAME = "sticky"
-"""The assignor of streams groups."""
 
 
 def compute_target(
@@ -72,5 +69,5 @@ def target_records(
             for member_id, target in targets.items()
             if known.get(member_id) != target
         ),
-        target_epoch_record(group.id, epoch, group.now),
+        RECORD_TYPES.target_epoch_record(group.id, epoch, group.now),
     ]

@@ -10,6 +10,7 @@ from koordinator.emulator.config.kafka_configs import GROUP
 from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.cluster import ClusterState
 from koordinator.emulator.core.data.config_admin import configure
+from koordinator.emulator.core.data.group_configs import group_value
 from koordinator.emulator.core.data.share.settings import EARLIEST, LATEST, ShareSettings
 
 HOUR_MS = 3_600_000
@@ -35,10 +36,9 @@ def settings_of(configs: dict[str, str], **settings: object) -> ShareSettings:
 
 
 def numbers(found: ShareSettings) -> list[int]:
+    of_members = ("share.session.timeout.ms", "share.heartbeat.interval.ms", "share.assignment.interval.ms")
     return [
-        found.session_timeout_ms,
-        found.heartbeat_interval_ms,
-        found.assignment_interval_ms,
+        *(group_value(found.cluster, found.group_id, name) for name in of_members),
         found.record_lock_duration_ms,
         found.delivery_count_limit,
         found.partition_max_record_locks,
@@ -60,7 +60,8 @@ def test_a_config_of_a_share_group_wins_and_may_change() -> None:
     found = settings_of({name: str(value) for name, value in NUMBERS.items()})
     assert numbers(found) == list(NUMBERS.values())
     configure(found.cluster, GROUP, "g", {"share.delivery.count.limit": "7"})
-    assert (found.delivery_count_limit, found.session_timeout_ms) == (7, 45_000)
+    assert numbers(found)[0] == 45_000
+    assert found.delivery_count_limit == 7
 
 
 def test_words_are_read_as_they_are_shown() -> None:
