@@ -325,6 +325,7 @@ def test_t150_a_marker_of_no_producer_fails_at_partitions_of_the_broker(play: Pl
     x.create_topic()
     assert [x.write_markers(-1, 0, 9), x.write_markers(-1, 0, 0, topic="nosuch")] == [[3], [3]]
     assert [x.write_markers(-1, 0, 0), x.write_markers(7, -1, 0)] == [[-1], [-1]]
+    assert x.write_markers(-1, 0, 0, 0) == [-1]
     nowhere = WriteTxnMarkersRequest(markers=(WritableTxnMarker(producer_id=-1),))
     assert play.ask(nowhere, 1).answer().markers == ()
     # the first member has the offsets topic created

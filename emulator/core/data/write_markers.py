@@ -61,7 +61,7 @@ def write_markers(
                 for each in request.markers
                 if _places(each)
             }
-            break
+            return _response(results), grown, ended
         errors = results.setdefault(marker.producer_id, {})
         for name, partition in places:
             errors[name, partition] = _write(cluster, node_id, now, name, partition, marker)
@@ -69,12 +69,15 @@ def write_markers(
                 grown.append((name, partition))
                 if name == OFFSETS_TOPIC:
                     ended.append(TransactionEnded(partition, marker.producer_id, marker.transaction_result))
+    return _response(results) if _is_answered(cluster, node_id, request) else None, grown, ended
+
+
+def _response(results: Mapping[int, Mapping[tuple[str, int], Error]]) -> WriteTxnMarkersResponse:
     rows = (
         WritableTxnMarkerResult(producer_id=producer_id, topics=_topic_rows(errors))
         for producer_id, errors in results.items()
     )
-    response = WriteTxnMarkersResponse(markers=tuple(rows)) if _is_answered(cluster, node_id, request) else None
-    return response, grown, ended
+    return WriteTxnMarkersResponse(markers=tuple(rows))
 
 
 def _is_answered(cluster: ClusterState, node_id: int, request: WriteTxnMarkersRequest) -> bool:

@@ -251,11 +251,12 @@ def _fetch_group(
     if status is not Error.NONE:
         return _refuse_group(call, query, status)
     latest, visible = store.find(now, query.group_id), store.find_visible(now, query.group_id)
-    group = visible if latest is None else latest
+    # a fetch of stable offsets reads what is not committed as well (`GroupCoordinatorService.fetchOffsets`)
+    group = visible if latest is None and not stable else latest
     error = Error.NONE if group is None else store.kind_of(group).fetch_error(group, query)
     if error is not Error.NONE:
         return _refuse_group(call, query, error)
-    offsets = {} if visible is None else visible.offsets
+    offsets = {} if group is None or visible is None else visible.offsets
     # of a group that Kafka has forgotten the pending offsets are known, and not the committed ones
     known = store.forgotten.get(query.group_id) if group is None else group
     unstable = store.unstable_partitions(known) if known is not None and stable else frozenset()

@@ -202,11 +202,12 @@ class TestClassicMembers:
         play.heart("A", -1)
         assert play.join("nobody", version=7, protocols=owning()).error is Error.UNKNOWN_MEMBER_ID
         partition = play.appended[-1].partition
-        assert fetched(play) == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (7, 0)]
+        assert fetched(play) == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (-1, 0)]
+        assert play.fetch_as(None, -1, ("t", 1)) == 7
         assert play.listed() == ("consumer", "Empty")
         of_partition = (name for at in count() if offsets_partition(name := f"g{at}", 50) == partition)
         play.commit(group=(other := next(of_partition)))
-        assert fetched(play) == [(-1, Error.UNSTABLE_OFFSET_COMMIT), (-1, 0)], "the partition was written to"
+        assert play.fetch_as(None, -1, ("t", 1)) == -1, "the partition was written to"
         assert [row.group_id for row in play.list_groups()] == [other]
 
     def test_g122_each_is_told_its_own_first_protocol(self, play: MigrationPlay) -> None:
