@@ -9,7 +9,7 @@ import pytest
 from exploring.fields.requests import REQUESTS
 from exploring.releases import RELEASES
 from exploring.transactions.rounds import explore
-from exploring.transactions.sides import FIELDS, emulator
+from exploring.transactions.sides import FIELDS, SHARES, Kind, emulator
 from exploring.transactions.steps import Sequence, Step
 
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -20,9 +20,10 @@ SEEDS = 150
 
 
 @pytest.mark.slow
-def test_two_emulators_agree() -> None:
-    with emulator(RELEASE, FIELDS) as ours, emulator(RELEASE, FIELDS) as theirs:
-        found = explore(ours, theirs, [FIELDS.generate(f"{seed}", RELEASE) for seed in (1, 2, 3)], print)
+@pytest.mark.parametrize("kind", [FIELDS, SHARES], ids=["fields", "shares"])
+def test_two_emulators_agree(kind: Kind) -> None:
+    with emulator(RELEASE, kind) as ours, emulator(RELEASE, kind) as theirs:
+        found = explore(ours, theirs, [kind.generate(f"{seed}", RELEASE) for seed in (1, 2, 3)], print)
     assert (found.compared, found.differences) == (3, [])
 
 

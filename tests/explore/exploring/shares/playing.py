@@ -122,10 +122,10 @@ class Playing(playing.Playing):
         for key in SESSION_EPOCHS.values():
             self._epochs[key] = 0
 
-    def _field(self, name: str, value: Any) -> Any:
+    def _field(self, of: type, name: str, value: Any) -> Any:
         if name == "records":
             return [(header.base_offset, header.last_offset) for header, _ in read_batches(value or b"")]
         if name == "partitions" and value and all(isinstance(each, int) for each in value):
             # which of them a member gets depends on the random id of the topic
             return len(value)
-        return super()._field(name, value)
+        return super()._field(of, name, value)
