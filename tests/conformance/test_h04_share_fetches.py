@@ -551,3 +551,10 @@ def test_h305_two_members_at_random_with_few_deliveries(play: Player) -> None:
 @share_scenario()
 def test_h306_two_members_at_random_while_records_are_deleted(play: Player) -> None:
     AtRandom(play, 306, deletes=True).run(70)
+
+
+@share_scenario()
+def test_h309_a_new_share_session_with_a_repeated_partition_fails_and_ends_the_earlier_one(play: Player) -> None:
+    x = holds(play)
+    assert x.fetch("A", 0, X, X) == FAILED
+    assert x.fetch("A", 1) == NO_SESSION

@@ -69,17 +69,16 @@ class ShareFetches(ShareStates):
         **fields: Any,
     ) -> PendingWithError[Any]:
         """Send ShareFetch; with `wait` it waits for a record. `acks` are acknowledgements for `at`."""
-        rows = {each: fetch_wire.FetchPartition(partition_index=each[1]) for each in added}
-        if acks:
-            batches = tuple(fetch_wire.AcknowledgementBatch(**each) for each in _acknowledgements(acks))
-            rows[at] = fetch_wire.FetchPartition(partition_index=at[1], acknowledgement_batches=batches)
+        batches = tuple(fetch_wire.AcknowledgementBatch(**each) for each in _acknowledgements(acks)) if acks else ()
+        rows = [
+            (each, fetch_wire.FetchPartition(partition_index=each[1], acknowledgement_batches=batches * (each == at)))
+            for each in (*added, *([at] if acks and at not in added else []))
+        ]
         limits = {"max_bytes": 1 << 20, "max_records": 500, "batch_size": 500, "group_id": self._play.g}
         request = fetch_wire.ShareFetchRequest(
             member_id=member_id,
             share_session_epoch=epoch,
-            topics=tuple(
-                fetch_wire.FetchTopic(topic_id=self._id_of(at), partitions=(row,)) for at, row in rows.items()
-            ),
+            topics=tuple(fetch_wire.FetchTopic(topic_id=self._id_of(each), partitions=(row,)) for each, row in rows),
             forgotten_topics_data=tuple(
                 fetch_wire.ForgottenTopic(topic_id=self._id_of(at), partitions=(at[1],)) for at in forgotten
             ),

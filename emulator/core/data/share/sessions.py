@@ -98,9 +98,13 @@ class ShareSessions:
     ) -> ShareSession | Error:
         """Open a session in place of an earlier one, whose records stay acquired.
 
-        Returns SHARE_SESSION_LIMIT_REACHED if there is no room.
+        Returns SHARE_SESSION_LIMIT_REACHED if there is no room, and UNKNOWN_SERVER_ERROR for a repeated partition
+        (`ImplicitLinkedHashCollection.mustAdd`).
         """
         self.close(key)
+        partitions = list(partitions)
+        if len(set(partitions)) < len(partitions):
+            return Error.UNKNOWN_SERVER_ERROR
         if len(self._sessions) >= sessions_max:
             return Error.SHARE_SESSION_LIMIT_REACHED
         session = ShareSession(key, connection, partitions=dict.fromkeys(partitions, False))
