@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import select
 import socket
+import ssl
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .errors import ClientError, TimedOut, Unreachable
-from .protocol import CLIENT_ID, ClientProtocol
+from .protocol import CLIENT_ID, HTTP, ClientProtocol
 from .security import PLAINTEXT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from koordinator.wire.apis import Message
 
     from .errors import RequiredVersion
@@ -19,6 +23,12 @@ if TYPE_CHECKING:
 READ_BYTES = 64 * 1024
 
 PORT_MAX = 65_535
+
+SILENCE_S = 3.0
+"""The time without a response to the first request after which a server of HTTP is looked for."""
+
+HTTP_REQUEST, HTTP_S = b"GET / HTTP/1.0\r\n\r\n", 1.0
+"""What such a server answers, and the longest time for that. Some wait for a line of text, and never answer a frame."""
 
 _M = TypeVar("_M", bound="Message")
 
@@ -83,7 +93,7 @@ class BrokerConnection:
             self._secure(security)
             data: bytes | None = self._protocol.start()
             while data is not None:
-                data = self._protocol.negotiate(self._exchange(data))
+                data = self._protocol.negotiate(self._exchange(data, self._look_for_http))
             security.authenticate(self)
         except BaseException:
             self.close()
@@ -110,10 +120,12 @@ class BrokerConnection:
         except TimeoutError:
             raise TimedOut(f"{self.address}: no TLS handshake within {self.deadline}") from None
 
-    def _exchange(self, data: bytes) -> Message:
+    def _exchange(self, data: bytes, if_silent: Callable[[], None] | None = None) -> Message:
         try:
             self._socket.settimeout(self._time_left())
             self._socket.sendall(data)
+            if if_silent is not None and not self._is_answered(SILENCE_S):
+                if_silent()
             while True:
                 self._socket.settimeout(self._time_left())
                 received = self._socket.recv(READ_BYTES)
@@ -127,6 +139,23 @@ class BrokerConnection:
         except OSError:
             # a reset or a broken pipe also closes the connection
             raise self._protocol.connection_closed() from None
+
+    def _is_answered(self, within_s: float) -> bool:
+        """Return whether bytes come within a time; what TLS has decrypted already counts."""
+        has_pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+        return has_pending or bool(select.select([self._socket], [], [], min(within_s, self._time_left()))[0])
+
+    def _look_for_http(self) -> None:
+        """Raise InvalidResponse if a server of HTTP answers at this address."""
+        try:
+            with _connect(self.address, Deadline(min(HTTP_S, self._time_left()))) as other:
+                other.settimeout(HTTP_S)
+                other.sendall(HTTP_REQUEST)
+                answer = other.recv(READ_BYTES)
+        except (OSError, ClientError):
+            return
+        if answer.startswith(HTTP):
+            raise self._protocol.speaks_http()
 
     def _time_left(self) -> float:
         # a timeout of 0 would mean "do not block"

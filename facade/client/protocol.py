@@ -131,7 +131,7 @@ class ClientProtocol:
             if self._first_bytes.startswith(TLS_ALERT):
                 raise SecuredListener(f"{self.peer}: answers with a TLS alert", "TLS") from None
             if self._first_bytes == HTTP:
-                raise InvalidResponse(f"{self.peer}: answers in HTTP: this is no port for Kafka clients") from None
+                raise self.speaks_http() from None
             raise self._invalid(str(error)) from None
 
     def _decode(self, frame: bytes) -> Message:
@@ -142,6 +142,10 @@ class ClientProtocol:
         if key == ApiKey.API_VERSIONS and frame[body : body + 2] == _UNSUPPORTED_VERSION:
             version = 0
         return decode(APIS[key].response, version, frame[body:])
+
+    def speaks_http(self) -> InvalidResponse:
+        """Return the error for a server of HTTP."""
+        return InvalidResponse(f"{self.peer}: answers in HTTP: this is no port for Kafka clients")
 
     def _invalid(self, reason: str) -> InvalidResponse:
         return InvalidResponse(f"{self.peer}: the response to {self.in_flight} cannot be read: {reason}")
