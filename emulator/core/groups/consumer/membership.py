@@ -55,7 +55,7 @@ def identify(
         owner = static_member(group, instance_id)
         if joins and owner is not None:
             if owner.classic is None and not owner.has_left():
-                raise unreleased(owner, member_id)
+                raise unreleased(owner, member_id, instance_id)
             return successor(owner, member_id), owner
         if not joins:
             check_member(group, member_id, instance_id)

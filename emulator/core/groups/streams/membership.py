@@ -77,7 +77,7 @@ def identify(
     owner = None if instance_id is None else group.members.get(group.static_members.get(instance_id, ""))
     if joins and owner is not None:
         if not owner.has_left():
-            raise unreleased(owner, request.member_id)
+            raise unreleased(owner, request.member_id, instance_id)
         return successor(owner, request.member_id), owner
     if not joins:
         check_member(group, request.member_id, instance_id)
