@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Table(dict[K, V]):
+class JournaledTable(dict[K, V]):
     """A table whose keys remember when they came, so that a removed one can return to its place.
 
     `remove` takes the same time for any number of keys, `put_back` does not: a failed write is rare.
@@ -65,12 +65,12 @@ class Journal:
         """Return whether there is anything to take back."""
         return bool(self._undo)
 
-    def put(self, table: Table[K, V], key: K, value: V) -> None:
+    def put(self, table: JournaledTable[K, V], key: K, value: V) -> None:
         """Put a value into a table."""
         self.note(partial(table.__setitem__, key, table[key]) if key in table else partial(table.remove, key))
         table[key] = value
 
-    def pop(self, table: Table[K, V], key: K) -> V | None:
+    def pop(self, table: JournaledTable[K, V], key: K) -> V | None:
         """Remove a key, which returns to its place: the order of a table is visible. Return its value, or None."""
         if key not in table:
             return None

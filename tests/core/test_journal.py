@@ -6,14 +6,14 @@ from time import process_time
 
 import pytest
 
-from koordinator.emulator.core.journal import Journal, Table
+from koordinator.emulator.core.journal import Journal, JournaledTable
 
-Numbers = Table[int, str]
+Numbers = JournaledTable[int, str]
 
 
 @pytest.fixture
 def table() -> Numbers:
-    numbers: Numbers = Table()
+    numbers: Numbers = JournaledTable()
     for number in range(5):
         numbers[number] = str(number)
     return numbers
@@ -47,7 +47,7 @@ def test_a_removed_key_leaves_nothing_behind(table: Numbers) -> None:
 @pytest.mark.slow
 def test_a_removal_takes_the_same_time_for_any_number_of_keys() -> None:
     def removal_s(count: int) -> float:
-        keys: Table[int, None] = Table()
+        keys: JournaledTable[int, None] = JournaledTable()
         for key in range(count):
             keys[key] = None
         journal, began = Journal(), process_time()

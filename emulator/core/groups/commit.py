@@ -5,9 +5,9 @@ records are replayed. The model is Kafka's `CoordinatorRuntime`.
 
 * **Offsets** take effect when they are durable, in the order of the log, as loading replays them. Until then their
   partitions are in flight (`GroupStore.in_flight`), and a failed write leaves nothing to take back.
-* **Consumer groups** replay their records at once, because the next request builds on them. The write has a `Journal`:
-  for each change the key and what was there before. A failed write takes its changes back, after those of all later
-  writes of the group, which were decided on top of them and fail as well.
+* **Consumer, share and streams groups** replay their records at once: the next request builds on them. The write has a
+  `Journal`: for each change the key and what was there before. A failed write takes its changes back, after those of
+  all later writes of the group, which were decided on top of them and fail as well.
 * **Classic groups** change first and write what they have become, as in Kafka. A write may have a completion, Kafka's
   `appendFuture`.
 * **Answers** wait for the write. One of a request without records waits for the newest write of its group, because it

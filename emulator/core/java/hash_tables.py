@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from ..journal import Journal, Table
+from ..journal import Journal, JournaledTable
 from .string_hash import java_string_hash
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TimelineTable(Generic[T]):
     """The keys of an `org.apache.kafka.timeline.TimelineHashMap`; a slot iterates from its last key to its first."""
 
     def __init__(self, keys: Iterable[T] = ()) -> None:
-        self._keys: Table[T, None] = Table()
+        self._keys: JournaledTable[T, None] = JournaledTable()
         self._slots = TIMELINE_SLOTS_MIN
         for key in keys:
             self.put(key, Journal())

@@ -14,7 +14,7 @@ from koordinator.wire.messages.share_state_records import ShareSnapshotKey, Shar
 
 from ..data.topic import SHARE_STATE_TOPIC, share_state_key
 from ..effects import AppendShareState, Reply
-from ..journal import Journal, Table
+from ..journal import Journal, JournaledTable
 from .batches import combined, swept
 from .state import StateKey, of_snapshot
 
@@ -46,7 +46,7 @@ class ShareStateStore:
     def __init__(self, cluster: ClusterState, settings: Settings) -> None:
         self.cluster = cluster
         self.settings = settings
-        self.states: Table[StateKey, ShareState] = Table()
+        self.states: JournaledTable[StateKey, ShareState] = JournaledTable()
         self.owned: set[int] = set()
         self.loading: set[int] = set()
         self.writes: dict[int, ShareStateWrite] = {}

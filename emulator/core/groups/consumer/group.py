@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import consumer_group_records as wire
 
-from ...journal import Table
+from ...journal import JournaledTable
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout, RevocationTimeout, SessionExpiry
 from ..group import CONSUMER
 from ..modern.group import GroupState, ModernGroup
@@ -44,17 +44,17 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self._forgets_instance_ids = dialect.given_up_instance_ids_are_free
         self.topics: tuple[wire.TopicMetadata, ...] = ()
         """The topics that the group has seen, up to 4.0; later `metadata_hash` stands for them."""
-        self.former_static_members: Table[str, str] = Table()
+        self.former_static_members: JournaledTable[str, str] = JournaledTable()
         """The last owner of each instance id that a member gave up for another one. Before 4.4 Kafka's table keeps such
         an entry even after its member is gone (`ConsumerGroup.updateStaticMember`)."""
         self.held: set[tuple[UUID, int]] = set()
         """The partitions that some member has, assigned or pending revocation."""
-        self.patterns: Table[str, wire.ConsumerGroupRegularExpressionValue] = Table()
+        self.patterns: JournaledTable[str, wire.ConsumerGroupRegularExpressionValue] = JournaledTable()
         """The topics of each resolved regular expression."""
         self.resolving_call: Call | None = None
         """The request after which the regular expressions are resolved: topics that its client may not describe are
         left out."""
-        self.subscribers: Table[str, int] = Table()
+        self.subscribers: JournaledTable[str, int] = JournaledTable()
         """The number of members with each regular expression that has any."""
 
     def assignor(self, settings: Settings) -> str:

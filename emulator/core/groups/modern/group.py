@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ...data.group_configs import group_value
 from ...java.hash_tables import TimelineTable
-from ...journal import Table
+from ...journal import JournaledTable
 from ...timers import RevocationTimeout, SessionExpiry
 from ..group import BaseGroup
 from .member import ModernMember
@@ -76,9 +76,9 @@ class ModernGroup(BaseGroup, Generic[M, T]):
         self.metadata_hash = 0
         self.topics_seen = NO_TOPICS_SEEN
         self.target_time = 0
-        self.members: Table[str, M] = Table()
-        self.static_members: Table[str, str] = Table()
-        self.targets: Table[str, T] = Table()
+        self.members: JournaledTable[str, M] = JournaledTable()
+        self.static_members: JournaledTable[str, str] = JournaledTable()
+        self.targets: JournaledTable[str, T] = JournaledTable()
         self.origin: tuple[BaseGroup, tuple[CoordinatorRecord, ...]] | None = None
         """The classic group in whose place this one is, and the records of the conversion, until the first request
         writes them before its own."""

@@ -44,7 +44,7 @@ def unknown_member(group: Group, member_id: str) -> RefusedError:
 
 
 def unreleased(owner: ModernMember, member_id: str, instance_id: str | None) -> RefusedError:
-    """Return the refusal of a member with the instance id of another that has not left."""
+    """Return the refusal of a member with an instance id that another has or had (`owner_of`), which has not left."""
     text = (
         f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
         f"instance id is owned by {owner.id} member."
