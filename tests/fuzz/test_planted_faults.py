@@ -16,8 +16,8 @@ from builders.cluster_fuzzing import Cluster
 
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
-from koordinator.emulator.core.groups.consumer import membership
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
+from koordinator.emulator.core.groups.conversion import consumer_heartbeat
 from koordinator.emulator.core.groups.group_store import GroupStore
 from koordinator.emulator.storage.data_dir import DataDir
 
@@ -103,7 +103,7 @@ def undo_a_conversion_being_written(patch: pytest.MonkeyPatch) -> None:
             store.discard_if_unused(group)
 
     patch.setattr(GroupStore, "replace_group", remember)
-    patch.setattr(membership, "forget_new_group", forget)
+    patch.setattr(consumer_heartbeat, "forget_new_group", forget)
 
 
 def lose_a_topic_change(patch: pytest.MonkeyPatch) -> None:
