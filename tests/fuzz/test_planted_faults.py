@@ -16,6 +16,7 @@ from builders.cluster_fuzzing import Cluster
 
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
+from koordinator.emulator.core.groups.consumer import membership
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.emulator.core.groups.conversion import consumer_heartbeat
 from koordinator.emulator.core.groups.group_store import GroupStore
@@ -80,7 +81,7 @@ def never_pass_a_deadline(patch: pytest.MonkeyPatch) -> None:
 def raise_in_a_request(patch: pytest.MonkeyPatch) -> None:
     """A heartbeat with a wrong epoch raises."""
 
-    def fail(member: Any, request: Any) -> None:
+    def fail(_: Any, member: Any, request: Any) -> None:
         assert member.epoch == request.member_epoch, "planted"
 
     patch.setattr(membership, "check_epoch", fail)
