@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from koordinator.handles.puppets import Puppet
+    from koordinator import Puppet
 
 TOPIC, PARTITIONS = "t", 6
 SESSION_S, HEARTBEAT_S = 45, 3

@@ -18,6 +18,7 @@ from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.emulator.pages.timeline import report
 
+from .errors import KoordinatorTimeout
 from .names import GroupHandle, MemberLike, TopicKey, TopicLike, member_name, topic_name_of
 from .port import WAIT_S, EmulatorOnly
 
@@ -32,7 +33,7 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
 
 
-class GroupTimeout(AssertionError):
+class GroupTimeout(KoordinatorTimeout):
     """A wait on a group timed out. The text has the expectation, the group's state and its last events."""
 
 

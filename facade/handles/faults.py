@@ -12,6 +12,7 @@ from koordinator.emulator.control.faults.faults import Faults
 from koordinator.emulator.control.faults.holds import Holds
 from koordinator.emulator.control.results import Member, Request
 
+from .errors import KoordinatorTimeout
 from .handle import Handle
 from .names import (
     GroupHandle,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["ClusterFaults", "FaultControls", "Hold", "HoldTimeout", "Lockstep", "Request", "Rule"]
 
 
-class HoldTimeout(AssertionError):
+class HoldTimeout(KoordinatorTimeout):
     """The request that a hold or a lock-step awaited did not arrive in time, or cannot arrive. The text says why."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import PuppetInfo
 
+from .errors import KoordinatorTimeout
 from .names import GroupHandle, PuppetHandle, TopicKey, TopicLike, topic_name_of
 from .port import WAIT_S
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Puppet", "PuppetControls", "PuppetInfo", "PuppetTimeout"]
 
 
-class PuppetTimeout(AssertionError):
+class PuppetTimeout(KoordinatorTimeout):
     """A puppet did not reach a state in time. The text describes the puppet."""
 
 

@@ -12,6 +12,7 @@ from koordinator.emulator.control.transactions.producers import PuppetProducers
 from koordinator.emulator.pages.timeline import HEADING, timeline
 from koordinator.emulator.pages.timeline_text import call_of
 
+from .errors import KoordinatorTimeout
 from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
 from .handle import Handle
 from .names import GroupLike, MemberLike, exact_glob, group_id_of, member_name
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-class TransactionTimeout(AssertionError):
+class TransactionTimeout(KoordinatorTimeout):
     """A transaction did not reach a state in time. The text describes it."""
 
 
