@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from koordinator.emulator.control.faults.actions import Action
-    from koordinator.emulator.control.results import HoldInfo, RuleInfo
+    from koordinator.emulator.control.results import HoldInfo, RuleInfo, UnusedRule
 
     from .port import Port
 
@@ -74,7 +74,11 @@ OWN_OPTIONS = ("id", "optional")
 
 
 class Rule(Handle):
-    """A rule of a cluster. Each property reads its current state, or that at its removal by `remove`."""
+    """A rule of a cluster. Each property reads its current state, or that at its removal.
+
+    As a context manager its end removes the rule, and raises AssertionError if it never acted and is not `optional`,
+    unless its block raises another error.
+    """
 
     id: str
 
@@ -86,6 +90,16 @@ class Rule(Handle):
 
     def __repr__(self) -> str:
         return f"<Rule {self._text}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # a rule that is already removed must not hide the exception of its block
+        with suppress(ClusterStopped, ValueError):
+            unused = [] if kind is not None else [each for each in _unused(self._port) if each.rule["id"] == self.id]
+            self.remove()
+            _refuse_unused(unused)
 
     @property
     def hits(self) -> int:
@@ -281,19 +295,27 @@ class ClusterFaults(Handle):
 
     def unused_rules(self) -> list[Rule]:
         """Return the rules that have never acted and are not optional."""
-        unused = {each.rule["id"] for each in self._port.call(Faults.unused)}
+        unused = {each.rule["id"] for each in _unused(self._port)}
         return [rule for rule in self.rules if rule.id in unused]
 
     def check(self) -> None:
         """Raise AssertionError if a rule that is not optional never acted. The pytest plugin calls it at teardown."""
-        unused = self._port.call(Faults.unused)
-        if unused:
-            lines = [f"  {each.text}: {each.near}" for each in unused]
-            raise AssertionError("\n".join(["rules that were never used (optional=True allows it):", *lines]))
+        _refuse_unused(_unused(self._port))
 
     def disturb(self, seed: int | None) -> None:
         """Delay group requests and responses by a few milliseconds, drawn from a seed; None ends it."""
         self._port.call(Faults.disturb, seed=seed)
+
+
+def _unused(port: Port) -> list[UnusedRule]:
+    return port.call(Faults.unused)
+
+
+def _refuse_unused(unused: list[UnusedRule]) -> None:
+    """Raise AssertionError if there are rules that never acted."""
+    if unused:
+        lines = [f"  {each.text}: {each.near}" for each in unused]
+        raise AssertionError("\n".join(["rules that were never used (optional=True allows it):", *lines]))
 
 
 def add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:

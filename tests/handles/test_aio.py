@@ -119,6 +119,72 @@ def test_a_hold_is_entered_and_released(run: Any) -> None:
 
 
 @loops
+def test_a_rule_ends_with_its_block(run: Any) -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            async with cluster.rule("JoinGroup", faults.drop(), optional=True) as rule:
+                assert [each.id for each in await cluster.rules] == [rule.id]
+            assert await cluster.rules == []
+            with pytest.raises(AssertionError, match="never used"):
+                async with cluster.rule("JoinGroup", faults.drop()):
+                    pass
+
+    run(story)
+
+
+@loops
+@pytest.mark.parametrize(
+    ("use", "call"),
+    [
+        (lambda group: bool(group.members), "group.members"),
+        (lambda group: group.state == "Stable", "group.state"),
+        (lambda group: group.state != "Stable", "group.state"),
+        (lambda group: len(group.events()), "group.events(…)"),
+        (lambda group: list(group.members), "group.members"),
+        (lambda group: "a" in group.awaited(), "group.awaited(…)"),
+        (lambda group: group.offsets["t", 0], "group.offsets"),
+        (lambda group: group.generation > 1, "group.generation"),
+        (lambda group: f"{group.state}", "group.state"),
+        (lambda group: group.hold("JoinGroup").__enter__(), "group.hold(…)"),
+    ],
+)
+def test_a_forgotten_await_says_so(run: Any, use: Callable[[aio.Group], object], call: str) -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            with pytest.raises(
+                TypeError, match=rf"^{re.escape(call)} was not awaited: write \(await {re.escape(call)}\)$"
+            ):
+                use(cluster.group("svc"))
+
+    run(story)
+
+
+def test_an_attribute_of_a_call_that_was_not_awaited_says_so() -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            pending = cluster.create_topic("orders")
+            with pytest.raises(AttributeError, match=r"create_topic\(…\) has no 'produce' before it is awaited"):
+                pending.produce("a")  # type: ignore[attr-defined]
+            assert (await pending).name == "orders"
+
+    run_asyncio(story)
+
+
+def test_a_call_is_a_task_as_any_coroutine() -> None:
+    async def in_asyncio() -> None:
+        async with aio.Emulator() as cluster:
+            state, groups = await asyncio.gather(asyncio.create_task(cluster.group("svc").snapshot()), cluster.groups())
+            assert (state.state, groups) == ("Dead", [])
+
+    async def in_trio() -> None:
+        async with aio.Emulator() as cluster, trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.create_topic, "orders")
+
+    run_asyncio(in_asyncio)
+    run_trio(in_trio)
+
+
+@loops
 def test_a_failure_is_the_one_of_the_handle_and_ends_its_block(run: Any) -> None:
     async def story() -> None:
         async with aio.Emulator() as cluster:

@@ -67,6 +67,37 @@ def test_a_heartbeat_of_a_consumer_group_is_refused(error: str, instance: str | 
         group.assert_request("ConsumerGroupHeartbeat", error=error, times=1)
 
 
+class TestARuleAsAContextManager:
+    def test_its_end_removes_the_rule(self, cluster: Cluster) -> None:
+        group = cluster.group("g")
+        with group.rule("JoinGroup", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True) as rule:
+            group.puppet("a", topics=["t"]).join()
+            group.wait_stable(members=1)
+        assert (cluster.rules, rule.hits) == ([], 1)
+
+    def test_a_rule_that_never_acted_fails_its_block(self, cluster: Cluster) -> None:
+        other = cluster.rule("Fetch", faults.drop())
+        with (
+            pytest.raises(AssertionError, match=r"never used .*\n  rule-2: drop\(\).* no JoinGroup was seen$"),
+            cluster.rule("JoinGroup", faults.drop()),
+        ):
+            pass
+        assert [each.id for each in cluster.rules] == [other.id]
+        with cluster.rule("JoinGroup", faults.drop(), optional=True):
+            pass
+
+    def test_the_error_of_the_block_comes_first(self, cluster: Cluster) -> None:
+        with pytest.raises(ZeroDivisionError), cluster.rule("JoinGroup", faults.drop()):
+            raise ZeroDivisionError
+        assert cluster.rules == []
+
+    def test_the_rule_may_be_removed_and_the_cluster_stopped_inside(self, cluster: Cluster) -> None:
+        with cluster.rule("JoinGroup", faults.drop()) as rule:
+            rule.remove()
+        with cluster.rule("JoinGroup", faults.drop()):
+            cluster.stop()
+
+
 def test_an_unused_rule_fails_the_check_unless_it_is_optional(cluster: Cluster) -> None:
     cluster.check()
     cluster.rule("OffsetCommit", faults.drop(), group="g", optional=True)
