@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from koordinator.emulator.control.record_inputs import RecordLike
     from koordinator.emulator.control.results import (
         Fired,
+        GroupInfo,
         Member,
         PartitionInfo,
         PendingOffset,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Request,
         Right,
         SharePosition,
-        Snapshot,
         Timer,
         TransactionInfo,
     )
@@ -72,6 +72,7 @@ __all__ = [
     "ExpectedRebalance",
     "Fired",
     "Group",
+    "GroupInfo",
     "GroupLike",
     "GroupTimeout",
     "Hold",
@@ -108,7 +109,6 @@ __all__ = [
     "SessionCluster",
     "SharePosition",
     "Simulation",
-    "Snapshot",
     "StoredRecord",
     "Timer",
     "Topic",
@@ -128,8 +128,8 @@ _NAMES = {
     "emulator.control.faults.actions": "Action RuleError",
     "emulator.control.record_inputs": "RecordLike",
     "emulator.control.results": (
-        "Fired Member PartitionInfo PendingOffset ProducerInfo PuppetInfo RecordsInFlight Request Right SharePosition"
-        " Snapshot Timer TransactionInfo"
+        "Fired GroupInfo Member PartitionInfo PendingOffset ProducerInfo PuppetInfo RecordsInFlight Request Right"
+        " SharePosition Timer TransactionInfo"
     ),
     "emulator.control.time.durations": "InvalidDuration",
     "emulator.core.data.direct_records": "StoredRecord",

@@ -18,6 +18,7 @@ from typing import Any
 from koordinator.aio.handles import TWINS, WITHOUT_REQUEST, is_manager, members_of, opens_handle
 from koordinator.emulator.control.results import Member
 from koordinator.handles.emulator import Emulator
+from koordinator.handles.renames import Renamed
 
 TARGET = Path(__file__).parents[1] / "facade" / "aio" / "handles.pyi"
 
@@ -99,6 +100,8 @@ def _handle(kind: type, used: Used) -> str:
 
 
 def _member(kind: type, name: str, member: Any, used: Used) -> str:
+    if isinstance(member, Renamed):
+        return _member(kind, name, members_of(kind)[member.new], used)
     is_plain = (kind.__name__, name) in WITHOUT_REQUEST
     if isinstance(member, str):
         return f"@property\n    def {name}(self) -> {member}: ..."

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..handles import cluster, emulator, faults, group, nodes, puppets, topics, transactions
+from ..handles.renames import Renamed, current_arguments
 from .pending import Pending, PendingHandle
 from .waiting import acquired, entered, in_thread
 
@@ -96,7 +97,7 @@ def _blocking(value: Any) -> Any:  # noqa: ANN401 - any argument
     return value
 
 
-def _call_of(proxy: Proxy, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], Any]:
+def _call_of(proxy: Proxy, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[], Any]:
     """Return the blocking call of a method."""
     return lambda: getattr(proxy.blocking, name)(*map(_blocking, args), **_blocking(options))
 
@@ -107,6 +108,8 @@ def _proxy(kind: type) -> type[Proxy]:
 
 
 def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any member
+    if isinstance(member, Renamed):
+        return Renamed(member.new)
     is_plain = (kind.__name__, name) in WITHOUT_REQUEST
     call = f"{kind.__name__.lower()}.{name}"
     if isinstance(member, str):
@@ -116,17 +119,25 @@ def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any me
             return property(lambda self: self._wrap(getattr(self.blocking, name)), doc=member.__doc__)
         return property(lambda self: Pending(call, _read(self, name)), doc=member.__doc__)
     if is_plain:
-        return wraps(member)(lambda self, *args, **options: self._wrap(_call_of(self, name, args, options)()))
+
+        def plain(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
+            return self._wrap(_call_of(self, name, args, current_arguments(member, options))())
+
+        return wraps(member)(plain)
     if is_manager(member):
         return _manager(name, member)
 
     @wraps(member)
-    async def perform(self: Proxy, args: tuple[Any, ...], options: dict[str, Any]) -> Any:  # noqa: ANN401 - its result
+    async def perform(self: Proxy, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - its result
         __tracebackhide__ = True
         return self._wrap(await in_thread(_call_of(self, name, args, options)))
 
     kind_of_call = PendingHandle if opens_handle(member) else Pending
-    return wraps(member)(lambda self, *args, **options: kind_of_call(f"{call}(…)", perform(self, args, options)))
+
+    def method(self: Proxy, *args: Any, **options: Any) -> Pending[Any]:  # noqa: ANN401 - those of the handle
+        return kind_of_call(f"{call}(…)", perform(self, args, current_arguments(member, options)))
+
+    return wraps(member)(method)
 
 
 async def _read(proxy: Proxy, name: str) -> Any:  # noqa: ANN401 - any result

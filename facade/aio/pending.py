@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPERATORS = (
-    "bool eq ne lt le gt ge len iter aiter contains getitem int float index str add radd sub rsub and or"
-    " enter exit"
+    "bool eq ne lt le gt ge len iter aiter contains getitem int float index str add radd sub rsub and or enter exit"
 )
 """The operators that a test would use on the result."""
 

@@ -23,6 +23,7 @@ from .handle import checked
 from .loops import refuse_in_loop
 from .outcome import Outcome
 from .port import ClusterStopped, Port, call_text
+from .renames import renamed_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ class Emulator:
         users: passwords by name, for SASL; `{"alice": "alice-secret"}` if there are none.
         certificates: a directory with `ca.pem`, `server.pem` and `client.pem`, which are made if they are missing; by
             default a temporary one.
-        about: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
+        trace_header: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
 
     Starting raises InvalidSetting (a ValueError) for a config, ValueError for a topic, and OSError if it
     cannot listen. It raises DataDirRefused (a ValueError) for an unusable data directory, for example one in use. Each
@@ -73,6 +74,7 @@ class Emulator:
     """
 
     @checked
+    @renamed_arguments(about="trace_header")
     def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
@@ -94,7 +96,7 @@ class Emulator:
         security: str = "plaintext",
         users: Mapping[str, str] | None = None,
         certificates: str | Path | None = None,
-        about: Mapping[str, object] | None = None,
+        trace_header: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
             host=host,
@@ -115,7 +117,7 @@ class Emulator:
             trace=trace,
             data_dir=data_dir,
             seed=seed,
-            about=dict(about or {}),
+            trace_header=dict(trace_header or {}),
         )
         self._clusters: list[Cluster] = []
 

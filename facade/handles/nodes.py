@@ -8,6 +8,7 @@ from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.core.registrations import PLAINTEXT
 
 from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
+from .renames import renamed
 
 if TYPE_CHECKING:
     from .port import Port
@@ -67,13 +68,15 @@ class Node(NodeHandle):
         """Change the address that the node advertises to clients of a listener."""
         self._port.call(Nodes.advertise, node=self.id, host=host, port=port, listener=listener)
 
-    def believe(self, group: GroupLike, coordinator: NodeLike | None) -> None:
+    def misdirect(self, group: GroupLike, coordinator: NodeLike | None) -> None:
         """Make the node answer FindCoordinator for a group with another node, as long as that node is up.
 
         None restores the right answer.
         """
         node_id = None if coordinator is None else node_id_of(coordinator)
-        self._port.call(Nodes.believe, node=self.id, group=group_id_of(group), coordinator=node_id)
+        self._port.call(Nodes.misdirect, node=self.id, group=group_id_of(group), coordinator=node_id)
+
+    believe = renamed(misdirect)
 
 
 def node_if_any(port: Port, node_id: int | None) -> Node | None:

@@ -16,6 +16,7 @@ from koordinator import Emulator, aio, faults
 from koordinator.aio import handles
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
+from koordinator.handles.renames import Renamed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,6 +67,9 @@ def test_an_async_handle_has_exactly_the_members_of_its_blocking_handle(name: st
         if isinstance(blocking, str | property):
             assert isinstance(proxy[member], property), member
             continue
+        if isinstance(blocking, Renamed):
+            assert proxy[member].new == blocking.new, member
+            continue
         expected, actual = (inspect.signature(inspect.unwrap(each)) for each in (blocking, proxy[member]))
         assert list(actual.parameters.values()) == list(expected.parameters.values()), member
         assert inspect.getdoc(proxy[member]) == inspect.getdoc(blocking), member
@@ -84,7 +88,7 @@ def test_blocking_calls_are_awaited_without_blocking_the_loop(run: Any) -> None:
         async with aio.Emulator(topics={"orders": 4}, seed=7) as cluster:
             group = cluster.group("svc")
             assert (group.id, cluster.seed, await group.state) == ("svc", 7, "Dead")
-            peer = await group.puppet("peer", topics=["orders"])
+            peer = await group.create_puppet("peer", topics=["orders"])
             async with group.expect_rebalance(cause="member_join") as expected:
                 await peer.join()
             assert expected.rebalance.generation == 1
@@ -105,14 +109,14 @@ def test_a_hold_is_entered_and_released(run: Any) -> None:
     async def story() -> None:
         async with aio.Emulator(topics={"orders": 4}) as cluster:
             group = cluster.group("svc")
-            peer = await group.puppet("peer", topics=["orders"])
+            peer = await group.create_puppet("peer", topics=["orders"])
             async with group.hold("JoinGroup") as held:
                 await peer.join()
                 entered = await held.wait_entered()
                 assert (entered.api, await group.members) == ("JoinGroup", [])
                 await held.release()
                 await group.wait_stable(members=1)
-            rule = await group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), once=True)
+            rule = await group.add_rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), once=True)
             assert await rule.hits == 0
             assert [each.id for each in await cluster.unused_rules()] == [rule.id]
 
@@ -123,11 +127,11 @@ def test_a_hold_is_entered_and_released(run: Any) -> None:
 def test_a_rule_ends_with_its_block(run: Any) -> None:
     async def story() -> None:
         async with aio.Emulator() as cluster:
-            async with cluster.rule("JoinGroup", faults.drop(), optional=True) as rule:
+            async with cluster.add_rule("JoinGroup", faults.drop(), optional=True) as rule:
                 assert [each.id for each in await cluster.rules] == [rule.id]
             assert await cluster.rules == []
             with pytest.raises(AssertionError, match="never used"):
-                async with cluster.rule("JoinGroup", faults.drop()):
+                async with cluster.add_rule("JoinGroup", faults.drop()):
                     pass
 
     run(story)
@@ -174,7 +178,7 @@ def test_an_attribute_of_a_call_that_was_not_awaited_says_so() -> None:
 def test_a_call_is_a_task_as_any_coroutine() -> None:
     async def in_asyncio() -> None:
         async with aio.Emulator() as cluster:
-            state, groups = await asyncio.gather(asyncio.create_task(cluster.group("svc").snapshot()), cluster.groups())
+            state, groups = await asyncio.gather(asyncio.create_task(cluster.group("svc").describe()), cluster.groups())
             assert (state.state, groups) == ("Dead", [])
 
     async def in_trio() -> None:
@@ -239,7 +243,7 @@ def test_other_tasks_have_their_turn_while_one_waits(run: Any) -> None:
                 while turns < 5:
                     turns += 1
                     await pause(0)
-                await (await cluster.group("svc").puppet("peer")).join()
+                await (await cluster.group("svc").create_puppet("peer")).join()
 
             if run is run_trio:
                 async with trio.open_nursery() as nursery:
