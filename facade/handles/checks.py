@@ -23,6 +23,7 @@ from .errors import KoordinatorTimeout
 from .names import GroupHandle, MemberLike, TopicKey, TopicLike, member_name, topic_name_of
 from .port import WAIT_S, EmulatorOnly
 from .renames import renamed_arguments
+from .words import GroupState, RebalanceCause  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -94,7 +95,7 @@ class Checks(GroupHandle):
             ),
         )
 
-    def wait_state(self, state: str, timeout: Duration = WAIT_S) -> Self:
+    def wait_state(self, state: GroupState, timeout: Duration = WAIT_S) -> Self:
         """Wait until the group is Empty, PreparingRebalance, CompletingRebalance, Stable or Dead.
 
         Raises GroupTimeout (an AssertionError) after `timeout` seconds.
@@ -112,7 +113,9 @@ class Checks(GroupHandle):
         return self._port.call(Verify.rebalances, group=self.id)
 
     @contextmanager
-    def expect_rebalance(self, cause: str | None = None, timeout: Duration = WAIT_S) -> Iterator[ExpectedRebalance]:
+    def expect_rebalance(
+        self, cause: RebalanceCause | None = None, timeout: Duration = WAIT_S
+    ) -> Iterator[ExpectedRebalance]:
         """Expect a rebalance (with this cause) to begin in the block; wait at its end until it has completed.
 
         `.rebalance` of the result describes it after the block. A superseded rebalance continues as the next one.

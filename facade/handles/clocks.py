@@ -13,6 +13,7 @@ from .durations import Duration, ms_of, seconds_of
 from .names import GroupHandle, MemberLike, member_name, member_names
 from .port import WAIT_S
 from .renames import renamed
+from .words import ClockMode  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +39,7 @@ class ClockControls(GroupHandle):
         """The group's time, in milliseconds since the epoch."""
         return self._port.call(Clocks.read, group=self.id).now_ms
 
-    def set_clock(self, mode: Literal["real", "manual", "auto"]) -> None:
+    def set_clock(self, mode: ClockMode) -> None:
         """Set the mode of the group's clock; its time does not change.
 
         A real clock runs with the node's clock, and a manual clock stands still until it is advanced. An auto clock

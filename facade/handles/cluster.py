@@ -25,6 +25,7 @@ from .renames import renamed, renamed_arguments
 from .seeding import GroupLines, group_lines, plain_records
 from .topics import Topic
 from .transactions import TransactionControls
+from .words import AclOperation, ClientLibrary, Mechanism, ResetScope  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -173,7 +174,7 @@ class Cluster(ClusterFaults, TransactionControls):
     def allow(
         self,
         user: str,
-        operation: str,
+        operation: AclOperation,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -193,7 +194,7 @@ class Cluster(ClusterFaults, TransactionControls):
     def deny(
         self,
         user: str,
-        operation: str,
+        operation: AclOperation,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -207,7 +208,7 @@ class Cluster(ClusterFaults, TransactionControls):
     def revoke(
         self,
         user: str,
-        operation: str | None = None,
+        operation: AclOperation | None = None,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -271,7 +272,7 @@ class Cluster(ClusterFaults, TransactionControls):
         """
         self._port.call(Snapshots.restore, document=document)
 
-    def reset(self, *scopes: str) -> None:
+    def reset(self, *scopes: ResetScope) -> None:
         """Empty the cluster, or some of rules, holds, puppets, acls, groups, topics, trace. Connections stay open."""
         self._port.call(Snapshots.reset, scope=list(scopes or SCOPES))
 
@@ -282,13 +283,13 @@ class Cluster(ClusterFaults, TransactionControls):
 
     def client_config(
         self,
-        kind: str,
+        kind: ClientLibrary,
         *,
         listener: str | None = None,
         user: str | None = None,
-        mechanism: str | None = None,
+        mechanism: Mechanism | None = None,
         **extra: object,
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Return settings of a consumer of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the

@@ -24,6 +24,7 @@ from .loops import refuse_in_loop
 from .outcome import Outcome
 from .port import ClusterStopped, Port, call_text
 from .renames import renamed_arguments
+from .words import ClockMode, ErrorCodes, Profile, Security  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -80,10 +81,10 @@ class Emulator:
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
         *,
-        profile: str | None = None,
+        profile: Profile | None = None,
         kafka_version: str | None = None,
-        error_codes: str | None = None,
-        clock: str | None = None,
+        error_codes: ErrorCodes | None = None,
+        clock: ClockMode | None = None,
         seed: int | None = None,
         trace: str | Path | None = None,
         data_dir: str | Path | None = None,
@@ -93,7 +94,7 @@ class Emulator:
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
         advertised: Mapping[str, str] | None = None,
-        security: str = "plaintext",
+        security: Security = "plaintext",
         users: Mapping[str, str] | None = None,
         certificates: str | Path | None = None,
         trace_header: Mapping[str, object] | None = None,

@@ -307,9 +307,10 @@ class ClusterFaults(Handle):
         unused = {each.rule["id"] for each in _unused(self._port)}
         return [rule for rule in self.rules if rule.id in unused]
 
-    def assert_rules_used(self) -> None:
+    def assert_rules_used(self) -> Self:
         """Raise AssertionError if a rule that is not optional never acted. The pytest plugin calls it at teardown."""
         _refuse_unused(_unused(self._port))
+        return self
 
     check = renamed(assert_rules_used)
 

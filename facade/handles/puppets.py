@@ -13,6 +13,7 @@ from .errors import KoordinatorTimeout
 from .names import GroupHandle, PuppetHandle, TopicKey, TopicLike, topic_name_of
 from .port import WAIT_S
 from .renames import renamed, renamed_arguments
+from .words import Behaviour, GroupProtocol, PuppetState  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ class Puppet(PuppetHandle):
         self._port.call(Puppets.stop, group=self.group_id, name=self.name)
         return self
 
-    def wait_state(self, state: str, timeout: Duration = WAIT_S) -> Puppet:
+    def wait_state(self, state: PuppetState, timeout: Duration = WAIT_S) -> Puppet:
         """Wait until the puppet is in a state. Raises PuppetTimeout after `timeout`, and BlockingCallInLoop."""
         timeout_s = seconds_of(timeout)
         if not self._port.wait(Puppets.meets, timeout_s, group=self.group_id, name=self.name, state=state):
@@ -130,14 +131,14 @@ class PuppetControls(GroupHandle):
         instance_id: str | None = None,
         topics: Sequence[TopicLike] | Mapping[str, int] | None = None,
         owned: Mapping[TopicKey, Sequence[int]] | None = None,
-        behaviour: str | Mapping[str, object] = "healthy",
+        behaviour: Behaviour | Mapping[str, object] = "healthy",
         session_timeout: Duration | None = None,
         rebalance_timeout: Duration = 30,
         heartbeat_interval: Duration | None = None,
         client_id: str | None = None,
         protocol_type: str = "consumer",
         scheduled_rebalance_max_delay: Duration | None = None,
-        group_protocol: str = "classic",
+        group_protocol: GroupProtocol = "classic",
         pattern: str | None = None,
         metadata: Mapping[str, bytes] | None = None,
     ) -> Puppet:

@@ -21,6 +21,7 @@ from .durations import Duration, ms_of
 from .handle import checked
 from .port import ClusterStopped, Port, call_text
 from .renames import renamed_arguments, warn_renamed
+from .words import ClockMode, ErrorCodes, Profile  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,10 +52,10 @@ class Simulation:
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
         *,
-        profile: str | None = None,
+        profile: Profile | None = None,
         kafka_version: str | None = None,
-        error_codes: str | None = None,
-        clock: str | None = None,
+        error_codes: ErrorCodes | None = None,
+        clock: ClockMode | None = None,
         seed: int = 0,
         trace: str | Path | None = None,
         brokers: int = 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.verification import Verify
@@ -20,6 +20,7 @@ from .names import GroupLike, MemberLike, TopicKey, TopicLike, exact_glob, group
 from .nodes import Node
 from .port import WAIT_S
 from .renames import renamed, renamed_arguments
+from .words import Markers, TransactionState  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,7 +110,7 @@ class Transaction(Handle):
         node_id = self.describe().coordinator
         return None if node_id < 0 else Node(self._port, node_id)
 
-    def wait_state(self, state: str, timeout: Duration = WAIT_S) -> Transaction:
+    def wait_state(self, state: TransactionState, timeout: Duration = WAIT_S) -> Transaction:
         """Wait until the transactional id is in a state. Raises TransactionTimeout after `timeout`."""
         timeout_s = seconds_of(timeout)
         if not self._port.wait(Transactions.meets, timeout_s, transaction=self.id, state=state):
@@ -283,7 +284,7 @@ class TransactionControls(Handle):
         """The puppet producers by name, in order of creation."""
         return {each.name: PuppetProducer(self._port, each.name) for each in self._port.call(PuppetProducers.list)}
 
-    def set_markers(self, topic: TopicLike, partition: int, markers: Literal["written", "delayed", "lost"]) -> None:
+    def set_markers(self, topic: TopicLike, partition: int, markers: Markers) -> None:
         """Decide what happens to the transaction markers of a partition, until it is "written" again.
 
         With "delayed" a decided transaction stays in PrepareCommit or PrepareAbort. With "lost" it completes, but the
@@ -291,7 +292,7 @@ class TransactionControls(Handle):
         """
         self._port.call(Transactions.set_markers, topic=topic_name_of(topic), partition=partition, markers=markers)
 
-    def assert_no_open_transactions(self, timeout: Duration = 0) -> None:
+    def assert_no_open_transactions(self, timeout: Duration = 0) -> Self:
         """Assert that every transaction has ended, and that no partition has records of a hanging one.
 
         With `timeout` wait up to that time. Raises AssertionError with the open transactions.
@@ -303,8 +304,9 @@ class TransactionControls(Handle):
             result = self._port.call(Transactions.none_open)
         if not result.ok:
             raise AssertionError(result.message)
+        return self
 
-    def assert_transactions_isolated(self) -> None:
+    def assert_transactions_isolated(self) -> Self:
         """Assert that the trace shows no violation of transactions, T01 to T03.
 
         Offsets are committed with their transaction only, read_committed consumers get nothing undecided, and fenced
@@ -313,3 +315,4 @@ class TransactionControls(Handle):
         result = self._port.call(Verify.transactions)
         if not result.ok:
             raise AssertionError(result.message)
+        return self

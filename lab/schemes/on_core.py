@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from koordinator.handles.faults import Hold
     from koordinator.handles.nodes import Node
     from koordinator.handles.puppets import Puppet
+    from koordinator.handles.words import GroupProtocol
     from koordinator.wire.apis import Message
 
     from ..load import Load
@@ -63,7 +64,7 @@ class Members:
     protocols: tuple[str, ...]
     is_static: bool = False
     protocol_type: str = "consumer"
-    group_protocol: str = "classic"
+    group_protocol: GroupProtocol = "classic"
 
     @property
     def is_classic(self) -> bool:
