@@ -211,7 +211,7 @@ class _Play:
             self.perform("reconnect", name)
         self.perform("start_broker", "")
         self.perform("pass_time", END_S)
-        group, owned = self._scheme.group.snapshot(), []
+        group, owned = self._scheme.group.describe(), []
         for name in sorted(self._up):
             puppet = self._scheme.group.puppets[name].describe()
             if puppet.state != "stable":
@@ -245,7 +245,7 @@ class _Play:
             self.violations.append(text)
 
     def _check_leader(self) -> None:
-        group = self._scheme.group.snapshot()
+        group = self._scheme.group.describe()
         if (
             self._scheme.members.is_classic
             and group.state == "Stable"

@@ -136,7 +136,7 @@ class SyntheticCluster:
             "rerun": 0,
         }
         # a cluster's seed has 32 bits
-        options = Options(host="simulated", topics=TOPICS, seed=self.random.getrandbits(32), about=about)
+        options = Options(host="simulated", topics=TOPICS, seed=self.random.getrandbits(32), trace_header=about)
         self._world = build_cluster(options, lambda: self.now * 1000)
         for broker in self._world.cluster.brokers.values():
             broker.endpoints[PLAINTEXT] = Endpoint("simulated", 9092)

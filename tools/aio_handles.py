@@ -15,9 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from koordinator.aio.handles import TWINS, WITHOUT_REQUEST, is_manager, members_of
+from koordinator.aio.handles import TWINS, WITHOUT_REQUEST, is_manager, members_of, opens_handle
 from koordinator.emulator.control.results import Member
 from koordinator.handles.emulator import Emulator
+from koordinator.handles.renames import Renamed
 
 TARGET = Path(__file__).parents[1] / "facade" / "aio" / "handles.pyi"
 
@@ -41,6 +42,7 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 {imports}
+from .pending import PendingHandle
 
 __all__ = {names}
 
@@ -98,6 +100,8 @@ def _handle(kind: type, used: Used) -> str:
 
 
 def _member(kind: type, name: str, member: Any, used: Used) -> str:
+    if isinstance(member, Renamed):
+        return _member(kind, name, members_of(kind)[member.new], used)
     is_plain = (kind.__name__, name) in WITHOUT_REQUEST
     if isinstance(member, str):
         return f"@property\n    def {name}(self) -> {member}: ..."
@@ -109,6 +113,8 @@ def _member(kind: type, name: str, member: Any, used: Used) -> str:
     if is_manager(member):
         entered = re.fullmatch(r"Iterator\[(\w+)\]", result)
         return f"def {name}({parameters}) -> AbstractAsyncContextManager[{entered[1] if entered else result}]: ..."
+    if opens_handle(member):
+        return f"def {name}({parameters}) -> PendingHandle[{result}]: ..."
     return f"{'' if is_plain else 'async '}def {name}({parameters}) -> {result}: ..."
 
 

@@ -36,7 +36,7 @@ def rows(*, quick: bool) -> list[Row]:
                 server.rest()
                 idle.append(_beat(load, each))
                 rules = [
-                    cluster.rule(
+                    cluster.add_rule(
                         "Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), client_id=f"nobody-{number}", optional=True
                     )
                     for number in range(rule_count)

@@ -39,7 +39,7 @@ def rows(*, quick: bool) -> list[Row]:
             alone = measure()
             cluster = control.cluster()
             for number in range(puppets):
-                cluster.group(f"puppets-{number % groups}").puppet(f"p-{number}").join()
+                cluster.group(f"puppets-{number % groups}").create_puppet(f"p-{number}").join()
             for number in range(groups):
                 cluster.group(f"puppets-{number}").wait_stable(members=puppets // groups, timeout=processes.LIMIT_S)
             beside = measure()

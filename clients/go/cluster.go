@@ -47,8 +47,8 @@ func (c *Cluster) Produce(topic string, records ...any) int {
 	return c.Topic(topic).Produce(records)
 }
 
-// Rule adds a rule as Group.Rule does, for requests of every group, and of none.
-func (c *Cluster) Rule(api string, action Action, options ...RuleOptions) Rule {
+// AddRule adds a rule as Group.Rule does, for requests of every group, and of none.
+func (c *Cluster) AddRule(api string, action Action, options ...RuleOptions) Rule {
 	c.t.Helper()
 	return c.addRule(api, action, values{}, options)
 }
@@ -154,20 +154,20 @@ type Group struct {
 // State returns Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist.
 func (g *Group) State() string {
 	g.t.Helper()
-	return g.Snapshot().State
+	return g.Describe().State
 }
 
 // Generation returns the number of completed join phases; -1 without a group.
 func (g *Group) Generation() int {
 	g.t.Helper()
-	return g.Snapshot().Generation
+	return g.Describe().Generation
 }
 
 // Assignment returns the partitions by topic of each member, by its group.instance.id or its member id.
 func (g *Group) Assignment() map[string]map[string][]int {
 	g.t.Helper()
 	owned := map[string]map[string][]int{}
-	for _, each := range g.Snapshot().Members {
+	for _, each := range g.Describe().Members {
 		label := each.InstanceID
 		if label == "" {
 			label = each.MemberID
@@ -177,9 +177,9 @@ func (g *Group) Assignment() map[string]map[string][]int {
 	return owned
 }
 
-// Rule adds a rule for requests of this group: group.Rule("OffsetCommit", Faults.LoseReply(), RuleOptions{Nth: 2}).
+// AddRule adds a rule for requests of this group: group.AddRule("OffsetCommit", Faults.LoseReply(), RuleOptions{Nth: 2}).
 // A rule that never acts fails the test, unless it is optional.
-func (g *Group) Rule(api string, action Action, options ...RuleOptions) Rule {
+func (g *Group) AddRule(api string, action Action, options ...RuleOptions) Rule {
 	g.t.Helper()
 	return g.addRule(api, action, values{"group": exactly(g.ID)}, options)
 }

@@ -44,6 +44,21 @@ type GroupCheck struct {
 	Message string `json:"message"`
 }
 
+// GroupInfo is a group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The
+// Type is "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its
+// protocol the server's assignor; Epoch is that of the group, and it has no leader.
+type GroupInfo struct {
+	State        string   `json:"state"`
+	Generation   int      `json:"generation"`
+	ProtocolType string   `json:"protocol_type"`
+	Protocol     string   `json:"protocol"`
+	Leader       string   `json:"leader"`
+	Members      []Member `json:"members"`
+	WaitingFor   []string `json:"waiting_for"`
+	Type         string   `json:"type"`
+	Epoch        int      `json:"epoch"`
+}
+
 // HoldEntry is the First request that a hold parked, or the reason why none can arrive (Deadlock).
 type HoldEntry struct {
 	Ok       bool     `json:"ok"`
@@ -51,7 +66,7 @@ type HoldEntry struct {
 	Deadlock string   `json:"deadlock"`
 }
 
-// HoldInfo is a hold or a lock-step: Inside are the parked requests, Behind the requests queued on their connections.
+// HoldInfo is a hold or a lock-step: Parked are the parked requests, Behind the requests queued on their connections.
 // Entered counts every request that was parked; Rounds counts the completed rounds of a lock-step, whose participants
 // are Clients. IsOpen: the hold was released.
 type HoldInfo struct {
@@ -59,7 +74,7 @@ type HoldInfo struct {
 	Match   map[string]any `json:"match"`
 	Clients []string       `json:"clients"`
 	Entered int            `json:"entered"`
-	Inside  []Request      `json:"inside"`
+	Parked  []Request      `json:"parked"`
 	Behind  []Request      `json:"behind"`
 	Rounds  int            `json:"rounds"`
 	IsOpen  bool           `json:"is_open"`
@@ -255,21 +270,6 @@ type SharePosition struct {
 	StartOffset int               `json:"start_offset"`
 	EndOffset   int               `json:"end_offset"`
 	Records     []RecordsInFlight `json:"records"`
-}
-
-// Snapshot is a group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The
-// Type is "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its
-// protocol the server's assignor; Epoch is that of the group, and it has no leader.
-type Snapshot struct {
-	State        string   `json:"state"`
-	Generation   int      `json:"generation"`
-	ProtocolType string   `json:"protocol_type"`
-	Protocol     string   `json:"protocol"`
-	Leader       string   `json:"leader"`
-	Members      []Member `json:"members"`
-	WaitingFor   []string `json:"waiting_for"`
-	Type         string   `json:"type"`
-	Epoch        int      `json:"epoch"`
 }
 
 // StoredRecord is a record of a log; the timestamp is in ms.
@@ -620,7 +620,7 @@ func (h clusterOperations) Connections() []ClientConnection {
 	h.t.Helper()
 	v := values{}
 	var result []ClientConnection
-	h.call("GET", "/nodes/connections", v, &result)
+	h.call("GET", "/connections", v, &result)
 	return result
 }
 
@@ -641,7 +641,7 @@ func (h clusterOperations) LoadGroups(lines []any, options ...LoadGroupsOptions)
 	for _, each := range options {
 		each.into(v)
 	}
-	h.call("POST", "/world", v, nil)
+	h.call("POST", "/groups_file", v, nil)
 }
 
 // DumpGroups returns all groups in __consumer_offsets, as the lines of a groups file.
@@ -649,7 +649,7 @@ func (h clusterOperations) DumpGroups() []map[string]any {
 	h.t.Helper()
 	v := values{}
 	var result []map[string]any
-	h.call("GET", "/world", v, &result)
+	h.call("GET", "/groups_file", v, &result)
 	return result
 }
 
@@ -716,13 +716,13 @@ func (h clusterOperations) UnusedRules() []UnusedRule {
 	return result
 }
 
-// Disturb adds small random delays, drawn from seed, to requests and responses of group APIs. The jitter varies the
+// AddJitter adds small random delays, drawn from seed, to requests and responses of group APIs. The jitter varies the
 // order in which clients reach the coordinator. nil turns it off.
-func (h clusterOperations) Disturb(seed int) {
+func (h clusterOperations) AddJitter(seed int) {
 	h.t.Helper()
 	v := values{}
 	v["seed"] = plain(seed)
-	h.call("PUT", "/disturbance", v, nil)
+	h.call("PUT", "/jitter", v, nil)
 }
 
 // Holds returns all holds and lock-steps, oldest first, as look does.
@@ -734,24 +734,24 @@ func (h clusterOperations) Holds() []HoldInfo {
 	return result
 }
 
-// BlockedOptions is the options of Blocked.
-type BlockedOptions struct {
+// ParkedOptions is the options of Parked.
+type ParkedOptions struct {
 	Group string
 }
 
-func (o BlockedOptions) into(v values) {
+func (o ParkedOptions) into(v values) {
 	v.put("group", o.Group)
 }
 
-// Blocked describes the held requests of a group, or of all groups, for the message of a failed wait.
-func (h clusterOperations) Blocked(options ...BlockedOptions) []string {
+// Parked describes the held requests of a group, or of all groups, for the message of a failed wait.
+func (h clusterOperations) Parked(options ...ParkedOptions) []string {
 	h.t.Helper()
 	v := values{}
 	for _, each := range options {
 		each.into(v)
 	}
 	var result []string
-	h.call("GET", "/blocked", v, &result)
+	h.call("GET", "/parked", v, &result)
 	return result
 }
 
@@ -773,12 +773,12 @@ func (h clusterOperations) TransactionIDs() []string {
 	return result
 }
 
-// SetMaxSize sets group.max.size on every node. Existing members stay until the next join phase (KIP-389).
-func (h clusterOperations) SetMaxSize(size int) {
+// SetGroupMaxSize sets group.max.size on every node. Existing members stay until the next join phase (KIP-389).
+func (h clusterOperations) SetGroupMaxSize(size int) {
 	h.t.Helper()
 	v := values{}
 	v["size"] = plain(size)
-	h.call("PUT", "/max_size", v, nil)
+	h.call("PUT", "/group_max_size", v, nil)
 }
 
 // Acls returns all ACLs, in the order in which their patterns were first used.
@@ -990,21 +990,21 @@ func (h clusterOperations) TransactionsConformance() ConformanceCheck {
 	return result
 }
 
-// ProducerOptions is the options of Producer.
-type ProducerOptions struct {
+// CreateProducerOptions is the options of CreateProducer.
+type CreateProducerOptions struct {
 	TransactionalID    string
 	ClientID           string
 	TransactionTimeout time.Duration
 }
 
-func (o ProducerOptions) into(v values) {
+func (o CreateProducerOptions) into(v values) {
 	v.put("transactional_id", o.TransactionalID)
 	v.put("client_id", o.ClientID)
 	v.put("transaction_timeout_ms", o.TransactionTimeout)
 }
 
-// Producer creates a producer without a producer id; init fetches one. The ids default to the name.
-func (h clusterOperations) Producer(name string, options ...ProducerOptions) Producer {
+// CreateProducer creates a producer without a producer id; init fetches one. The ids default to the name.
+func (h clusterOperations) CreateProducer(name string, options ...CreateProducerOptions) Producer {
 	h.t.Helper()
 	v := values{}
 	for _, each := range options {
@@ -1218,14 +1218,14 @@ func (h Node) Advertise(host string, port int, options ...AdvertiseOptions) {
 	h.call("POST", path("/nodes/%v/advertise", h.ID), v, nil)
 }
 
-// Believe makes a node answer FindCoordinator for a group with another node, as long as that node is up. nil restores
-// the right answer.
-func (h Node) Believe(group string, coordinator int) {
+// Misdirect makes a node answer FindCoordinator for a group with another node, as long as that node is up. nil
+// restores the right answer.
+func (h Node) Misdirect(group string, coordinator int) {
 	h.t.Helper()
 	v := values{}
 	v["group"] = plain(group)
 	v["coordinator"] = plain(coordinator)
-	h.call("POST", path("/nodes/%v/believe", h.ID), v, nil)
+	h.call("POST", path("/nodes/%v/misdirect", h.ID), v, nil)
 }
 
 // groupOperations is a consumer group, which need not exist yet.
@@ -1234,11 +1234,11 @@ type groupOperations struct {
 	ID string
 }
 
-// Snapshot returns a group at this moment. A group that does not exist is Dead, in generation -1.
-func (h groupOperations) Snapshot() Snapshot {
+// Describe returns a group at this moment. A group that does not exist is Dead, in generation -1.
+func (h groupOperations) Describe() GroupInfo {
 	h.t.Helper()
 	v := values{}
-	var result Snapshot
+	var result GroupInfo
 	h.call("GET", path("/groups/%v", h.ID), v, &result)
 	return result
 }
@@ -1246,19 +1246,19 @@ func (h groupOperations) Snapshot() Snapshot {
 // WaitStableOptions is the options of WaitStable; Timeout is 30 s by default.
 type WaitStableOptions struct {
 	AfterGeneration int
+	AllOwned        bool
 	Members         int
-	Owned           string
 	Timeout         time.Duration
 }
 
 func (o WaitStableOptions) into(v values) {
 	v.put("after_generation", o.AfterGeneration)
+	v.put("all_owned", o.AllOwned)
 	v.put("members", o.Members)
-	v.put("owned", o.Owned)
 }
 
 // WaitStable waits until the group is Stable and every member has its assignment. Members also awaits that number of
-// members; Owned all also awaits that exactly one member owns each partition of the subscribed topics; AfterGeneration
+// members; AllOwned also awaits that exactly one member owns each partition of the subscribed topics; AfterGeneration
 // also awaits a later generation.
 func (h groupOperations) WaitStable(options ...WaitStableOptions) {
 	h.t.Helper()
@@ -1438,15 +1438,15 @@ func (h groupOperations) ExpireSession(member string) []Fired {
 	return result
 }
 
-// ExpireJoinBarrierOptions is the options of ExpireJoinBarrier; Timeout is 30 s by default.
-type ExpireJoinBarrierOptions struct {
+// ExpireJoinPhaseOptions is the options of ExpireJoinPhase; Timeout is 30 s by default.
+type ExpireJoinPhaseOptions struct {
 	Without []string
 	Timeout time.Duration
 }
 
-// ExpireJoinBarrier advances to the end of the join phase; all sessions are kept. This ends the initial delay with all
+// ExpireJoinPhase advances to the end of the join phase; all sessions are kept. This ends the initial delay with all
 // its extensions, too.
-func (h groupOperations) ExpireJoinBarrier(options ...ExpireJoinBarrierOptions) []Fired {
+func (h groupOperations) ExpireJoinPhase(options ...ExpireJoinPhaseOptions) []Fired {
 	h.t.Helper()
 	v := values{}
 	var timeout time.Duration
@@ -1457,7 +1457,7 @@ func (h groupOperations) ExpireJoinBarrier(options ...ExpireJoinBarrierOptions) 
 		}
 	}
 	var result []Fired
-	h.call("POST", path("/groups/%v/actions/expire_join_barrier", h.ID), v, &result)
+	h.call("POST", path("/groups/%v/actions/expire_join_phase", h.ID), v, &result)
 	return result
 }
 
@@ -1821,8 +1821,8 @@ func (h groupOperations) AssertConformant(options ...AssertConformantOptions) {
 	h.check("AssertConformant", "POST", path("/groups/%v/verify/conforms", h.ID), v, timeout)
 }
 
-// PuppetOptions is the options of Puppet.
-type PuppetOptions struct {
+// CreatePuppetOptions is the options of CreatePuppet.
+type CreatePuppetOptions struct {
 	Protocols                  []string
 	InstanceID                 string
 	Topics                     any
@@ -1839,7 +1839,7 @@ type PuppetOptions struct {
 	Metadata                   map[string][]byte
 }
 
-func (o PuppetOptions) into(v values) {
+func (o CreatePuppetOptions) into(v values) {
 	v.put("protocols", o.Protocols)
 	v.put("instance_id", o.InstanceID)
 	v.put("topics", o.Topics)
@@ -1856,7 +1856,7 @@ func (o PuppetOptions) into(v values) {
 	v.put("metadata", o.Metadata)
 }
 
-// Puppet creates a puppet outside the group; join lets it join. behaviours lists the behaviours. Protocols are
+// CreatePuppet creates a puppet outside the group; join lets it join. behaviours lists the behaviours. Protocols are
 // assignors, most preferred first (default: range, roundrobin). Any name is allowed: puppets lead with an assignor of
 // an application, such as KafkaJS's RoundRobinAssigner, like with roundrobin. Metadata is what such an assignor sends
 // in place of a subscription, by protocol. Topics is the subscription; nil subscribes to all topics. The first
@@ -1869,7 +1869,7 @@ func (o PuppetOptions) into(v values) {
 // Topics. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are "sessioned", "compatible"
 // and "default" (eager), Topics maps connectors to numbers of tasks, and Owned maps connectors to the tasks reported
 // as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost worker.
-func (h groupOperations) Puppet(name string, options ...PuppetOptions) Puppet {
+func (h groupOperations) CreatePuppet(name string, options ...CreatePuppetOptions) Puppet {
 	h.t.Helper()
 	v := values{}
 	for _, each := range options {
@@ -1977,12 +1977,12 @@ func (h Puppet) Stop() PuppetInfo {
 	return result
 }
 
-// Wait waits until the puppet is in a state.
-func (h Puppet) Wait(state string, timeout ...time.Duration) {
+// WaitState waits until the puppet is in a state.
+func (h Puppet) WaitState(state string, timeout ...time.Duration) {
 	h.t.Helper()
 	v := values{}
 	v["state"] = plain(state)
-	h.wait("Wait", "GET", path("/groups/%v/puppets/%v/wait", h.Group, h.Name), v, first(timeout))
+	h.wait("WaitState", "GET", path("/groups/%v/puppets/%v/wait", h.Group, h.Name), v, first(timeout))
 }
 
 // Rule is a rule on requests.
@@ -2017,8 +2017,8 @@ type holdOperations struct {
 	ID string
 }
 
-// Describe returns a hold: ID, Match, Clients, Entered, Inside, Behind, Rounds and IsOpen. Entered counts all requests
-// that entered. Inside lists the held requests, in the shape of faults.rule; Behind lists the requests that wait
+// Describe returns a hold: ID, Match, Clients, Entered, Parked, Behind, Rounds and IsOpen. Entered counts all requests
+// that entered. Parked lists the held requests, in the shape of faults.rule; Behind lists the requests that wait
 // behind them on their connections. Rounds counts complete rounds of a lock-step.
 func (h holdOperations) Describe() HoldInfo {
 	h.t.Helper()

@@ -4,7 +4,7 @@
 //		k := koordinator.Start(t, koordinator.Options{Topics: map[string]int{"orders": 4}})
 //		client := startMyConsumer(k.Brokers())
 //		t.Cleanup(client.Close)
-//		k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+//		k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 //	}
 package koordinator
 

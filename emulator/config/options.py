@@ -267,7 +267,7 @@ class Options:
     seed: int | None = _option(
         None, "Seed of every id the cluster creates.", metavar="N", interfaces=Interface.ALL, unset="random"
     )
-    about: Mapping[str, object] = _option(
+    trace_header: Mapping[str, object] = _option(
         dict, "Columns to add to the header of the trace.", interfaces=Interface.IN_PROCESS
     )
 

@@ -110,7 +110,7 @@ class Nodes:
         """Change the address that a node advertises to clients of a listener."""
         self._runtime.advertise(node, listener, host, port)
 
-    def believe(self, _now: int, *, node: int, group: str, coordinator: int | None) -> None:
+    def misdirect(self, _now: int, *, node: int, group: str, coordinator: int | None) -> None:
         """Make a node answer FindCoordinator for a group with another node, as long as that node is up.
 
         None restores the right answer.

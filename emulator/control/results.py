@@ -110,7 +110,7 @@ class Member:
 
 
 @value
-class Snapshot:
+class GroupInfo:
     """A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups.
 
     The `type` is "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its
@@ -352,7 +352,7 @@ class UnusedRule:
 
 @value
 class HoldInfo:
-    """A hold or a lock-step: `inside` are the parked requests, `behind` the requests queued on their connections.
+    """A hold or a lock-step: `parked` are the parked requests, `behind` the requests queued on their connections.
 
     `entered` counts every request that was parked; `rounds` counts the completed rounds of a lock-step, whose
     participants are `clients`. `is_open`: the hold was released.
@@ -362,7 +362,7 @@ class HoldInfo:
     match: dict[str, object]
     clients: list[str]
     entered: int
-    inside: list[Request]
+    parked: list[Request]
     behind: list[Request]
     rounds: int
     is_open: bool

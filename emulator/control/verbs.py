@@ -217,11 +217,11 @@ class Verbs:
             self._note(self._verb(now, "set_offsets", group, offsets=rows))
             self._deliver(perform(self._runtime, now, group, coordinator.set_offsets(now, group, positions)))
 
-    def set_max_size(self, now: int, *, size: int) -> None:
+    def set_group_max_size(self, now: int, *, size: int) -> None:
         """Set `group.max.size` on every node. Existing members stay until the next join phase (KIP-389)."""
         if not _is_integer(size) or not 1 <= size <= INT_MAX:
             raise ValueError(f"group.max.size={size!r}: must be an integer from 1 to {INT_MAX}")
-        self._note(self._verb(now, "set_max_size", None, size=size))
+        self._note(self._verb(now, "set_group_max_size", None, size=size))
         self._runtime.reconfigure(replace(self._runtime.cluster.settings, group_max_size=size))
 
     def add_partitions(self, now: int, *, topic: str, count: int) -> int:

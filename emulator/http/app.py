@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from difflib import SequenceMatcher
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import trio
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
@@ -31,7 +31,7 @@ from .metrics import Metrics
 from .openapi import document, document_3_0
 from .plain import from_json, to_json, to_json_in_turns
 from .problems import ERRORS_MAX, Problem, validation_problem
-from .routes import BELOW, ROUTES, TRACE
+from .routes import BELOW, OLD_ROUTES, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ HEADERS = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff
 
 SIMILARITY_MIN = 0.6
 """How similar each part of a path must be for the path to be suggested; 1 is equal."""
+
+OLD = "old"
+"""The name of the routes of old paths, which are not suggested."""
+
+OLD_SINCE = "@1767225600"
+"""The date of their deprecation, 1 January 2026, in the format of RFC 9745."""
 
 DURATION = "by"
 """The argument that is a duration."""
@@ -111,6 +117,10 @@ class OperationEndpoint:
         timeout_s = others.pop("timeout", None) if route.waits and isinstance(others, dict) else None
         export = checked_format(others.pop("format", JSON)) if route.operation == TRACE else JSON
         watch = others.pop("watch", None) if route.operation == TRACE else None
+        if route.operation == "groups.meets" and isinstance(others, dict) and others.get("owned") == "all":
+            # the word of the release before
+            others.pop("owned")
+            others["all_owned"] = "true" if is_query else True
         arguments |= _validated(self._model, others, strict=not is_query)
         if export != JSON:
             return await export_of(registered, export, arguments)
@@ -137,6 +147,21 @@ class OperationEndpoint:
     def _query(self, given: QueryParams) -> dict[str, Any]:
         """Return the arguments in a query; a list has one value for each occurrence of its name."""
         return {name: given.getlist(name) if name in self._lists else value for name, value in given.items()}
+
+
+class OldEndpoint(OperationEndpoint):
+    """The endpoint of an operation at its path of the release before."""
+
+    async def serve(self, request: Request) -> Response:
+        """Perform the operation; the response names the path of today (RFC 9745)."""
+        response = await super().serve(request)
+        response.headers["Deprecation"] = OLD_SINCE
+        (path,) = (each.path for each in ROUTES if each.operation == self._route.operation)
+        now = f"{BELOW}{path}"
+        for name, value in request.path_params.items():
+            now = now.replace(f"{{{name}}}", quote(value, safe=""))
+        response.headers["Link"] = f'<{now}>; rel="successor-version"'
+        return response
 
 
 class ClusterEndpoints:
@@ -244,6 +269,15 @@ def create_app(
             )
             for route in ROUTES
         ),
+        *(
+            StarletteRoute(
+                f"{BELOW}{route.path}".replace("}", ":segment}"),
+                OldEndpoint(registry, route, streams).serve,
+                methods=[route.method],
+                name=OLD,
+            )
+            for route in OLD_ROUTES
+        ),
     ]
     # the guards respond to a Problem
     handlers: dict[Any, Any] = {
@@ -281,7 +315,7 @@ def _nearest_path(path: str, routes: Sequence[BaseRoute]) -> str | None:
     """
     given = path.split("/")
     best, nearest = SIMILARITY_MIN, None
-    for route in routes:
+    for route in (each for each in routes if getattr(each, "name", "") != OLD):
         template = getattr(route, "path", "").replace(":segment}", "}")
         for prefix in ("", BELOW) if template.startswith(f"{BELOW}/") else ("",):
             parts = template.removeprefix(prefix).split("/")

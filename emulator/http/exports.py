@@ -85,5 +85,5 @@ async def _text(cluster: ServedCluster, arguments: dict[str, Any]) -> list[str]:
         return [line for each, found in groups for line in (f"group {each!r}:", *timeline(found), "")]
     names = [] if events else await cluster.call("groups.ids", {})
     elsewhere = [f"there is no group {group!r}{known(group, names)}"] if names and group not in names else []
-    parked = await cluster.call("holds.blocked", {"group": group})
+    parked = await cluster.call("holds.parked", {"group": group})
     return report(events, await cluster.call("groups.describe", {"group": group}), parked, elsewhere)

@@ -20,8 +20,8 @@ const TIMERS = {
 const EXPIRE = {
   session: "expire_session",
   pending: "expire_pending",
-  initial_delay: "expire_join_barrier",
-  join: "expire_join_barrier",
+  initial_delay: "expire_join_phase",
+  join: "expire_join_phase",
   sync: "expire_sync",
   revocation: "expire_revocation",
   offsets: "expire_offsets",
@@ -280,7 +280,7 @@ function faultRows({ rules, holds }, { act }) {
     const remove = () => act("DELETE", path);
     return item(
       hold,
-      `holds ${count(hold.inside.length, "request")}`,
+      `holds ${count(hold.parked.length, "request")}`,
       button(`release-${hold.id}`, "release", `Release the requests of ${hold.id}`, release),
       button(`hold-${hold.id}`, "remove", `Remove hold ${hold.id}`, remove, true),
     );

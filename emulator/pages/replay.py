@@ -35,7 +35,7 @@ def source_of_test(group: GroupLanes) -> str:
     ]
     lines.append(f"    group = koordinator.group({_quoted(group.id)})")
     puppets = _identifiers(group.lanes.values())
-    lines += [f"    {name} = group.puppet({_options(lane)})" for name, lane in puppets.items() if lane.joins]
+    lines += [f"    {name} = group.create_puppet({_options(lane)})" for name, lane in puppets.items() if lane.joins]
     steps = [step for name, lane in puppets.items() for step in _of_lane(name, lane)]
     steps += [(at, f"group.fence({_quoted(instance)})") for at, instance in group.fences]
     steps += _generations(group)
@@ -67,7 +67,7 @@ def _of_lane(name: str, lane: Lane) -> Iterator[Step]:
         elif action in {"leave", "member_leave"} and not is_out:
             yield at, f"{name}.leave()"
         elif action == "fenced" and not is_out:
-            yield at, f'{name}.wait("failed")  # fenced by another process'
+            yield at, f'{name}.wait_state("failed")  # fenced by another process'
         elif action in EXPIRED:
             if not is_out:
                 yield at, f"{name}.stop()"

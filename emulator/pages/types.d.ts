@@ -207,7 +207,7 @@ export interface GroupData {
   topics: { topic: string; partitions: { partition: number; end_offset: number }[] }[];
   puppets: { name: string; group?: string; state: string }[];
   rules: (FaultData & { hits: number })[];
-  holds: (FaultData & { inside: unknown[] })[];
+  holds: (FaultData & { parked: unknown[] })[];
 }
 
 /** What panels need: send a request (true if it succeeded), keep an input across redraws, and the member search. */

@@ -276,7 +276,7 @@ def _build_cluster(
         "emulator_version": __version__,
         "python": platform.python_version(),
         "seed": seed,
-        **options.about,
+        **options.trace_header,
     }
     trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topic_name)
     runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log)

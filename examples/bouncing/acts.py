@@ -68,7 +68,7 @@ class Scene:
     def events(self, group_id: str, after: float = 0.0) -> list[Event]:
         """Return the trace of a group since a moment (seconds since the epoch)."""
         last = self._events[-1]["seq"] if self._events else 0
-        self._events += self.cluster.trace(since=last)
+        self._events += self.cluster.events(since=last)
         return [event for event in self._events if event.get("group_id") == group_id and event["wall_ts"] > after * 1e6]
 
     def start(self, group_id: str, name: str, client: str, instance_id: str | None, protocol: str = "range") -> Member:
@@ -135,7 +135,7 @@ class Scene:
         try:
             wait_for(what, lambda: self._settled(group_id, expected, quiet_s))
         except LateError as error:
-            raise LateError(f"{error}\ngroup {group_id!r} now: {self.cluster.group(group_id).snapshot()}") from error
+            raise LateError(f"{error}\ngroup {group_id!r} now: {self.cluster.group(group_id).describe()}") from error
 
     def _settled(self, group_id: str, members: list[Member], quiet_s: float) -> bool:
         for member in members:
@@ -143,7 +143,7 @@ class Scene:
                 raise LateError(f"{member.name} (process {member.pid}) ended by itself: {member.gave_up}")
         if sorted(held for member in members for held in member.partitions) != list(range(PARTITIONS)):
             return False
-        now = self.cluster.group(group_id).snapshot()
+        now = self.cluster.group(group_id).describe()
         if now.state != "Stable" or now.waiting_for or len(now.members) != len(members):
             return False
         changed_at: float = story.state_changes(self.events(group_id))[-1]["wall_ts"] / 1e6
@@ -164,7 +164,7 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
     everyone = list(present.values())
     scene.wait_settled("six members", group_id, present.values(), QUIET_S)
     before = scene.describe(group_id)
-    group = scene.cluster.group(group_id).snapshot()
+    group = scene.cluster.group(group_id).describe()
     scene.tell(f"six members, {group.state}, generation {group.generation}")
     labels = {member.member_id: member.instance_id or member.client_id for member in group.members}
     bounced_from = time.time()
@@ -180,7 +180,7 @@ def bounces(scene: Scene, group_id: str, *, static: bool, ways: tuple[str, str])
     scene.wait_settled("a quiet group", group_id, present.values(), QUIET_S)
     wait_for("two heartbeats after the last bounce", lambda: time.time() > made[-1][0].back_at + QUIET_S)
     ended_at = time.time()
-    after, now = scene.describe(group_id), scene.cluster.group(group_id).snapshot()
+    after, now = scene.describe(group_id), scene.cluster.group(group_id).describe()
     events = scene.events(group_id, bounced_from)
     committed = scene.committed(group_id)
     limits = [bounce.stopped_at for bounce, _ in made[1:]] + [ended_at]
@@ -291,7 +291,7 @@ def upgrade(scene: Scene, clients: Sequence[str]) -> Upgrade:
                 present[name] = scene.start(group_id, name, client, None, protocol)
                 everyone.append(present[name])
                 scene.wait_settled(f"{name} with {protocol}", group_id, present.values())
-                group = scene.cluster.group(group_id).snapshot()
+                group = scene.cluster.group(group_id).describe()
                 steps.append(Step(name, protocol, group.type, group.generation))
             scene.tell(f"all six are back with {protocol}; the group is of type {group.type}, epoch {group.generation}")
     ends = scene.ends(group_id)

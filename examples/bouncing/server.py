@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from bouncing.processes import PATIENCE_S
 
-from koordinator.handles.remote import Remote
+from koordinator import Remote
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ itself. A worker that crashes restarts, joins, and so causes the next rebalance 
 
 Evidence: https://github.com/dpkp/kafka-python/issues/1401, https://github.com/dpkp/kafka-python/issues/2179,
 https://github.com/tulios/kafkajs/pull/1474.
-Reproduced by: `hold` keeps the commit in flight, a puppet joins, `expire_join_barrier` completes the rebalance without
+Reproduced by: `hold` keeps the commit in flight, a puppet joins, `expire_join_phase` completes the rebalance without
 the worker.
 """
 
@@ -51,8 +51,8 @@ def overtaken(koordinator, start):
         with group.hold("OffsetCommit", client_id="svc-1") as held:
             koordinator.produce("orders", "a")
             held.wait_entered()
-            group.puppet("peer").join()
-            group.expire_join_barrier()
+            group.create_puppet("peer").join()
+            group.expire_join_phase()
             held.release()
         group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", client_id="svc-1", timeout=30)
         return running
@@ -68,4 +68,4 @@ def test_a_fragile_worker_dies_of_it(overtaken):
 
 def test_a_robust_worker_comes_back(koordinator, overtaken):
     overtaken(robust)
-    koordinator.group("svc").wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    koordinator.group("svc").wait_stable(members=2, all_owned=True).assert_owned_exactly_once()

@@ -57,7 +57,7 @@ def disturbed(koordinator, start):
 
     def disturbed(handle):
         group, handled = koordinator.group("svc"), queue.Queue()
-        rule = group.rule("OffsetCommit", faults.error("REBALANCE_IN_PROGRESS", at="partition"), once=True)
+        rule = group.add_rule("OffsetCommit", faults.error("REBALANCE_IN_PROGRESS", at="partition"), once=True)
         config = koordinator.client_config("confluent-kafka", group_id="svc", enable_auto_commit=False)
         start(work, config, handle, handled)
         koordinator.produce("orders", "a")

@@ -58,7 +58,7 @@ async def work(config, listener):
 def evicted(koordinator, start):
     """Return the group of a peer and a worker, after the worker was removed."""
     group = koordinator.group("svc")
-    peer = group.puppet("peer", protocols=["roundrobin"]).join()
+    peer = group.create_puppet("peer", protocols=["roundrobin"]).join()
 
     def evicted(listener):
         koordinator.produce("orders", *"abcd")
@@ -81,4 +81,4 @@ def test_an_endless_commit_retry_blocks_the_worker(evicted):
 
 
 def test_a_worker_that_gives_up_the_commit_rejoins(evicted):
-    evicted(Modest()).wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    evicted(Modest()).wait_stable(members=2, all_owned=True).assert_owned_exactly_once()

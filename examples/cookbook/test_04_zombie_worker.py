@@ -68,7 +68,7 @@ def timed_out(koordinator, start):
         start(work, koordinator.client_config("confluent-kafka", **settings), loop, effects, slow)
         assert effects.get(timeout=10) == b"a"
         group.evict("svc-1", as_if="poll_timeout")
-        group.puppet("peer").join()
+        group.create_puppet("peer").join()
         group.wait_stable(members=1)
         for _ in "abc":
             slow.put("done")

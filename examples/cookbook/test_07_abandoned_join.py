@@ -59,7 +59,7 @@ def delayed(koordinator, start):
 
     def delayed(program):
         group = koordinator.group("svc")
-        rule = group.rule("JoinGroup", faults.delay(ms=3 * PATIENCE_MS), nth=2)
+        rule = group.add_rule("JoinGroup", faults.delay(ms=3 * PATIENCE_MS), nth=2)
         start(program, koordinator.client_config("aiokafka", group_id="svc"))
         group.wait_stable()
         return group, rule.last.member_id

@@ -42,7 +42,7 @@ def run(koordinator, start):
 
 def test_a_rolling_bounce_rejects_the_first_worker(koordinator, run):
     group, worker = koordinator.group("svc"), run(OLD)
-    group.puppet("peer", protocols=[OLD]).join()
+    group.create_puppet("peer", protocols=[OLD]).join()
     group.wait_stable(members=2)
     worker.stop()
     with pytest.raises(KafkaException, match="INCONSISTENT_GROUP_PROTOCOL"):
@@ -56,11 +56,11 @@ def test_a_worker_that_offers_both_does_not_start(run):
 
 def test_the_new_workers_start_after_all_old_ones_stop(koordinator, run):
     group, worker = koordinator.group("svc"), run(OLD)
-    peer = group.puppet("peer", protocols=[OLD]).join()
+    peer = group.create_puppet("peer", protocols=[OLD]).join()
     group.wait_stable(members=2)
     peer.leave()
     worker.stop()
     run(NEW)
-    group.puppet("new peer", protocols=[NEW]).join()
+    group.create_puppet("new peer", protocols=[NEW]).join()
     group.wait_stable(members=2).assert_owned_exactly_once(timeout=30)
     assert group.protocol == NEW

@@ -53,7 +53,7 @@ def handled(koordinator, start):
         settings = {"group_id": "svc", "partition_assignment_strategy": cooperative}
         start(worker.run, koordinator.client_config("confluent-kafka", **settings))
         group.wait_stable(members=1)
-        peer = group.puppet("peer", protocols=[cooperative]).join()
+        peer = group.create_puppet("peer", protocols=[cooperative]).join()
         group.wait_stable(members=2).assert_owned_exactly_once(timeout=30)
         peer.leave()
         group.wait_stable(members=1).assert_owned_exactly_once(timeout=30)

@@ -5,7 +5,7 @@ and a worker that treats it as fatal crashes with all its siblings whenever a br
 
 Evidence: https://github.com/getsentry/arroyo/pull/487, https://github.com/confluentinc/librdkafka/issues/3396,
 https://github.com/thomhurst/Dekaf/issues/2249.
-Reproduced by: `move_coordinator(group, to=…, load_s=…)`.
+Reproduced by: `move_coordinator(group, to=…, load=…)`.
 """
 
 import pytest
@@ -51,7 +51,7 @@ def moved(koordinator, start):
         running = start(work, koordinator.client_config("confluent-kafka", group_id="svc"), commit)
         # it knows its position and has nothing to do
         koordinator.group("svc").assert_request("OffsetFetch", error="NONE", timeout=30)
-        koordinator.move_coordinator("svc", to=1, load_s=load_s)
+        koordinator.move_coordinator("svc", to=1, load=load_s)
         koordinator.produce("orders", "a")
         return running
 
@@ -59,13 +59,13 @@ def moved(koordinator, start):
 
 
 def test_a_worker_that_treats_the_error_as_fatal_crashes(moved):
-    running = moved(commit, load_s=10)
+    running = moved(commit, load=10)
     with pytest.raises(KafkaException, match="COORDINATOR_LOAD_IN_PROGRESS"):
         running.result()
 
 
 def test_a_worker_that_retries_succeeds_without_a_rebalance(koordinator, moved):
     group = koordinator.group("svc")
-    moved(commit_in_the_end, load_s=0.5)
+    moved(commit_in_the_end, load=0.5)
     group.assert_committed({("orders", 0): 1}, timeout=30)
     assert (group.state, group.generation) == ("Stable", 1)

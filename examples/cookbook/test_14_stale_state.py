@@ -69,7 +69,7 @@ def there_and_back(koordinator, start):
         koordinator.produce("orders", "1")
         assert said.get(timeout=10) == 1
         koordinator.produce("counts", "1")
-        peer = group.puppet("peer", instance_id="a", topics=["orders"])
+        peer = group.create_puppet("peer", instance_id="a", topics=["orders"])
         peer.join()
         group.wait_stable(members=2).assert_assignment({"a": {"orders": [0]}, "b": {}})
         koordinator.produce("orders", "2", "3", "4", "5")

@@ -57,7 +57,7 @@ def deployed(koordinator, start):
         settings = {"group_id": "svc", "group_instance_id": "svc-1", "enable_auto_commit": False}
         start(work, koordinator.client_config("aiokafka", **settings), listener, handled)
         assert [handled.get(timeout=10) for _ in "abc"] == [b"a", b"b", b"c"]
-        group.puppet("peer", instance_id="svc-0", protocols=["roundrobin"]).join()
+        group.create_puppet("peer", instance_id="svc-0", protocols=["roundrobin"]).join()
         group.wait_stable(members=2).assert_assignment({"svc-0": {"orders": [0]}, "svc-1": {}})
         return group
 

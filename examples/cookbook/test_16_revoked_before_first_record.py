@@ -50,7 +50,7 @@ def revoked(koordinator, start):
         group = koordinator.group("svc")
         running = start(worker.run, koordinator.client_config("confluent-kafka", group_id="svc"))
         group.wait_stable(members=1)
-        group.puppet("peer").join()
+        group.create_puppet("peer").join()
         return running
 
     return revoked

@@ -63,7 +63,7 @@ def test_a_worker_that_lost_a_partition_is_healthy(koordinator, start, health, s
     start(work, probe, handled)
     assert {handled.get(timeout=10) for _ in ENDS} == set(ENDS)
     assert probe.is_good()
-    group.puppet("peer", instance_id="a").join()
+    group.create_puppet("peer", instance_id="a").join()
     group.wait_stable(members=2).assert_assignment({"a": {"orders": [0]}, "b": {"orders": [1]}})
     koordinator.produce("orders", {"partition": 0, "value": "2"})
     assert probe.is_good() == said

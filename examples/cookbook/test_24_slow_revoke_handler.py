@@ -5,7 +5,7 @@ and commits too late. So limit the flush: the next owner handles the remaining r
 
 Evidence: https://github.com/zio/zio-kafka/pull/1089, https://github.com/akka/alpakka-kafka/pull/1263,
 https://github.com/astubbs/parallel-consumer/pull/466.
-Reproduced by: a puppet that joins; `expire_join_barrier`, which names the members that the group waited for.
+Reproduced by: a puppet that joins; `expire_join_phase`, which names the members that the group waited for.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def joined(koordinator, start):
         config = koordinator.client_config("aiokafka", group_id="svc", client_id="svc-1")
         start(work, config, listener(sink_is_free.wait))
         group.wait_stable(members=1)
-        group.puppet("peer", protocols=("roundrobin",)).join()
+        group.create_puppet("peer", protocols=("roundrobin",)).join()
         return group
 
     yield joined
@@ -73,7 +73,7 @@ def test_a_worker_with_an_unlimited_flush_is_removed(joined):
     group = joined(Thorough)
     with pytest.raises(AssertionError, match="PreparingRebalance"):
         group.wait_stable(members=2, timeout=5 * FLUSH_S)
-    assert [fired.kind for fired in group.expire_join_barrier()] == ["join"]
+    assert [fired.kind for fired in group.expire_join_phase()] == ["join"]
     group.wait_stable(members=1)
     assert [member.client_id for member in group.members] == ["peer"]
 

@@ -33,10 +33,10 @@ def run(koordinator, start):
 
 def test_upgrade_by_a_rolling_bounce(koordinator, run):
     group = koordinator.group("svc")
-    peer, worker = group.puppet("peer").join(), run({})
+    peer, worker = group.create_puppet("peer").join(), run({})
     group.wait_stable(members=2)
     peer.leave()
-    group.puppet("peer again", instance_id="svc-1").join()
+    group.create_puppet("peer again", instance_id="svc-1").join()
     group.wait_stable(members=2)
     worker.stop()
     worker = run({"group_instance_id": "svc-0"})

@@ -4,7 +4,7 @@ The coordinator can refuse offsets of a former generation only if they carry the
 bare group id it accepts them from anybody, and both owners of the partition write their result.
 
 Evidence: https://github.com/dpkp/kafka-python/pull/2984, https://github.com/apache/kafka/pull/8325.
-Reproduced by: a puppet that joins in the middle of a transaction, and `expire_join_barrier`.
+Reproduced by: a puppet that joins in the middle of a transaction, and `expire_join_phase`.
 """
 
 import queue
@@ -49,8 +49,8 @@ def rebalanced(koordinator, start):
         config = koordinator.client_config("kafka-python", group_id="svc", client_id="svc-1", enable_auto_commit=False)
         start(lambda *args: work(*args[:-1]), config, koordinator.bootstrap_servers, identity, received, go_on, results)
         assert received.get(timeout=20) == b"a"
-        group.puppet("peer", topics=["orders"]).join()
-        group.expire_join_barrier()
+        group.create_puppet("peer", topics=["orders"]).join()
+        group.expire_join_phase()
         assert group.wait_stable(members=1).members[0].client_id == "peer"
         go_on.put("now")
         return results.get(timeout=20)

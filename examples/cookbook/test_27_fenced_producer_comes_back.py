@@ -4,7 +4,7 @@ Kafka fences the older of two producers with one `transactional.id`, because it 
 must end: another InitProducerId would make it the newer one.
 
 Evidence: https://github.com/xtdb/xtdb/issues/5446, https://github.com/corda/corda-runtime-os/pull/6303.
-Reproduced by: `producer(name, transactional_id)`, a scripted producer that takes the id over.
+Reproduced by: `create_producer(name, transactional_id)`, a scripted producer that takes the id over.
 """
 
 import pytest
@@ -44,7 +44,7 @@ def successor(koordinator, start):
     """Run a worker until another producer has taken over its transactional id; return that producer."""
 
     def successor(program):
-        other = koordinator.producer("successor", "svc")
+        other = koordinator.create_producer("successor", "svc")
 
         def in_the_middle():
             other.init().produce("invoices", "of the successor")

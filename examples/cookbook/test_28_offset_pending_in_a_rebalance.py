@@ -5,7 +5,7 @@ OffsetFetch with `require_stable` gets UNSTABLE_OFFSET_COMMIT until then (KIP-44
 librdkafka requires stable offsets with `isolation.level=read_committed` only.
 
 Evidence: https://github.com/confluentinc/librdkafka/pull/3272, https://github.com/redpanda-data/redpanda/issues/6423.
-Reproduced by: `hold("WriteTxnMarkers")` after a commit of `producer(name)`, a scripted producer.
+Reproduced by: `hold("WriteTxnMarkers")` after a commit of `create_producer(name)`, a scripted producer.
 """
 
 import queue
@@ -32,7 +32,7 @@ def taken_over(koordinator, start):
     koordinator.produce("orders", "a", "b")
     group = koordinator.group("svc")
     group.set_offsets({("orders", 0): 0})
-    producer = koordinator.producer("former-owner").init().send_offsets("svc", {("orders", 0): 1})
+    producer = koordinator.create_producer("former-owner").init().send_offsets("svc", {("orders", 0): 1})
 
     def taken_over(isolation_level):
         handled = queue.Queue()

@@ -55,7 +55,7 @@ def timed_out(koordinator, start):
     def timed_out(program):
         slow = koordinator.transaction("svc").expire
         start(program, koordinator.bootstrap_servers, slow).result()
-        causes = [event["cause"] for event in koordinator.trace() if event["kind"] == "transaction"]
+        causes = [event["cause"] for event in koordinator.events() if event["kind"] == "transaction"]
         assert "timed_out" in causes
 
     return timed_out

@@ -35,7 +35,7 @@ def stalled(koordinator):
     """Return a consumer that has read everything below a hanging transaction."""
     koordinator.produce("orders", "before")
     koordinator.set_markers("orders", 0, "lost")
-    assert koordinator.producer("p").init().produce("orders", "hanging").commit().error is None
+    assert koordinator.create_producer("p").init().produce("orders", "hanging").commit().error is None
     koordinator.transaction("p").wait_state("CompleteCommit")
     koordinator.produce("orders", "behind")
     consumer = consumer_of(koordinator, "read_committed")

@@ -56,7 +56,7 @@ def failed_over(koordinator, start):
 
     def failed_over(program):
         transaction, failures = koordinator.transaction("svc"), queue.Queue()
-        transaction.rule("EndTxn", faults.never_answer(apply=True), once=True)
+        transaction.add_rule("EndTxn", faults.never_answer(apply=True), once=True)
         with transaction.hold("WriteTxnMarkers") as hold:
             running = start(lambda *args: program(*args[:-1]), koordinator.bootstrap_servers, failures)
             hold.wait_entered()

@@ -48,7 +48,7 @@ def work(config, handle, polls, stopped):
 def group(koordinator):
     """Return a group whose static member was killed."""
     group = koordinator.group("svc")
-    group.puppet("svc-0", instance_id="svc-0", group_protocol="consumer").join()
+    group.create_puppet("svc-0", instance_id="svc-0", group_protocol="consumer").join()
     group.wait_stable(members=1)
     group.puppets["svc-0"].stop()
     return group
@@ -77,4 +77,4 @@ def test_a_worker_that_ends_is_restarted_and_joins(group, config, start):
         start(work, config, end_if_fatal, polls).result()
     group.expire_session("svc-0")
     start(work, config, end_if_fatal, polls)
-    group.wait_stable(members=1, owned="all")
+    group.wait_stable(members=1, all_owned=True)

@@ -64,7 +64,7 @@ def joined(koordinator, start):
         config = koordinator.client_config("confluent-kafka", group_protocol="consumer", **settings)
         start(work, config, loop, handle)
         assert begun.wait(30)
-        group.puppet("peer", group_protocol="consumer").join()
+        group.create_puppet("peer", group_protocol="consumer").join()
         return group
 
     yield joined
@@ -74,12 +74,12 @@ def joined(koordinator, start):
 def test_a_worker_that_does_not_poll_is_removed(joined):
     group = joined(blocking)
     assert [fired.kind for fired in group.expire_revocation("worker")] == ["revocation"]
-    group.wait_stable(members=1, owned="all")
+    group.wait_stable(members=1, all_owned=True)
     assert [member.client_id for member in group.members] == ["peer"]
 
 
 def test_a_worker_that_polls_gives_up_what_moves_and_keeps_its_order(joined):
     group = joined(polling)
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
     (worker,) = [member for member in group.members if member.client_id == "worker"]
     assert 0 in worker.assignment["orders"]

@@ -49,8 +49,8 @@ def config(koordinator):
 def group(koordinator):
     """Return a group of two old workers."""
     group = koordinator.group("svc")
-    group.puppet("old-0").join()
-    group.puppet("old-1").join()
+    group.create_puppet("old-0").join()
+    group.create_puppet("old-1").join()
     return group.wait_stable(members=2)
 
 
@@ -62,9 +62,9 @@ def test_the_first_new_worker_does_not_start(group, config, start):
 
 def test_old_workers_are_replaced_one_by_one(group, config, start):
     start(work, without(config))
-    group.wait_stable(members=3, owned="all")
+    group.wait_stable(members=3, all_owned=True)
     assert group.type == "consumer"
     for name in ("old-0", "old-1"):
         group.puppets[name].leave()
-        group.wait_stable(owned="all").assert_owned_exactly_once(timeout=30)
-    group.wait_stable(members=1, owned="all")
+        group.wait_stable(all_owned=True).assert_owned_exactly_once(timeout=30)
+    group.wait_stable(members=1, all_owned=True)

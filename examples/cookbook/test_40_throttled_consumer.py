@@ -61,6 +61,6 @@ def test_a_throttled_job_reads_all_orders(koordinator, consumer, read, expected)
     koordinator.create_topic("orders", partitions=1)
     for order in ("1", "2", "3"):
         koordinator.produce("orders", order)
-    rule = koordinator.group("nightly").rule("Fetch", faults.throttle(1500, mute=True))
+    rule = koordinator.group("nightly").add_rule("Fetch", faults.throttle(1500, mute=True))
     assert read(consumer) == expected
     assert rule.hits

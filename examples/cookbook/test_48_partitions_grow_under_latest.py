@@ -41,10 +41,10 @@ def orders_of_the_new_partition(koordinator, start):
         group.set_offsets({("orders", 0): 0})
         settings = {"group_id": "svc", "client_id": "svc-1", "auto_offset_reset": reset}
         start(work, koordinator.client_config("confluent-kafka", **settings), handled)
-        group.wait_stable(members=1, owned="all")
+        group.wait_stable(members=1, all_owned=True)
         koordinator.add_partitions("orders", 1)
         koordinator.produce("orders", [{"partition": 1, "value": "order-0"}])
-        group.wait_stable(members=1, owned="all", timeout=60)
+        group.wait_stable(members=1, all_owned=True, timeout=60)
         for number in range(1, 60):
             koordinator.produce("orders", [{"partition": 1, "value": f"order-{number}"}])
             try:

@@ -53,7 +53,7 @@ def worker(koordinator, start):
     """Return a function that starts a worker, whose first commit is refused."""
 
     def worker(commit):
-        koordinator.group("svc").rule("OffsetCommit", faults.error("STALE_MEMBER_EPOCH"), times=1)
+        koordinator.group("svc").add_rule("OffsetCommit", faults.error("STALE_MEMBER_EPOCH"), times=1)
         koordinator.produce("orders", "a")
         settings = {"group_id": "svc", "auto_offset_reset": "earliest", "enable_auto_commit": False}
         return start(work, koordinator.client_config("confluent-kafka", group_protocol="consumer", **settings), commit)
@@ -70,4 +70,4 @@ def test_an_unknown_error_ends_the_worker(koordinator, worker):
 def test_a_worker_that_still_owns_the_partition_commits_again(koordinator, worker):
     worker(with_epochs)
     koordinator.group("svc").assert_committed({("orders", 0): 1}, timeout=30)
-    koordinator.group("svc").wait_stable(members=1, owned="all")
+    koordinator.group("svc").wait_stable(members=1, all_owned=True)

@@ -91,4 +91,4 @@ def test_a_worker_that_polls_on_joins_again_and_repeats_the_order(koordinator, s
     _, begun = slow(patient)
     assert begun.get(timeout=30) == b"a"
     koordinator.group("svc").assert_committed({("orders", 0): 1}, timeout=30)
-    koordinator.group("svc").wait_stable(members=1, owned="all")
+    koordinator.group("svc").wait_stable(members=1, all_owned=True)

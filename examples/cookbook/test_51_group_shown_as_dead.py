@@ -41,7 +41,7 @@ def overview(admin):
 def test_a_page_shows_groups_of_both_protocols(koordinator, page, shown):
     for name, protocol in (("old", "classic"), ("new", "consumer")):
         for puppet in ("a", "b"):
-            koordinator.group(name).puppet(puppet, group_protocol=protocol).join()
-        koordinator.group(name).wait_stable(members=2, owned="all")
+            koordinator.group(name).create_puppet(puppet, group_protocol=protocol).join()
+        koordinator.group(name).wait_stable(members=2, all_owned=True)
     admin = AdminClient({"bootstrap.servers": koordinator.bootstrap_servers})
     assert page(admin) == {"old": ("Stable", 2), "new": shown}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from koordinator.handles.puppets import Puppet
+    from koordinator import Puppet
 
 TOPIC, PARTITIONS = "t", 6
 SESSION_S, HEARTBEAT_S = 45, 3
@@ -38,16 +38,16 @@ class Stage:
     """
 
     def __init__(self, partitions: int = PARTITIONS, **puppet: object) -> None:
-        self._simulation = Simulation(
+        simulation = Simulation(
             topics={TOPIC: partitions}, config={"group.initial.rebalance.delay.ms": INITIAL_DELAY_S * 1000}, seed=1
         )
         self._puppet: dict[str, Any] = {
-            "session_timeout_s": SESSION_S,
-            "rebalance_timeout_s": 300,
-            "heartbeat_interval_s": HEARTBEAT_S,
+            "session_timeout": SESSION_S,
+            "rebalance_timeout": 300,
+            "heartbeat_interval": HEARTBEAT_S,
             **puppet,
         }
-        self.cluster = self._simulation.start()
+        self.cluster = simulation.start()
         self.group = self.cluster.group("svc")
         self.now_s: float = BEGIN_MS / 1000
         self._told = 0
@@ -62,14 +62,14 @@ class Stage:
 
     def start(self, name: str, **puppet: object) -> Puppet:
         """Start a process: it joins, and time passes until the group settles."""
-        member = self.group.puppet(name, **{**self._puppet, **puppet}).join()
+        member = self.group.create_puppet(name, **{**self._puppet, **puppet}).join()
         self.pass_time(WHILE_S)
         return member
 
     def start_together(self, **puppets: Mapping[str, object]) -> None:
         """Start processes that join within the initial delay (group.initial.rebalance.delay.ms), in one generation."""
         for name, puppet in puppets.items():
-            self.group.puppet(name, **{**self._puppet, **puppet}).join()
+            self.group.create_puppet(name, **{**self._puppet, **puppet}).join()
         self.pass_time(INITIAL_DELAY_S + WHILE_S)
 
     def start_again(self, name: str) -> Puppet:
@@ -90,7 +90,7 @@ class Stage:
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, with everything that falls due."""
-        self._simulation.pass_time(seconds)
+        self.cluster.pass_time(seconds)
         self.now_s += seconds
 
     @property

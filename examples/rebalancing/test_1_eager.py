@@ -18,7 +18,7 @@ def test_a_newcomer_stops_all_members() -> None:
         stage.start("C1")
         stage.start("C2")
         stage.skip_rounds()
-        c3 = stage.group.puppet("C3", ["range"], heartbeat_interval_s=HEARTBEAT_S)
+        c3 = stage.group.create_puppet("C3", ["range"], heartbeat_interval=HEARTBEAT_S)
 
         c3.join()
         # C1 and C2 do not know yet; the next heartbeat tells them (REBALANCE_IN_PROGRESS) …

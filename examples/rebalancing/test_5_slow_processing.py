@@ -10,7 +10,7 @@ from rebalancing.stage import Stage
 
 def test_a_member_busy_for_longer_than_its_session_stays() -> None:
     """Background heartbeats continue; the coordinator does not know that the member is busy."""
-    with Stage(protocols=["range"], session_timeout_s=10, rebalance_timeout_s=300) as stage:
+    with Stage(protocols=["range"], session_timeout=10, rebalance_timeout=300) as stage:
         stage.start("C1")
         stage.start("C2")
         generation = stage.group.generation
@@ -21,7 +21,7 @@ def test_a_member_busy_for_longer_than_its_session_stays() -> None:
 
 def test_a_rebalance_waits_for_a_busy_member() -> None:
     """C2 learns of the rebalance at once, and finishes its batch first: for a minute, six times its session."""
-    with Stage(protocols=["range"], session_timeout_s=10, rebalance_timeout_s=300) as stage:
+    with Stage(protocols=["range"], session_timeout=10, rebalance_timeout=300) as stage:
         stage.start("C1")
         busy = stage.start("C2", behaviour={"kind": "straggler", "delay_s": 60})
         stage.pass_time(120)
@@ -38,7 +38,7 @@ def test_a_rebalance_waits_for_a_busy_member() -> None:
 
 def test_a_member_busy_for_longer_than_its_rebalance_timeout_is_removed() -> None:
     """The group waits at most max.poll.interval.ms, then forms without it."""
-    with Stage(protocols=["range"], session_timeout_s=10, rebalance_timeout_s=30) as stage:
+    with Stage(protocols=["range"], session_timeout=10, rebalance_timeout=30) as stage:
         stage.start("C1")
         stage.start("C2", behaviour={"kind": "straggler", "delay_s": 60})
         stage.pass_time(120)
@@ -50,7 +50,7 @@ def test_a_member_busy_for_longer_than_its_rebalance_timeout_is_removed() -> Non
 
 def test_a_process_without_background_heartbeats_is_removed() -> None:
     """As before the KIP: no heartbeats during the work, so the member is gone when the work is done."""
-    with Stage(protocols=["range"], session_timeout_s=10) as stage:
+    with Stage(protocols=["range"], session_timeout=10) as stage:
         stage.start("C1")
         stage.start("C2", behaviour="silent")
         stage.pass_time(30)

@@ -1,7 +1,7 @@
 """The handles for asyncio and Trio: proxies of the blocking handles, built at import.
 
-A method becomes a coroutine function, a property returns a coroutine, and a context manager becomes an asynchronous
-one. Results that are handles are wrapped. `handles.pyi`, written by tools/aio_handles.py, has the types.
+Methods and properties return a call to be awaited (`pending`), and a context manager becomes an asynchronous one.
+Results that are handles are wrapped. `handles.pyi`, written by tools/aio_handles.py, has the types.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from ..handles import cluster, emulator, faults, group, nodes, puppets, topics, transactions
+from ..handles.renames import Renamed, current_arguments
+from .pending import Pending, PendingHandle
 from .waiting import acquired, entered, in_thread
 
 if TYPE_CHECKING:
@@ -35,8 +37,8 @@ _PLAIN = ("bootstrap_servers", "seed", "group", "topic", "transaction", "client_
 WITHOUT_REQUEST = {("Cluster", name) for name in _PLAIN}
 """Members that do not call the cluster, and are not awaited."""
 
-CONTEXT_MANAGERS = {"Hold", "Lockstep"}
-"""Handles that a method returns to be entered."""
+CONTEXT_MANAGERS = {"Hold", "Lockstep", "Rule"}
+"""Handles with an end, which a method returns to be awaited or entered."""
 
 
 def members_of(kind: type) -> dict[str, Any]:
@@ -49,9 +51,13 @@ def members_of(kind: type) -> dict[str, Any]:
 
 
 def is_manager(member: Callable[..., Any]) -> bool:
-    """Return whether a method returns a context manager."""
-    function = inspect.unwrap(member)
-    return inspect.isgeneratorfunction(function) or function.__annotations__["return"] in CONTEXT_MANAGERS
+    """Return whether a method is a context manager."""
+    return inspect.isgeneratorfunction(inspect.unwrap(member))
+
+
+def opens_handle(member: Callable[..., Any]) -> bool:
+    """Return whether a method returns a handle with an end."""
+    return inspect.unwrap(member).__annotations__["return"] in CONTEXT_MANAGERS
 
 
 class Proxy:
@@ -91,7 +97,7 @@ def _blocking(value: Any) -> Any:  # noqa: ANN401 - any argument
     return value
 
 
-def _call_of(proxy: Proxy, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], Any]:
+def _call_of(proxy: Proxy, name: str, args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[], Any]:
     """Return the blocking call of a method."""
     return lambda: getattr(proxy.blocking, name)(*map(_blocking, args), **_blocking(options))
 
@@ -102,24 +108,36 @@ def _proxy(kind: type) -> type[Proxy]:
 
 
 def _member(kind: type, name: str, member: Any) -> Any:  # noqa: ANN401 - any member
+    if isinstance(member, Renamed):
+        return Renamed(member.new)
     is_plain = (kind.__name__, name) in WITHOUT_REQUEST
+    call = f"{kind.__name__.lower()}.{name}"
     if isinstance(member, str):
         return property(lambda self: getattr(self.blocking, name))
     if isinstance(member, property):
         if is_plain:
             return property(lambda self: self._wrap(getattr(self.blocking, name)), doc=member.__doc__)
-        return property(lambda self: _read(self, name), doc=member.__doc__)
+        return property(lambda self: Pending(call, _read(self, name)), doc=member.__doc__)
     if is_plain:
-        return wraps(member)(lambda self, *args, **options: self._wrap(_call_of(self, name, args, options)()))
+
+        def plain(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
+            return self._wrap(_call_of(self, name, args, current_arguments(member, options))())
+
+        return wraps(member)(plain)
     if is_manager(member):
         return _manager(name, member)
 
     @wraps(member)
-    async def method(self: Proxy, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the handle
+    async def perform(self: Proxy, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - its result
         __tracebackhide__ = True
         return self._wrap(await in_thread(_call_of(self, name, args, options)))
 
-    return method
+    kind_of_call = PendingHandle if opens_handle(member) else Pending
+
+    def method(self: Proxy, *args: Any, **options: Any) -> Pending[Any]:  # noqa: ANN401 - those of the handle
+        return kind_of_call(f"{call}(…)", perform(self, args, current_arguments(member, options)))
+
+    return wraps(member)(method)
 
 
 async def _read(proxy: Proxy, name: str) -> Any:  # noqa: ANN401 - any result

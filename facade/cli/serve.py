@@ -88,7 +88,7 @@ def serve(
     control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range).with_token()
     control.check()
     values.check_given_once(options)
-    run(Options(**options, about=run_columns(os.environ)), control, stop_with_stdin=stop_with_stdin)
+    run(Options(**options, trace_header=run_columns(os.environ)), control, stop_with_stdin=stop_with_stdin)
 
 
 def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = False) -> None:

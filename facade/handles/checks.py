@@ -18,13 +18,17 @@ from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.emulator.pages.timeline import report
 
+from .durations import Duration, seconds_of
+from .errors import KoordinatorTimeout
 from .names import GroupHandle, MemberLike, TopicKey, TopicLike, member_name, topic_name_of
 from .port import WAIT_S, EmulatorOnly
+from .renames import renamed_arguments
+from .words import GroupState, RebalanceCause  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from koordinator.emulator.control.results import Snapshot
+    from koordinator.emulator.control.results import GroupInfo
     from koordinator.emulator.verify.conformance import Verdict
     from koordinator.emulator.verify.rebalances import Rebalance
 
@@ -32,7 +36,7 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
 
 
-class GroupTimeout(AssertionError):
+class GroupTimeout(KoordinatorTimeout):
     """A wait on a group timed out. The text has the expectation, the group's state and its last events."""
 
 
@@ -55,47 +59,49 @@ class Checks(GroupHandle):
 
     if TYPE_CHECKING:
 
-        def snapshot(self) -> Snapshot: ...  # noqa: D102 - a method of Group
+        def describe(self) -> GroupInfo: ...  # noqa: D102 - a method of Group
         def events(self) -> list[dict[str, object]]: ...  # noqa: D102 - a method of Group
 
+    @renamed_arguments(owned=("all_owned", True))
     def wait_stable(
         self,
         members: int | None = None,
-        timeout: float = WAIT_S,
+        timeout: Duration = WAIT_S,
         *,
-        owned: str | None = None,
+        all_owned: bool = False,
         after_generation: int | None = None,
     ) -> Self:
         """Wait until the group is Stable and every member has its assignment.
 
-        `members` also awaits that number of members. `owned="all"` also awaits that exactly one member owns each
+        `members` also awaits that number of members. `all_owned` also awaits that exactly one member owns each
         partition of the subscribed topics; a cooperative group is stable between its two rounds, too.
-        `after_generation` also awaits a later generation. Raises GroupTimeout (an AssertionError) after `timeout`
-        seconds.
+        `after_generation` also awaits a later generation. Raises GroupTimeout (an AssertionError) after `timeout`.
         """
+        timeout_s = seconds_of(timeout)
         expectation = "stable" if members is None else f"stable with {members} member{'' if members == 1 else 's'}"
-        expectation += "" if owned is None else ", every partition owned"
+        expectation += ", every partition owned" if all_owned else ""
         expectation += "" if after_generation is None else f", after generation {after_generation}"
         return self._wait(
             expectation,
-            timeout,
+            timeout_s,
             self._port.wait(
                 Groups.meets,
-                timeout,
+                timeout_s,
                 group=self.id,
                 state=ClassicGroupState.STABLE.value,
                 members=members,
-                owned=owned,
+                all_owned=all_owned,
                 after_generation=after_generation,
             ),
         )
 
-    def wait_state(self, state: str, timeout: float = WAIT_S) -> Self:
+    def wait_state(self, state: GroupState, timeout: Duration = WAIT_S) -> Self:
         """Wait until the group is Empty, PreparingRebalance, CompletingRebalance, Stable or Dead.
 
         Raises GroupTimeout (an AssertionError) after `timeout` seconds.
         """
-        return self._wait(state, timeout, self._port.wait(Groups.meets, timeout, group=self.id, state=state))
+        timeout_s = seconds_of(timeout)
+        return self._wait(state, timeout_s, self._port.wait(Groups.meets, timeout_s, group=self.id, state=state))
 
     def _wait(self, expectation: str, timeout_s: float, is_met: bool) -> Self:  # noqa: FBT001 - the result of a wait
         if not is_met:
@@ -107,7 +113,9 @@ class Checks(GroupHandle):
         return self._port.call(Verify.rebalances, group=self.id)
 
     @contextmanager
-    def expect_rebalance(self, cause: str | None = None, timeout: float = WAIT_S) -> Iterator[ExpectedRebalance]:
+    def expect_rebalance(
+        self, cause: RebalanceCause | None = None, timeout: Duration = WAIT_S
+    ) -> Iterator[ExpectedRebalance]:
         """Expect a rebalance (with this cause) to begin in the block; wait at its end until it has completed.
 
         `.rebalance` of the result describes it after the block. A superseded rebalance continues as the next one.
@@ -133,7 +141,9 @@ class Checks(GroupHandle):
         self._check(Verify.rebalanced_times, 0, group=self.id, exactly=exactly)
         return self
 
-    def assert_assignment(self, expected: Mapping[str, Mapping[TopicKey, Collection[int]]], timeout: float = 0) -> Self:
+    def assert_assignment(
+        self, expected: Mapping[str, Mapping[TopicKey, Collection[int]]], timeout: Duration = 0
+    ) -> Self:
         """Assert that the group has exactly these members, with exactly these partitions by topic.
 
         A member is named by its instance id, its member id, or a client id that no other member has.
@@ -145,17 +155,17 @@ class Checks(GroupHandle):
         self._check(Verify.assigned, timeout, group=self.id, expected=assignments)
         return self
 
-    def assert_owned_exactly_once(self, topics: Collection[TopicLike] | None = None, timeout: float = 0) -> Self:
+    def assert_owned_exactly_once(self, topics: Collection[TopicLike] | None = None, timeout: Duration = 0) -> Self:
         """Assert that the group is Stable, and that exactly one member owns each partition of these topics.
 
         Without `topics`: of the topics that its members subscribe to. The first generation of a consumer that has not
-        read the metadata yet owns nothing; `wait_stable(owned="all")` before it, or `timeout`, waits for the next one.
+        read the metadata yet owns nothing: call `wait_stable(all_owned=True)` before, or give a `timeout`.
         """
         names = None if topics is None else list(map(topic_name_of, topics))
         self._check(Verify.owned, timeout, group=self.id, topics=names)
         return self
 
-    def assert_committed(self, offsets: Mapping[tuple[TopicKey, int], int], timeout: float = 0) -> Self:
+    def assert_committed(self, offsets: Mapping[tuple[TopicKey, int], int], timeout: Duration = 0) -> Self:
         """Assert that these offsets, by topic and partition, are committed; more may be."""
         rows = [(topic_name_of(topic), partition, offset) for (topic, partition), offset in offsets.items()]
         self._check(Verify.committed, timeout, group=self.id, offsets=rows)
@@ -172,7 +182,7 @@ class Checks(GroupHandle):
         member: MemberLike | None = None,
         instance_id: str | None = None,
         generation: int | None = None,
-        timeout: float = 0,
+        timeout: Duration = 0,
     ) -> Self:
         """Assert the number of matching requests: exactly `times`, or `at_least` (1 by default).
 
@@ -197,7 +207,7 @@ class Checks(GroupHandle):
         )
         return self
 
-    def assert_left(self, member: MemberLike, timeout: float = 0) -> Self:
+    def assert_left(self, member: MemberLike, timeout: Duration = 0) -> Self:
         """Assert that a member, named by instance id, member id or client id, left with LeaveGroup."""
         self._check(Verify.left, timeout, group=self.id, member=member_name(member))
         return self
@@ -207,9 +217,10 @@ class Checks(GroupHandle):
         self._check(Verify.did_not_leave, 0, group=self.id, member=member_name(member))
         return self
 
-    def assert_fenced(self, instance_id: MemberLike, timeout: float = 0) -> Self:
-        """Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345)."""
-        self._check(Verify.fenced, timeout, group=self.id, instance_id=member_name(instance_id))
+    @renamed_arguments(instance_id="member")
+    def assert_fenced(self, member: MemberLike, timeout: Duration = 0) -> Self:
+        """Assert that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345)."""
+        self._check(Verify.fenced, timeout, group=self.id, instance_id=member_name(member))
         return self
 
     def assert_no_zombie_commits(self) -> Self:
@@ -234,12 +245,13 @@ class Checks(GroupHandle):
     def _check(
         self,
         operation: Callable[Concatenate[Any, int, P], R],
-        timeout_s: float,
+        timeout: Duration,
         /,
         *args: P.args,
         **arguments: P.kwargs,
     ) -> R:
         """Perform a check, once or until the timeout; raise AssertionError unless its result is ok."""
+        timeout_s = seconds_of(timeout)
         if timeout_s:
             result = self._port.wait(operation, timeout_s, *args, **arguments)
         else:
@@ -254,10 +266,10 @@ class Checks(GroupHandle):
         try:
             events = self.events()
         except EmulatorOnly:
-            return f"{message}\nnow: {self.snapshot()}"
-        parked = self._port.call(Holds.blocked, group=self.id)
+            return f"{message}\nnow: {self.describe()}"
+        parked = self._port.call(Holds.parked, group=self.id)
         elsewhere = [] if events else self._other_groups()
-        return "\n".join([message, *report(events, self.snapshot(), parked, elsewhere)])
+        return "\n".join([message, *report(events, self.describe(), parked, elsewhere)])
 
     def _other_groups(self) -> list[str]:
         """Return a line with the existing groups and the most similar id, if this group does not exist."""

@@ -16,13 +16,16 @@ from koordinator.emulator.control.snapshots.operations import SCOPES, Snapshots
 from koordinator.emulator.control.verbs import Verbs
 
 from .clients import MECHANISMS, OAUTHBEARER, client_config
+from .durations import Duration, ms_of
 from .faults import ClusterFaults
 from .group import Group
 from .names import GroupLike, NodeLike, TopicLike, group_id_of, node_id_of, topic_name_of
 from .nodes import Node, node_if_any
+from .renames import renamed, renamed_arguments
 from .seeding import GroupLines, group_lines, plain_records
 from .topics import Topic
 from .transactions import TransactionControls
+from .words import AclOperation, ClientLibrary, Mechanism, ResetScope  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -129,13 +132,14 @@ class Cluster(ClusterFaults, TransactionControls):
         """
         return self.topic(topic).leader(partition)
 
-    def move_coordinator(self, group: GroupLike, to: NodeLike, load_s: float = 0) -> None:
+    @renamed_arguments(load_s="load")
+    def move_coordinator(self, group: GroupLike, to: NodeLike, load: Duration = 0) -> None:
         """Make node `to` the coordinator of a group, and of every group in the same partition.
 
-        It answers COORDINATOR_LOAD_IN_PROGRESS for `load_s` seconds; parked requests get NOT_COORDINATOR. If it is the
+        It answers COORDINATOR_LOAD_IN_PROGRESS for the time `load`; parked requests get NOT_COORDINATOR. If it is the
         coordinator already, it unloads and loads the group. Raises ValueError if there is no such node or it is down.
         """
-        load_ms = round(load_s * 1000)
+        load_ms = ms_of(load)
         self._port.call(Nodes.move_coordinator, group=group_id_of(group), to=node_id_of(to), load_ms=load_ms)
 
     def move_leader(self, topic: TopicLike, partition: int, to: NodeLike) -> None:
@@ -161,14 +165,16 @@ class Cluster(ClusterFaults, TransactionControls):
         """
         self.topic(topic).expire_records(before=before)
 
-    def set_max_size(self, size: int) -> None:
+    def set_group_max_size(self, size: int) -> None:
         """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""
-        self._port.call(Verbs.set_max_size, size=size)
+        self._port.call(Verbs.set_group_max_size, size=size)
+
+    set_max_size = renamed(set_group_max_size)
 
     def allow(
         self,
         user: str,
-        operation: str,
+        operation: AclOperation,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -188,7 +194,7 @@ class Cluster(ClusterFaults, TransactionControls):
     def deny(
         self,
         user: str,
-        operation: str,
+        operation: AclOperation,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -202,7 +208,7 @@ class Cluster(ClusterFaults, TransactionControls):
     def revoke(
         self,
         user: str,
-        operation: str | None = None,
+        operation: AclOperation | None = None,
         *,
         topic: TopicLike | None = None,
         group: GroupLike | None = None,
@@ -215,13 +221,14 @@ class Cluster(ClusterFaults, TransactionControls):
         """Return all ACLs: `principal permission operation resource name host`."""
         return self._port.call(Acls.all)
 
-    def token(self, user: str, *, lifetime_s: float = 3600, claims: Mapping[str, Any] | None = None) -> str:
+    @renamed_arguments(lifetime_s="lifetime")
+    def token(self, user: str, *, lifetime: Duration = 3600, claims: Mapping[str, Any] | None = None) -> str:
         """Return a token of SASL/OAUTHBEARER for a user; with a lifetime of 0 or less it has expired.
 
         It is signed if the cluster has keys (`sasl.oauthbearer.jwks.endpoint.url`). `claims` are added, and replace
         those of the token; None removes one.
         """
-        lifetime_ms, own = round(lifetime_s * 1000), None if claims is None else dict(claims)
+        lifetime_ms, own = ms_of(lifetime, may_be_negative=True), None if claims is None else dict(claims)
         return self._port.call(Credentials.token, user=user, lifetime_ms=lifetime_ms, claims=own)
 
     def expire_authentication(self, user: str | None = None) -> int:
@@ -265,7 +272,7 @@ class Cluster(ClusterFaults, TransactionControls):
         """
         self._port.call(Snapshots.restore, document=document)
 
-    def reset(self, *scopes: str) -> None:
+    def reset(self, *scopes: ResetScope) -> None:
         """Empty the cluster, or some of rules, holds, puppets, acls, groups, topics, trace. Connections stay open."""
         self._port.call(Snapshots.reset, scope=list(scopes or SCOPES))
 
@@ -276,13 +283,13 @@ class Cluster(ClusterFaults, TransactionControls):
 
     def client_config(
         self,
-        kind: str,
+        kind: ClientLibrary,
         *,
         listener: str | None = None,
         user: str | None = None,
-        mechanism: str | None = None,
+        mechanism: Mechanism | None = None,
         **extra: object,
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Return settings of a consumer of "kafka-python", "confluent-kafka", "aiokafka" or "java", for fast tests.
 
         `Consumer(config)` for confluent-kafka, `KafkaConsumer(**config)` and `AIOKafkaConsumer(**config)` for the
@@ -305,17 +312,26 @@ class Cluster(ClusterFaults, TransactionControls):
             raise ValueError(f"mechanism {mechanism!r}: the listener has no SASL")
 
         def token(user: str, lifetime_s: float) -> str:
-            return self.token(user, lifetime_s=lifetime_s)
+            return self.token(user, lifetime=lifetime_s)
 
         return replace(security, mechanism=mechanism, user=user or security.user, token=token)
 
-    def trace(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
+    def events(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given.
 
         `koordinator.emulator.trace.trace` describes their columns.
         """
         group_id = None if group is None else group_id_of(group)
         return self._port.call(Events.read, since=since, group=group_id)
+
+    trace = renamed(events)
+
+    def pass_time(self, duration: Duration) -> None:
+        """Advance the virtual time of a `Simulation`, for all groups; everything that is due meanwhile happens.
+
+        Raises ValueError for any other cluster: there `Group.advance` moves the clock of a group.
+        """
+        self._port.pass_time(ms_of(duration))
 
     def stop(self) -> None:
         """Stop the cluster: close its port and every connection. A second call does nothing.

@@ -23,6 +23,7 @@ from koordinator.emulator.broker.listeners import host_port
 from koordinator.emulator.config.options import OPTIONS, PREFIX
 
 from .remote import Remote
+from .renames import Renamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,8 @@ class KoordinatorContainer:
     `containers.run` of the Docker SDK (`volumes`, `mem_limit`, `name`, …).
 
     Its ports are mapped to free ports of this machine, which it advertises to clients. Clients in other containers of
-    the same `network` connect to `inside`. With `network_mode="host"` it listens on free ports without mapping.
+    the same `network` connect to `internal_bootstrap_servers`. With `network_mode="host"` it listens on free ports
+    without mapping.
 
     Raises NoEngine, RuntimeError with the log of a container that does not serve, and errors of the Docker SDK.
     """
@@ -172,11 +174,13 @@ class KoordinatorContainer:
         return self.cluster.bootstrap_servers
 
     @property
-    def inside(self) -> str:
+    def internal_bootstrap_servers(self) -> str:
         """The bootstrap servers for clients in other containers of its network."""
         if self._is_on_host:
             return self.bootstrap_servers
         return host_port(self.container.attrs["Config"]["Hostname"], INSIDE_PORT)
+
+    inside: Renamed[str] = Renamed("internal_bootstrap_servers")
 
     def logs(self) -> str:
         """Return the container's output."""

@@ -23,6 +23,8 @@ from .handle import checked
 from .loops import refuse_in_loop
 from .outcome import Outcome
 from .port import ClusterStopped, Port, call_text
+from .renames import renamed_arguments
+from .words import ClockMode, ErrorCodes, Profile, Security  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,7 +67,7 @@ class Emulator:
         users: passwords by name, for SASL; `{"alice": "alice-secret"}` if there are none.
         certificates: a directory with `ca.pem`, `server.pem` and `client.pem`, which are made if they are missing; by
             default a temporary one.
-        about: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
+        trace_header: columns for the header of the trace, on the run and the test (`emulator.trace.run_metadata`).
 
     Starting raises InvalidSetting (a ValueError) for a config, ValueError for a topic, and OSError if it
     cannot listen. It raises DataDirRefused (a ValueError) for an unusable data directory, for example one in use. Each
@@ -73,15 +75,16 @@ class Emulator:
     """
 
     @checked
+    @renamed_arguments(about="trace_header")
     def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
         *,
-        profile: str | None = None,
+        profile: Profile | None = None,
         kafka_version: str | None = None,
-        error_codes: str | None = None,
-        clock: str | None = None,
+        error_codes: ErrorCodes | None = None,
+        clock: ClockMode | None = None,
         seed: int | None = None,
         trace: str | Path | None = None,
         data_dir: str | Path | None = None,
@@ -91,10 +94,10 @@ class Emulator:
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
         advertised: Mapping[str, str] | None = None,
-        security: str = "plaintext",
+        security: Security = "plaintext",
         users: Mapping[str, str] | None = None,
         certificates: str | Path | None = None,
-        about: Mapping[str, object] | None = None,
+        trace_header: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
             host=host,
@@ -115,7 +118,7 @@ class Emulator:
             trace=trace,
             data_dir=data_dir,
             seed=seed,
-            about=dict(about or {}),
+            trace_header=dict(trace_header or {}),
         )
         self._clusters: list[Cluster] = []
 

@@ -5,6 +5,10 @@ class ClusterStopped(RuntimeError):
     """A handle was used after its cluster stopped. If the cluster died of a bug, that is the cause."""
 
 
+class KoordinatorTimeout(AssertionError, TimeoutError):
+    """A wait of a handle took longer than its timeout; the base of all of them. The text has what it observed."""
+
+
 class BlockingCallInLoop(RuntimeError):
     """A blocking call was made in a thread that runs an asyncio or Trio loop."""
 

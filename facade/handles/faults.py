@@ -12,6 +12,8 @@ from koordinator.emulator.control.faults.faults import Faults
 from koordinator.emulator.control.faults.holds import Holds
 from koordinator.emulator.control.results import Member, Request
 
+from .durations import Duration, Milliseconds, seconds_of, whole_ms_of
+from .errors import KoordinatorTimeout
 from .handle import Handle
 from .names import (
     GroupHandle,
@@ -25,19 +27,20 @@ from .names import (
     member_names,
 )
 from .port import WAIT_S, ClusterStopped
+from .renames import Renamed, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from koordinator.emulator.control.faults.actions import Action
-    from koordinator.emulator.control.results import HoldInfo, RuleInfo
+    from koordinator.emulator.control.results import HoldInfo, RuleInfo, UnusedRule
 
     from .port import Port
 
 __all__ = ["ClusterFaults", "FaultControls", "Hold", "HoldTimeout", "Lockstep", "Request", "Rule"]
 
 
-class HoldTimeout(AssertionError):
+class HoldTimeout(KoordinatorTimeout):
     """The request that a hold or a lock-step awaited did not arrive in time, or cannot arrive. The text says why."""
 
 
@@ -73,7 +76,11 @@ OWN_OPTIONS = ("id", "optional")
 
 
 class Rule(Handle):
-    """A rule of a cluster. Each property reads its current state, or that at its removal by `remove`."""
+    """A rule of a cluster. Each property reads its current state, or that at its removal.
+
+    As a context manager its end removes the rule, and raises AssertionError if it never acted and is not `optional`,
+    unless its block raises another error.
+    """
 
     id: str
 
@@ -85,6 +92,16 @@ class Rule(Handle):
 
     def __repr__(self) -> str:
         return f"<Rule {self._text}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        # a rule that is already removed must not hide the exception of its block
+        with suppress(ClusterStopped, ValueError):
+            unused = [] if kind is not None else [each for each in _unused(self._port) if each.rule["id"] == self.id]
+            self.remove()
+            _refuse_unused(unused)
 
     @property
     def hits(self) -> int:
@@ -146,26 +163,29 @@ class Hold(_HoldHandle):
         return f"<Hold {self._text}>"
 
     @property
-    def entered(self) -> list[Request]:
+    def parked(self) -> list[Request]:
         """The requests that are parked now."""
-        return self._info().inside
+        return self._info().parked
+
+    entered: Renamed[list[Request]] = Renamed("parked")
 
     @property
     def behind(self) -> list[Request]:
         """The requests queued behind parked ones: a connection is answered in order."""
         return self._info().behind
 
-    def wait_entered(self, timeout: float = WAIT_S) -> Request:
-        """Wait up to `timeout` seconds until a request is parked, and return it.
+    def wait_entered(self, timeout: Duration = WAIT_S) -> Request:
+        """Wait up to `timeout` until a request is parked, and return it.
 
         Raises HoldTimeout (an AssertionError); at once, if the request is queued behind another hold.
         """
-        entry = self._port.wait(Holds.entered, timeout, hold=self.id)
+        timeout_s = seconds_of(timeout)
+        entry = self._port.wait(Holds.entered, timeout_s, hold=self.id)
         if entry.deadlock:
             raise HoldTimeout(entry.deadlock)
         if entry.first is None:
             near = self._port.call(Holds.near, hold=self.id)
-            message = f"nothing entered {self._text} within {timeout:g} s: {near}"
+            message = f"nothing entered {self._text} within {timeout_s:g} s: {near}"
             raise HoldTimeout("\n".join([message, *self._parked_requests()]))
         return entry.first
 
@@ -177,7 +197,7 @@ class Hold(_HoldHandle):
         self._port.call(Holds.release, hold=self.id, error=error, at=at)
 
     def _parked_requests(self) -> list[str]:
-        parked = self._port.call(Holds.blocked)
+        parked = self._port.call(Holds.parked)
         return ["parked requests:", *(f"  {each}" for each in parked)] if parked else []
 
 
@@ -197,24 +217,24 @@ class Lockstep(_HoldHandle):
         """The number of complete rounds."""
         return self._info().rounds
 
-    def wait_round(self, timeout: float = WAIT_S) -> None:
-        """Wait up to `timeout` seconds for the next complete round; the first call waits for the first round.
+    def wait_round(self, timeout: Duration = WAIT_S) -> None:
+        """Wait up to `timeout` for the next complete round; the first call waits for the first round.
 
         Raises HoldTimeout (an AssertionError) with the names of the missing clients.
         """
-        number = self._rounds_seen + 1
-        state = self._port.wait(Holds.round, timeout, hold=self.id, number=number)
+        number, timeout_s = self._rounds_seen + 1, seconds_of(timeout)
+        state = self._port.wait(Holds.round, timeout_s, hold=self.id, number=number)
         if not state.ok:
             missing = ", ".join(map(repr, state.missing))
-            raise HoldTimeout(f"{self._api} round {number} of {self.id}: none of {missing} in {timeout:g} s")
+            raise HoldTimeout(f"{self._api} round {number} of {self.id}: none of {missing} in {timeout_s:g} s")
         self._rounds_seen = number
 
 
 class FaultControls(GroupHandle):
     """The part of `Group` that acts on requests."""
 
-    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
-        """Add a rule for requests of this group: `group.rule("OffsetCommit", faults.lose_reply(), nth=2)`.
+    def add_rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule for requests of this group: `group.add_rule("OffsetCommit", faults.lose_reply(), nth=2)`.
 
         Options are conditions (`version client_id member instance_id broker generation state transaction`), at most one
         trigger (`once times nth every probability`; without one the rule always acts), the rule's `id`, and `optional`:
@@ -224,13 +244,15 @@ class FaultControls(GroupHandle):
         """
         return add_rule(self._port, api, action, {**options, "group": self})
 
-    def throttle(self, ms: int) -> None:
-        """Throttle the members of the group, as a quota does: `group.throttle(2000)`, until `group.throttle(0)`.
+    rule = renamed(add_rule)
+
+    def throttle(self, ms: Milliseconds) -> None:
+        """Throttle the members of the group, as a quota does: `group.throttle("2s")`, until `group.throttle(0)`.
 
         Each response to a member carries `throttle_time_ms`, and the next request of its connection is served after
         that time. It is the rule `throttle-` with the group's id. Raises RuleError (a ValueError) for an invalid time.
         """
-        self._port.call(Faults.throttle, group=self.id, ms=ms)
+        self._port.call(Faults.throttle, group=self.id, ms=whole_ms_of(ms))
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests of this group before they are applied, until they are released.
@@ -240,7 +262,7 @@ class FaultControls(GroupHandle):
                 …
                 hold.release()
 
-        The conditions are those of `rule`. Raises RuleError (a ValueError) for a hold that cannot match.
+        The conditions are those of `add_rule`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
         return add_hold(self._port, api, {**conditions, "group": self})
 
@@ -256,13 +278,15 @@ class FaultControls(GroupHandle):
 class ClusterFaults(Handle):
     """The part of `Cluster` that acts on requests."""
 
-    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
-        """Add a rule as `Group.rule` does, for every group unless `group=` is given. "*" is any API.
+    def add_rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule as `Group.add_rule` does, for every group unless `group=` is given. "*" is any API.
 
         At most four rules act on a request: the oldest matching rule that answers it, that delays it, that throttles
         its client, and that changes its group.
         """
         return add_rule(self._port, api, action, options)
+
+    rule = renamed(add_rule)
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests as `Group.hold` does, of every group unless `group=` is given."""
@@ -280,19 +304,32 @@ class ClusterFaults(Handle):
 
     def unused_rules(self) -> list[Rule]:
         """Return the rules that have never acted and are not optional."""
-        unused = {each.rule["id"] for each in self._port.call(Faults.unused)}
+        unused = {each.rule["id"] for each in _unused(self._port)}
         return [rule for rule in self.rules if rule.id in unused]
 
-    def check(self) -> None:
+    def assert_rules_used(self) -> Self:
         """Raise AssertionError if a rule that is not optional never acted. The pytest plugin calls it at teardown."""
-        unused = self._port.call(Faults.unused)
-        if unused:
-            lines = [f"  {each.text}: {each.near}" for each in unused]
-            raise AssertionError("\n".join(["rules that were never used (optional=True allows it):", *lines]))
+        _refuse_unused(_unused(self._port))
+        return self
 
-    def disturb(self, seed: int | None) -> None:
+    check = renamed(assert_rules_used)
+
+    def add_jitter(self, seed: int | None) -> None:
         """Delay group requests and responses by a few milliseconds, drawn from a seed; None ends it."""
-        self._port.call(Faults.disturb, seed=seed)
+        self._port.call(Faults.add_jitter, seed=seed)
+
+    disturb = renamed(add_jitter)
+
+
+def _unused(port: Port) -> list[UnusedRule]:
+    return port.call(Faults.unused)
+
+
+def _refuse_unused(unused: list[UnusedRule]) -> None:
+    """Raise AssertionError if there are rules that never acted."""
+    if unused:
+        lines = [f"  {each.text}: {each.near}" for each in unused]
+        raise AssertionError("\n".join(["rules that were never used (optional=True allows it):", *lines]))
 
 
 def add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]) -> Rule:

@@ -24,6 +24,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import EXPECTED, InvalidArgument
+from .renames import current_arguments
 
 if TYPE_CHECKING:
     from .port import Port
@@ -100,6 +101,7 @@ def checked(function: F) -> F:
     @wraps(function)
     def call(self: object, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - those of the method
         __tracebackhide__ = True
+        options = dict(current_arguments(function, options))
         is_outermost = CALL.get() is None
         # within the block, so that an interrupt leaves no call behind: later errors would name it
         try:

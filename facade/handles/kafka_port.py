@@ -23,10 +23,10 @@ from koordinator.emulator.control.inspect.comparison import (
 from koordinator.emulator.control.record_inputs import seed_records
 from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import (
+    GroupInfo,
     Member,
     PartitionInfo,
     PartitionOffset,
-    Snapshot,
     TopicInfo,
     is_satisfied,
 )
@@ -209,11 +209,11 @@ class KafkaPort(Port):
     def _ids(self, admin: Admin) -> list[str]:
         return sorted(_group_ids(admin))
 
-    def _describe(self, admin: Admin, *, group: str) -> Snapshot:
+    def _describe(self, admin: Admin, *, group: str) -> GroupInfo:
         described = _find(admin, group)
         if described is None:
-            return Snapshot()
-        return Snapshot(
+            return GroupInfo()
+        return GroupInfo(
             state=described.state,
             protocol_type=described.protocol_type,
             protocol=described.protocol or None,
@@ -237,12 +237,12 @@ class KafkaPort(Port):
         state: str | None = None,
         members: int | None = None,
         after_generation: int | None = None,
-        owned: str | None = None,
+        all_owned: bool = False,
     ) -> bool:
         if after_generation is not None:
             raise EmulatorOnly(f"after_generation={after_generation}: no broker reports a generation; {REMEDY}")
-        if owned is not None:
-            raise EmulatorOnly(f"owned={owned!r}: use assert_owned_exactly_once(topics, timeout=…), or {REMEDY}")
+        if all_owned:
+            raise EmulatorOnly(f"all_owned=True: use assert_owned_exactly_once(topics, timeout=…), or {REMEDY}")
         if state is not None:
             require_state(state)
         snapshot = self._describe(admin, group=group)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.core.registrations import PLAINTEXT
 
 from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
+from .renames import renamed
 
 if TYPE_CHECKING:
     from .port import Port
 
 
 class Node(NodeHandle):
-    """One broker of a cluster. Handles of the same node are equal.
+    """One broker of a cluster. Handles of the same node are equal, and the steps of a node return it.
 
     Every method may be called from any thread. An impossible operation, such as a second `stop`, raises ValueError and
     changes nothing; every operation raises ClusterStopped after the cluster has stopped.
@@ -32,20 +33,23 @@ class Node(NodeHandle):
         """
         return self._port.call(Nodes.address, node=self.id, listener=listener)
 
-    def stop(self) -> None:
+    def stop(self) -> Self:
         """Shut the node down in order: other nodes take over its partitions, and its port closes.
 
         A partition without another replica has no leader until the node starts again.
         """
         self._port.call(Nodes.stop, node=self.id)
+        return self
 
-    def kill(self) -> None:
+    def kill(self) -> Self:
         """Kill the node: its connections close without responses."""
         self._port.call(Nodes.kill, node=self.id)
+        return self
 
-    def start(self) -> None:
+    def start(self) -> Self:
         """Start the node again, at its old port. It loads its groups from `__consumer_offsets`."""
         self._port.call(Nodes.start, node=self.id)
+        return self
 
     def remove(self) -> None:
         """Remove the node from the cluster, and stop it first if it is not down.
@@ -55,25 +59,31 @@ class Node(NodeHandle):
         """
         self._port.call(Nodes.remove, node=self.id)
 
-    def pause(self) -> None:
+    def pause(self) -> Self:
         """Pause the node: it accepts connections and reads requests, but processes none. Its leaderships stay."""
         self._port.call(Nodes.pause, node=self.id)
+        return self
 
-    def resume(self) -> None:
+    def resume(self) -> Self:
         """Resume the node: first its overdue timers fire, then it processes the requests it has read."""
         self._port.call(Nodes.resume, node=self.id)
+        return self
 
-    def advertise(self, host: str, port: int, listener: str = PLAINTEXT) -> None:
+    def advertise(self, host: str, port: int, listener: str = PLAINTEXT) -> Self:
         """Change the address that the node advertises to clients of a listener."""
         self._port.call(Nodes.advertise, node=self.id, host=host, port=port, listener=listener)
+        return self
 
-    def believe(self, group: GroupLike, coordinator: NodeLike | None) -> None:
+    def misdirect(self, group: GroupLike, coordinator: NodeLike | None) -> Self:
         """Make the node answer FindCoordinator for a group with another node, as long as that node is up.
 
         None restores the right answer.
         """
         node_id = None if coordinator is None else node_id_of(coordinator)
-        self._port.call(Nodes.believe, node=self.id, group=group_id_of(group), coordinator=node_id)
+        self._port.call(Nodes.misdirect, node=self.id, group=group_id_of(group), coordinator=node_id)
+        return self
+
+    believe = renamed(misdirect)
 
 
 def node_if_any(port: Port, node_id: int | None) -> Node | None:

@@ -108,6 +108,13 @@ class Port(ABC):
         """Return the clock that measures waits, in milliseconds."""
         return round(time.monotonic() * 1000)
 
+    def pass_time(self, ms: int) -> None:
+        """Advance virtual time by `ms` milliseconds. Raises ValueError where time is real."""
+        raise ValueError(
+            f"pass_time({ms} ms): the time of this cluster is real; koordinator.Simulation has virtual time,"
+            " and Group.advance moves the clock of a group"
+        )
+
     @abstractmethod
     def trace_lines(self) -> list[dict[str, object]]:
         """Return the header and the events of the trace, as in its file; also after `stop`."""

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.results import PuppetInfo
 
+from .durations import Duration, ms_if_any, ms_of, seconds_of
+from .errors import KoordinatorTimeout
 from .names import GroupHandle, PuppetHandle, TopicKey, TopicLike, topic_name_of
 from .port import WAIT_S
+from .renames import renamed, renamed_arguments
+from .words import Behaviour, GroupProtocol, PuppetState  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Puppet", "PuppetControls", "PuppetInfo", "PuppetTimeout"]
 
 
-class PuppetTimeout(AssertionError):
+class PuppetTimeout(KoordinatorTimeout):
     """A puppet did not reach a state in time. The text describes the puppet."""
 
 
@@ -62,11 +66,14 @@ class Puppet(PuppetHandle):
         self._port.call(Puppets.stop, group=self.group_id, name=self.name)
         return self
 
-    def wait(self, state: str, timeout: float = WAIT_S) -> Puppet:
-        """Wait until the puppet is in a state. Raises PuppetTimeout after `timeout` seconds, and BlockingCallInLoop."""
-        if not self._port.wait(Puppets.meets, timeout, group=self.group_id, name=self.name, state=state):
-            raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout:g} s; it is {self.describe()}")
+    def wait_state(self, state: PuppetState, timeout: Duration = WAIT_S) -> Puppet:
+        """Wait until the puppet is in a state. Raises PuppetTimeout after `timeout`, and BlockingCallInLoop."""
+        timeout_s = seconds_of(timeout)
+        if not self._port.wait(Puppets.meets, timeout_s, group=self.group_id, name=self.name, state=state):
+            raise PuppetTimeout(f"puppet {self.name!r} was not {state} within {timeout_s:g} s; it is {self.describe()}")
         return self
+
+    wait = renamed(wait_state)
 
     @property
     def state(self) -> str:
@@ -110,7 +117,13 @@ class Puppet(PuppetHandle):
 class PuppetControls(GroupHandle):
     """The part of `Group` that creates puppets."""
 
-    def puppet(  # noqa: PLR0913 - the configuration of a consumer
+    @renamed_arguments(
+        session_timeout_s="session_timeout",
+        rebalance_timeout_s="rebalance_timeout",
+        heartbeat_interval_s="heartbeat_interval",
+        scheduled_rebalance_max_delay_s="scheduled_rebalance_max_delay",
+    )
+    def create_puppet(  # noqa: PLR0913 - the configuration of a consumer
         self,
         name: str,
         protocols: Sequence[str] | None = None,
@@ -118,14 +131,14 @@ class PuppetControls(GroupHandle):
         instance_id: str | None = None,
         topics: Sequence[TopicLike] | Mapping[str, int] | None = None,
         owned: Mapping[TopicKey, Sequence[int]] | None = None,
-        behaviour: str | Mapping[str, object] = "healthy",
-        session_timeout_s: float | None = None,
-        rebalance_timeout_s: float = 30,
-        heartbeat_interval_s: float | None = None,
+        behaviour: Behaviour | Mapping[str, object] = "healthy",
+        session_timeout: Duration | None = None,
+        rebalance_timeout: Duration = 30,
+        heartbeat_interval: Duration | None = None,
         client_id: str | None = None,
         protocol_type: str = "consumer",
-        scheduled_rebalance_max_delay_s: float | None = None,
-        group_protocol: str = "classic",
+        scheduled_rebalance_max_delay: Duration | None = None,
+        group_protocol: GroupProtocol = "classic",
         pattern: str | None = None,
         metadata: Mapping[str, bytes] | None = None,
     ) -> Puppet:
@@ -135,7 +148,7 @@ class PuppetControls(GroupHandle):
         `metadata` replaces the subscription of such an assignor, by its name, as bytes. `topics` is its
         subscription; None subscribes to all topics. `owned` are the partitions by topic that its first JoinGroup
         claims. `behaviour` is a name, or a mapping with `kind` and a parameter, as in docs/puppets.md. All times are in
-        the group's time. Without `heartbeat_interval_s` it sends a heartbeat three times per session timeout, and every
+        the group's time. Without `heartbeat_interval` it sends a heartbeat three times per session timeout, and every
         200 ms of real time, with more than 100 puppets less often. The session timeout is 6 s by default, the client id
         its name.
 
@@ -157,24 +170,22 @@ class PuppetControls(GroupHandle):
             topics=topics if topics is None or isinstance(topics, Mapping) else list(map(topic_name_of, topics)),
             owned=None if owned is None else {topic_name_of(topic): held for topic, held in owned.items()},
             behaviour=behaviour,
-            session_timeout_ms=_ms(session_timeout_s),
-            rebalance_timeout_ms=round(rebalance_timeout_s * 1000),
-            heartbeat_interval_ms=_ms(heartbeat_interval_s),
+            session_timeout_ms=ms_if_any(session_timeout),
+            rebalance_timeout_ms=ms_of(rebalance_timeout),
+            heartbeat_interval_ms=ms_if_any(heartbeat_interval),
             client_id=client_id,
             protocol_type=protocol_type,
-            scheduled_rebalance_max_delay_ms=_ms(scheduled_rebalance_max_delay_s),
+            scheduled_rebalance_max_delay_ms=ms_if_any(scheduled_rebalance_max_delay),
             group_protocol=group_protocol,
             pattern=pattern,
             metadata=metadata,
         )
         return Puppet(self._port, self.id, name)
 
+    puppet = renamed(create_puppet)
+
     @property
     def puppets(self) -> dict[str, Puppet]:
         """The group's puppets, by name."""
         puppets = self._port.call(Puppets.list, group=self.id)
         return {each.name: Puppet(self._port, self.id, each.name) for each in puppets}
-
-
-def _ms(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)

@@ -1,8 +1,8 @@
-"""The handle of a cluster that several tests share."""
+"""The types of the fixtures that start clusters, and the handle of a cluster that several tests share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from koordinator.emulator.control.inspect.topics import Topics
 
@@ -10,6 +10,13 @@ from .cluster import Cluster
 
 if TYPE_CHECKING:
     from .port import Port
+
+
+class ClusterFactory(Protocol):
+    """The type of the fixture `koordinator_factory`."""
+
+    def __call__(self, **arguments: object) -> Cluster:
+        """Start one more cluster; the arguments are those of `Emulator`, and `leaks`."""
 
 
 class SessionCluster(Cluster):

@@ -1,7 +1,7 @@
 """A cluster in virtual time, without sockets: the same handle, and the same trace bytes for the same seed.
 
-Its members are puppets. Time advances only in waits and in `pass_time`, from deadline to deadline, so a rebalance of
-five minutes takes a millisecond. This is determinism level D4 (docs/determinism.md).
+Its members are puppets. Time advances only in waits and in `Cluster.pass_time`, from deadline to deadline, so a
+rebalance of five minutes takes a millisecond. This is determinism level D4 (docs/determinism.md).
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from koordinator.emulator.core.registrations import PLAINTEXT, Endpoint
 from koordinator.emulator.server.build import build_cluster
 
 from .cluster import Cluster
+from .durations import Duration, ms_of
 from .handle import checked
 from .port import ClusterStopped, Port, call_text
+from .renames import renamed_arguments, warn_renamed
+from .words import ClockMode, ErrorCodes, Profile  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +38,7 @@ class Simulation:
     """A cluster in virtual time, as a context manager that returns its `Cluster`.
 
         with Simulation(topics={"orders": 6}, seed=7) as cluster:
-            cluster.group("svc").puppet("a", topics=["orders"]).join()
+            cluster.group("svc").create_puppet("a", topics=["orders"]).join()
             cluster.group("svc").wait_stable(members=1)
 
     The arguments are those of `Emulator` that need no sockets, with the same exceptions; `seed` defaults to 0. Each
@@ -43,20 +46,21 @@ class Simulation:
     """
 
     @checked
+    @renamed_arguments(about="trace_header")
     def __init__(  # noqa: PLR0913 - one option each, by name
         self,
         topics: Mapping[str, int] | None = None,
         config: Mapping[str, object] | None = None,
         *,
-        profile: str | None = None,
+        profile: Profile | None = None,
         kafka_version: str | None = None,
-        error_codes: str | None = None,
-        clock: str | None = None,
+        error_codes: ErrorCodes | None = None,
+        clock: ClockMode | None = None,
         seed: int = 0,
         trace: str | Path | None = None,
         brokers: int = 1,
         broker_ids: Sequence[int] = (),
-        about: Mapping[str, object] | None = None,
+        trace_header: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
             host=HOST,
@@ -70,7 +74,7 @@ class Simulation:
             clock=clock,
             trace=trace,
             seed=seed,
-            about=dict(about or {}),
+            trace_header=dict(trace_header or {}),
         )
         self._ports: list[VirtualTimePort] = []
 
@@ -80,10 +84,10 @@ class Simulation:
         self._ports.append(port)
         return Cluster(port)
 
-    @checked
-    def pass_time(self, seconds: float) -> None:
-        """Advance the time of the cluster that was started last, for all groups; everything due meanwhile happens."""
-        self._ports[-1].pass_time(round(seconds * 1000))
+    def pass_time(self, seconds: Duration) -> None:
+        """Call `Cluster.pass_time` of the cluster that was started last: the method of the release before."""
+        warn_renamed("Simulation.pass_time", "Cluster.pass_time")
+        self._ports[-1].pass_time(ms_of(seconds))
 
     def __enter__(self) -> Cluster:
         return self.start()
@@ -142,12 +146,10 @@ class VirtualTimePort(Port):
         """Return the virtual time."""
         return self.now
 
-    @checked
     def pass_time(self, ms: int) -> None:
-        """Advance time by `ms` milliseconds. Raises ValueError if that is negative."""
-        if ms < 0:
-            raise ValueError(f"time does not go back: {ms} ms")
+        """Advance time by `ms` milliseconds."""
         with self._lock:
+            self._check_running(f"pass_time({ms} ms)")
             limit = self.now + ms
             while self._tick_next(limit):
                 pass
@@ -204,8 +206,11 @@ class VirtualTimePort(Port):
         raise ValueError(f"rotate_certificate({to!r}): a simulation has no listener with TLS")
 
     def _check(self, operation: str, arguments: dict[str, Any]) -> None:
+        self._check_running(call_text(operation, arguments))
+
+    def _check_running(self, text: str) -> None:
         if self._has_stopped:
-            raise ClusterStopped(f"{call_text(operation, arguments)}: the simulated cluster has stopped")
+            raise ClusterStopped(f"{text}: the simulated cluster has stopped")
 
     def _run(self, operation: str, arguments: dict[str, Any]) -> Any:  # noqa: ANN401 - likewise
         """Run an async operation, which never awaits anything without sockets."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.verification import Verify
@@ -12,11 +12,15 @@ from koordinator.emulator.control.transactions.producers import PuppetProducers
 from koordinator.emulator.pages.timeline import HEADING, timeline
 from koordinator.emulator.pages.timeline_text import call_of
 
+from .durations import Duration, ms_of, seconds_of
+from .errors import KoordinatorTimeout
 from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
 from .handle import Handle
-from .names import GroupLike, MemberLike, exact_glob, group_id_of, member_name
+from .names import GroupLike, MemberLike, TopicKey, TopicLike, exact_glob, group_id_of, member_name, topic_name_of
 from .nodes import Node
 from .port import WAIT_S
+from .renames import renamed, renamed_arguments
+from .words import Markers, TransactionState  # noqa: TC001 - arguments are checked with them
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +41,7 @@ __all__ = [
 ]
 
 
-class TransactionTimeout(AssertionError):
+class TransactionTimeout(KoordinatorTimeout):
     """A transaction did not reach a state in time. The text describes it."""
 
 
@@ -106,10 +110,11 @@ class Transaction(Handle):
         node_id = self.describe().coordinator
         return None if node_id < 0 else Node(self._port, node_id)
 
-    def wait_state(self, state: str, timeout: float = WAIT_S) -> Transaction:
-        """Wait until the transactional id is in a state. Raises TransactionTimeout after `timeout` seconds."""
-        if not self._port.wait(Transactions.meets, timeout, transaction=self.id, state=state):
-            message = f"transaction {self.id!r} was not {state} within {timeout:g} s; it is {self.describe()}"
+    def wait_state(self, state: TransactionState, timeout: Duration = WAIT_S) -> Transaction:
+        """Wait until the transactional id is in a state. Raises TransactionTimeout after `timeout`."""
+        timeout_s = seconds_of(timeout)
+        if not self._port.wait(Transactions.meets, timeout_s, transaction=self.id, state=state):
+            message = f"transaction {self.id!r} was not {state} within {timeout_s:g} s; it is {self.describe()}"
             raise TransactionTimeout("\n".join([message, HEADING, *timeline(self.events())]))
         return self
 
@@ -121,9 +126,11 @@ class Transaction(Handle):
         """Let the timeout of the Ongoing transaction pass now: it is aborted and its producer fenced."""
         self._port.call(Transactions.expire, transaction=self.id)
 
-    def rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
-        """Add a rule for requests of this transactional id, as `Group.rule` does."""
+    def add_rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
+        """Add a rule for requests of this transactional id, as `Group.add_rule` does."""
         return add_rule(self._port, api, action, {**options, "transaction": exact_glob(self.id)})
+
+    rule = renamed(add_rule)
 
     def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
         """Park requests of this transactional id, such as EndTxn, or WriteTxnMarkers between brokers."""
@@ -179,17 +186,21 @@ class PuppetProducer(Handle):
         self._port.call(PuppetProducers.init, name=self.name, resume=resume)
         return self
 
-    def produce(self, topic: str, *records: RecordLike, partition: int = 0) -> PuppetProducer:
+    def produce(self, topic: TopicLike, *records: RecordLike, partition: int = 0) -> PuppetProducer:
         """Send records to one partition, in one batch."""
         self._port.call(
-            PuppetProducers.produce, name=self.name, topic=topic, records=list(records), partition=partition
+            PuppetProducers.produce,
+            name=self.name,
+            topic=topic_name_of(topic),
+            records=list(records),
+            partition=partition,
         )
         return self
 
     def send_offsets(
         self,
         group: GroupLike,
-        offsets: Mapping[tuple[str, int], int],
+        offsets: Mapping[tuple[TopicKey, int], int],
         member: MemberLike | None = None,
         generation: int | None = None,
     ) -> PuppetProducer:
@@ -201,7 +212,7 @@ class PuppetProducer(Handle):
             PuppetProducers.send_offsets,
             name=self.name,
             group=group_id_of(group),
-            offsets=[(topic, partition, offset) for (topic, partition), offset in offsets.items()],
+            offsets=[(topic_name_of(topic), partition, offset) for (topic, partition), offset in offsets.items()],
             member=None if member is None else member_name(member),
             generation=generation,
         )
@@ -222,11 +233,12 @@ class PuppetProducer(Handle):
         self._port.call(PuppetProducers.stop, name=self.name)
         return self
 
-    def wait_answered(self, timeout: float = WAIT_S) -> PuppetProducer:
-        """Wait until the pending step has ended. Raises TransactionTimeout after `timeout` seconds."""
-        if not self._port.wait(PuppetProducers.answered, timeout, name=self.name):
+    def wait_answered(self, timeout: Duration = WAIT_S) -> PuppetProducer:
+        """Wait until the pending step has ended. Raises TransactionTimeout after `timeout`."""
+        timeout_s = seconds_of(timeout)
+        if not self._port.wait(PuppetProducers.answered, timeout_s, name=self.name):
             raise TransactionTimeout(
-                f"producer {self.name!r} got no response within {timeout:g} s; it is {self.describe()}"
+                f"producer {self.name!r} got no response within {timeout_s:g} s; it is {self.describe()}"
             )
         return self
 
@@ -243,13 +255,14 @@ class TransactionControls(Handle):
         """The existing transactional ids, sorted."""
         return {each: Transaction(self._port, each) for each in self._port.call(Transactions.ids)}
 
-    def producer(
+    @renamed_arguments(transaction_timeout_s="transaction_timeout")
+    def create_producer(
         self,
         name: str,
         transactional_id: str | None = None,
         *,
         client_id: str | None = None,
-        transaction_timeout_s: float = 60,
+        transaction_timeout: Duration = 60,
     ) -> PuppetProducer:
         """Create a puppet producer, whose transactional id and client id default to its name.
 
@@ -260,36 +273,40 @@ class TransactionControls(Handle):
             name=name,
             transactional_id=transactional_id,
             client_id=client_id,
-            transaction_timeout_ms=round(transaction_timeout_s * 1000),
+            transaction_timeout_ms=ms_of(transaction_timeout),
         )
         return PuppetProducer(self._port, name)
+
+    producer = renamed(create_producer)
 
     @property
     def producers(self) -> dict[str, PuppetProducer]:
         """The puppet producers by name, in order of creation."""
         return {each.name: PuppetProducer(self._port, each.name) for each in self._port.call(PuppetProducers.list)}
 
-    def set_markers(self, topic: str, partition: int, markers: Literal["written", "delayed", "lost"]) -> None:
+    def set_markers(self, topic: TopicLike, partition: int, markers: Markers) -> None:
         """Decide what happens to the transaction markers of a partition, until it is "written" again.
 
         With "delayed" a decided transaction stays in PrepareCommit or PrepareAbort. With "lost" it completes, but the
         records of the partition stay undecided: a hanging transaction blocks its read_committed consumers.
         """
-        self._port.call(Transactions.set_markers, topic=topic, partition=partition, markers=markers)
+        self._port.call(Transactions.set_markers, topic=topic_name_of(topic), partition=partition, markers=markers)
 
-    def assert_no_open_transactions(self, timeout: float = 0) -> None:
+    def assert_no_open_transactions(self, timeout: Duration = 0) -> Self:
         """Assert that every transaction has ended, and that no partition has records of a hanging one.
 
-        With `timeout` wait up to that many seconds. Raises AssertionError with the open transactions.
+        With `timeout` wait up to that time. Raises AssertionError with the open transactions.
         """
-        if timeout:
-            result = self._port.wait(Transactions.none_open, timeout)
+        timeout_s = seconds_of(timeout)
+        if timeout_s:
+            result = self._port.wait(Transactions.none_open, timeout_s)
         else:
             result = self._port.call(Transactions.none_open)
         if not result.ok:
             raise AssertionError(result.message)
+        return self
 
-    def assert_transactions_isolated(self) -> None:
+    def assert_transactions_isolated(self) -> Self:
         """Assert that the trace shows no violation of transactions, T01 to T03.
 
         Offsets are committed with their transaction only, read_committed consumers get nothing undecided, and fenced
@@ -298,3 +315,4 @@ class TransactionControls(Handle):
         result = self._port.call(Verify.transactions)
         if not result.ok:
             raise AssertionError(result.message)
+        return self

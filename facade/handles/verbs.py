@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from koordinator.emulator.control.verbs import FORCED, Verbs
 
 from .names import GroupHandle, MemberLike, TopicKey, member_name, topic_name_of
+from .renames import renamed_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +30,13 @@ class VerbControls(GroupHandle):
         """
         self._port.call(Verbs.evict, group=self.id, member=member_name(member), as_if=as_if)
 
-    def fence(self, instance: MemberLike) -> None:
-        """Make another process join with an instance id (KIP-345): the previous member gets FENCED_INSTANCE_ID (82).
+    @renamed_arguments(instance="member")
+    def fence(self, member: MemberLike) -> None:
+        """Make another process join with the instance id of a member (KIP-345): it gets FENCED_INSTANCE_ID (82).
 
         The new process then stays silent, so its session expires.
         """
-        self._port.call(Verbs.fence, group=self.id, instance=member_name(instance))
+        self._port.call(Verbs.fence, group=self.id, instance=member_name(member))
 
     def freeze(
         self,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from koordinator.handles.faults import Hold
     from koordinator.handles.nodes import Node
     from koordinator.handles.puppets import Puppet
+    from koordinator.handles.words import GroupProtocol
     from koordinator.wire.apis import Message
 
     from ..load import Load
@@ -63,7 +64,7 @@ class Members:
     protocols: tuple[str, ...]
     is_static: bool = False
     protocol_type: str = "consumer"
-    group_protocol: str = "classic"
+    group_protocol: GroupProtocol = "classic"
 
     @property
     def is_classic(self) -> bool:
@@ -210,7 +211,7 @@ class CoreScheme(Scheme):
     def _create(self, name: str, batch_ms: int, instance_id: str) -> Puppet:
         # a worker's tasks have threads of their own, so it rejoins at once
         is_worker = self.members.protocol_type == "connect"
-        return self.group.puppet(
+        return self.group.create_puppet(
             name,
             self.members.protocols,
             protocol_type=self.members.protocol_type,
@@ -218,10 +219,10 @@ class CoreScheme(Scheme):
             topics=self._topics if is_worker else [TOPIC],
             behaviour="healthy" if is_worker else {"kind": "straggler", "delay_s": batch_ms / 1000},
             group_protocol=self.members.group_protocol,
-            session_timeout_s=self.load.session_timeout_s if self.members.is_classic else None,
-            rebalance_timeout_s=self.load.rebalance_timeout_s,
-            heartbeat_interval_s=self.load.heartbeat_interval_s,
-            scheduled_rebalance_max_delay_s=self.load.max_delay_s if is_worker else None,
+            session_timeout=self.load.session_timeout_s if self.members.is_classic else None,
+            rebalance_timeout=self.load.rebalance_timeout_s,
+            heartbeat_interval=self.load.heartbeat_interval_s,
+            scheduled_rebalance_max_delay=self.load.max_delay_s if is_worker else None,
         )
 
     def _observe(self, event: TraceEvent) -> None:

@@ -47,7 +47,7 @@ def client_of(cluster: Cluster, mechanism: str, data: bytes) -> AskingClient:
 
 def use_secrets(cluster: Cluster) -> list[bytes]:
     """Have clients use each secret, rightly and wrongly; return those that came about."""
-    tokens = [cluster.token("olga"), cluster.token("olga", lifetime_s=-60)]
+    tokens = [cluster.token("olga"), cluster.token("olga", lifetime=-60)]
     for token in tokens:
         with client_of(cluster, "OAUTHBEARER", bearer(token)):
             pass
@@ -82,7 +82,7 @@ def test_no_planted_secret_is_in_trace_log_page_snapshot_or_repr(
         settings, _ = Settings.of("fast", CONFIG)
         options: Any = Options(security="sasl_plaintext", users=USERS, config=CONFIG)
         shown = {
-            "trace": json.dumps(cluster.trace()),
+            "trace": json.dumps(cluster.events()),
             "snapshot": json.dumps(cluster.snapshot()),
             "repr": repr((cluster, settings, options, cluster.nodes, cluster.groups())),
         }

@@ -30,10 +30,10 @@ LATE_COMMIT = '''
             consumer.poll(0.05)
         consumer.commit(offsets=[TopicPartition("orders", 2, 10)], asynchronous=False)
 
-        peer = group.puppet("peer", topics=("orders",))
+        peer = group.create_puppet("peer", topics=("orders",))
         peer.join()
         group.wait_state("PreparingRebalance")
-        group.expire_join_barrier()
+        group.expire_join_phase()
         group.wait_stable(members=1)
         consumer.commit(offsets=[TopicPartition("orders", 2, 41)], asynchronous=False)
 '''

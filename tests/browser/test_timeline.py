@@ -178,16 +178,15 @@ def test_appended_lines_extend_the_story(opened: Open) -> None:
 
 def overview(groups: int, members: int) -> list[dict[str, Any]]:
     """Return a trace of many groups, the first of which has many members."""
-    simulation = Simulation(topics={"orders": 2 * members}, seed=1)
-    with simulation as cluster:
+    with Simulation(topics={"orders": 2 * members}, seed=1) as cluster:
         crowd = cluster.group("g-000")
         for number in range(members):
-            crowd.puppet(f"svc-{number:03}", protocols=["cooperative-sticky"]).join()
+            crowd.create_puppet(f"svc-{number:03}", protocols=["cooperative-sticky"]).join()
         for number in range(1, groups):
-            puppet = cluster.group(f"g-{number:03}").puppet("single").join()
+            puppet = cluster.group(f"g-{number:03}").create_puppet("single").join()
             if number % 100 == 0:
                 puppet.leave()
-        simulation.pass_time(5)
+        cluster.pass_time(5)
         return cluster._port.trace_lines()
 
 

@@ -34,11 +34,11 @@ def test_kip_345_static_members_are_removed_by_instance_id_in_one_rebalance(
     assert (ran.status, ran.out, ran.err) == (0, "svc: removed a\nsvc: removed b\n", [])
     assert [member.instance_id for member in cluster.group("svc").members] == ["c"]
     assert len(rebalances(cluster)) == before + 1, "one rebalance for both members"
-    assert "scaled down" in json.dumps(cluster.trace(group="svc"))
+    assert "scaled down" in json.dumps(cluster.events(group="svc"))
 
 
 def rebalances(cluster: Cluster) -> list[dict[str, Any]]:
-    return [event for event in cluster.trace(group="svc") if event.get("state_to") == "PreparingRebalance"]
+    return [event for event in cluster.events(group="svc") if event.get("state_to") == "PreparingRebalance"]
 
 
 def test_members_are_removed_by_member_id(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
@@ -86,7 +86,7 @@ def test_kip_345_a_missing_group_is_detected_before_any_member_is_removed(
     assert ran.failures == [
         "nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found.",
     ]
-    assert [event for event in cluster.trace() if event.get("api") == "LeaveGroup"] == []
+    assert [event for event in cluster.events() if event.get("api") == "LeaveGroup"] == []
 
 
 @pytest.mark.parametrize("version", [5, 6])

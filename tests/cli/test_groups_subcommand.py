@@ -92,8 +92,8 @@ def test_a_reconciling_consumer_group_is_listed_and_described(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     group = cluster.group("svc")
-    group.puppet("a", topics=["t"], group_protocol="consumer", behaviour="manual").join()
-    group.puppet("b", topics=["t"], group_protocol="consumer", behaviour="manual").join()
+    group.create_puppet("a", topics=["t"], group_protocol="consumer", behaviour="manual").join()
+    group.create_puppet("b", topics=["t"], group_protocol="consumer", behaviour="manual").join()
     # past the assignment interval
     group.advance(2)
     group.puppets["b"].heartbeat()

@@ -41,7 +41,7 @@ def test_groups_loaded_into_a_new_directory_are_in_the_next_cluster(
     ran = run("load", str(world), "--data-dir", str(there))
     assert (ran.status, ran.out, ran.err) == (0, "svc: 2 members, 1 offset\nsimple: 0 members, 1 offset\n", [])
     with Emulator(topics={"t": 2}, data_dir=there) as cluster:
-        svc = cluster.group("svc").snapshot()
+        svc = cluster.group("svc").describe()
         assert (svc.state, svc.generation, [member.instance_id for member in svc.members]) == ("Stable", 7, ["a", None])
         assert cluster.group("simple").offsets == {("t", 1): 6}
 

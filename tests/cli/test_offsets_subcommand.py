@@ -56,7 +56,7 @@ def test_a_file_is_loaded_and_each_group_is_reported(
 ) -> None:
     ran = run("load", str(world), *at)
     assert (ran.status, ran.out, ran.err) == (0, "svc: 2 members, 1 offset\nsimple: 0 members, 1 offset\n", [])
-    svc = cluster.group("svc").snapshot()
+    svc = cluster.group("svc").describe()
     assert (svc.state, svc.generation, [member.instance_id for member in svc.members]) == ("Stable", 7, ["a", None])
     assert cluster.group("simple").offsets == {("t", 1): 6}
 
@@ -65,14 +65,14 @@ def test_a_consumer_group_is_dumped_and_loaded_into_a_cluster_and_a_data_directo
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
     group = cluster.group("svc")
-    group.puppet("a", topics=["t"], group_protocol="consumer").join()
-    before = group.wait_stable(members=1, owned="all").assignment
+    group.create_puppet("a", topics=["t"], group_protocol="consumer").join()
+    before = group.wait_stable(members=1, all_owned=True).assignment
     file, data = tmp_path / "dumped.jsonl", tmp_path / "data"
     assert run("dump", str(file), *at).err == []
     with Emulator(topics={"t": 4}) as other:
         ran = run("load", str(file), "--bootstrap-server", other.bootstrap_servers)
         assert (ran.out, ran.err) == ("svc: 1 member, 0 offsets\n", [])
-        loaded = other.group("svc").wait_stable(members=1, owned="all")
+        loaded = other.group("svc").wait_stable(members=1, all_owned=True)
         assert (loaded.type, loaded.epoch, loaded.assignment) == ("consumer", group.epoch, before)
     with Emulator(topics={"t": 4}, data_dir=data):
         pass
@@ -99,7 +99,7 @@ def test_a_dump_loads_unchanged_into_another_cluster(
     with Emulator(topics={"t": 4}, config={"offsets.topic.num.partitions": 3}) as other:
         assert run("load", str(file), "--bootstrap-server", other.bootstrap_servers).err == []
         assert other.dump_groups() == lines
-        assert other.group("svc").snapshot() == cluster.group("svc").snapshot()
+        assert other.group("svc").describe() == cluster.group("svc").describe()
 
 
 def test_a_dash_is_stdout_and_stdin(
@@ -291,5 +291,5 @@ def test_the_client_id_is_the_one_that_may_write_internal_topics(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], world: Path
 ) -> None:
     run("load", str(world), *at)
-    produced = [event for event in cluster.trace() if event["kind"] == "request" and event["api"] == "Produce"]
+    produced = [event for event in cluster.events() if event["kind"] == "request" and event["api"] == "Produce"]
     assert {event["client_id"] for event in produced} == {ADMIN_CLIENT_ID}

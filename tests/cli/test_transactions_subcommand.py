@@ -31,8 +31,8 @@ def ran(cluster: Cluster, *arguments: str, command: str = "list", status: int = 
 
 
 def test_every_transactional_id_is_listed_with_its_partitions(cluster: Cluster) -> None:
-    cluster.producer("open").init().produce("orders", "a", partition=1)
-    cluster.producer("idle").init()
+    cluster.create_producer("open").init().produce("orders", "a", partition=1)
+    cluster.create_producer("idle").init()
     assert [line.split()[:4] for line in ran(cluster).splitlines()[2:]] == [
         ["idle", "Empty", str(cluster.transaction("idle").producer_id), "0"],
         ["open", "Ongoing", str(cluster.transaction("open").producer_id), "0"],
@@ -41,8 +41,8 @@ def test_every_transactional_id_is_listed_with_its_partitions(cluster: Cluster) 
 
 
 def test_a_state_selects_transactions_in_one_document(cluster: Cluster) -> None:
-    cluster.producer("open").init().produce("orders", "a", partition=1)
-    cluster.producer("idle").init()
+    cluster.create_producer("open").init().produce("orders", "a", partition=1)
+    cluster.create_producer("idle").init()
     document = json.loads(ran(cluster, "--json", "--state", "ongoing"))
     (row,) = document["transactions"]
     assert (row["transactional_id"], row["partitions"], document["errors"]) == ("open", {"orders": [1]}, [])
@@ -54,14 +54,14 @@ def test_a_cluster_without_transactions_says_so(cluster: Cluster) -> None:
 
 
 def test_an_open_transaction_is_aborted_and_its_producer_fenced(cluster: Cluster) -> None:
-    cluster.producer("p", "open").init().produce("orders", "a", partition=1)
+    cluster.create_producer("p", "open").init().produce("orders", "a", partition=1)
     assert ran(cluster, "open", command="abort") == "open: aborted\n"
     cluster.transaction("open").wait_state("Empty")
     assert cluster.producers["p"].produce("orders", "late").error == "INVALID_PRODUCER_EPOCH"
 
 
 def test_only_an_open_transaction_can_be_aborted(cluster: Cluster) -> None:
-    cluster.producer("idle").init()
+    cluster.create_producer("idle").init()
     epoch = cluster.transaction("idle").producer_epoch
     document, _, _ = ran(cluster, "idle", "nosuch", "--json", command="abort", status=1).partition("koordinator ")
     found = json.loads(document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 import pytest
 
@@ -31,11 +31,19 @@ def signature(function: Callable[..., object]) -> dict[str, tuple[object, object
 
 
 def declared(interface: Interface) -> dict[str, tuple[object, object]]:
-    """Return type and default of each option; a mapping may be left out as None."""
+    """Return type and default of each option; a mapping may be left out as None, and choices are literals."""
     return {
-        option.name: (option.type | None, None) if option.is_mapping else (option.type, option.default)
+        option.name: (option.type | None, None) if option.is_mapping else (type_of(option), option.default)
         for option in options_of(interface)
     }
+
+
+def type_of(option: Option) -> object:
+    """Return the type of an argument: its choices as literals, but for the releases of Kafka, which are no words."""
+    if not option.choices or option.name == "kafka_version":
+        return option.type
+    words: Any = Literal[option.choices]
+    return words if option.type is str else words | None
 
 
 def test_the_emulator_has_the_declared_names_types_and_defaults() -> None:

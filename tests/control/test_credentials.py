@@ -55,7 +55,7 @@ def test_a_token_logs_in_until_it_ends(config: dict[str, object]) -> None:
     with Emulator(security="sasl_plaintext", config=config) as cluster:
         with logged_in(cluster, "OAUTHBEARER", bearer(cluster.token("olga"))) as client:
             assert is_served(client)
-        for refused in (cluster.token("olga", lifetime_s=-60), cluster.token("olga", claims={"exp": None})):
+        for refused in (cluster.token("olga", lifetime=-60), cluster.token("olga", claims={"exp": None})):
             with AskingClient(address(cluster)) as client:
                 assert attempted(client, "OAUTHBEARER", bearer(refused)).auth_bytes == b'{"status":"invalid_token"}'
         with pytest.raises(ValueError, match="must be a name"):
@@ -78,14 +78,14 @@ def test_the_sessions_of_a_user_end_with_the_next_request(cluster: Cluster) -> N
         assert is_served(bob)
         assert cluster.expire_authentication() == 1
         assert not is_served(bob)
-    verbs = [(event["verb"], event.get("body", {})) for event in cluster.trace() if event["kind"] == "verb"]
+    verbs = [(event["verb"], event.get("body", {})) for event in cluster.events() if event["kind"] == "verb"]
     assert verbs == [("expire_authentication", {"user": "alice"})] * 2 + [("expire_authentication", {})]
 
 
 def test_the_trace_names_the_principal_of_an_authenticated_client(cluster: Cluster) -> None:
     with logged_in(cluster, "PLAIN", plain("alice", "alice-secret")) as alice:
         assert is_served(alice)
-    rows = [(event["kind"], event["api"], event.get("principal")) for event in cluster.trace() if "api" in event]
+    rows = [(event["kind"], event["api"], event.get("principal")) for event in cluster.events() if "api" in event]
     assert rows == [
         *((kind, api, None) for api in ("SaslHandshake", "SaslAuthenticate") for kind in ("request", "response")),
         *((kind, "Metadata", "User:alice") for kind in ("request", "response")),

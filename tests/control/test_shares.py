@@ -208,7 +208,9 @@ def test_a_closed_session_and_an_expired_lock_are_in_the_trace(cluster: Cluster,
 
 
 def test_an_acknowledgement_is_refused_by_a_rule_and_the_record_stays(cluster: Cluster, a: ShareMember) -> None:
-    rule = cluster.group("g").rule("ShareAcknowledge", faults.error("INVALID_RECORD_STATE", at="partition"), once=True)
+    rule = cluster.group("g").add_rule(
+        "ShareAcknowledge", faults.error("INVALID_RECORD_STATE", at="partition"), once=True
+    )
     assert a.acknowledge(0, 0) == Error.INVALID_RECORD_STATE
     assert rule.hits == 1
     assert rows(cluster)[0].state == "acquired"
@@ -227,6 +229,6 @@ def test_an_acknowledgement_is_late_while_it_or_its_write_is_held(cluster: Clust
 
 
 def test_a_share_session_is_lost_by_a_rule(cluster: Cluster, a: ShareMember) -> None:
-    cluster.group("g").rule("ShareFetch", faults.error("SHARE_SESSION_NOT_FOUND"), once=True)
+    cluster.group("g").add_rule("ShareFetch", faults.error("SHARE_SESSION_NOT_FOUND"), once=True)
     assert a.fetch_error() == Error.SHARE_SESSION_NOT_FOUND
     assert a.fetch() == []

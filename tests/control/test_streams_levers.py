@@ -57,7 +57,7 @@ def joined(client: AskingClient) -> int:
 
 def test_a_snapshot_shows_the_input_partitions_of_tasks(cluster: Cluster, client: AskingClient) -> None:
     epoch = joined(client)
-    group = cluster.group("g").snapshot()
+    group = cluster.group("g").describe()
     assert (group.type, group.state, group.epoch, group.protocol) == ("streams", "Stable", epoch, "sticky")
     (member,) = group.members
     assert (member.type, member.assignment, member.target) == ("streams", {"t": [0, 1, 2, 3]}, {"t": [0, 1, 2, 3]})
@@ -80,7 +80,7 @@ def test_a_forced_rebalance_raises_the_epoch(cluster: Cluster, client: AskingCli
 
 def test_a_rule_refuses_a_heartbeat(cluster: Cluster, client: AskingClient) -> None:
     epoch = joined(client)
-    cluster.group("g").rule("StreamsGroupHeartbeat", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True)
+    cluster.group("g").add_rule("StreamsGroupHeartbeat", faults.error("COORDINATOR_LOAD_IN_PROGRESS"), once=True)
     assert beat(client, epoch).error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
     assert beat(client, epoch).error_code == Error.NONE
 

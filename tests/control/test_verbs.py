@@ -107,9 +107,9 @@ def test_offsets_of_a_group_that_is_not_there_make_it(here: GroupBroker) -> None
 
 def test_a_new_maximum_size_applies_to_later_joins(here: GroupBroker) -> None:
     here.form("a", "b")
-    here.verbs.set_max_size(here.now, size=2)
+    here.verbs.set_group_max_size(here.now, size=2)
     assert here.request_at(here.node, joining("c"), 5).error_code == Error.GROUP_MAX_SIZE_REACHED
-    here.verbs.set_max_size(here.now, size=3)
+    here.verbs.set_group_max_size(here.now, size=3)
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("c"), 5))
     assert here.group.state.value == "PreparingRebalance"
@@ -117,7 +117,7 @@ def test_a_new_maximum_size_applies_to_later_joins(here: GroupBroker) -> None:
 
 def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: GroupBroker) -> None:
     here.do(here.runtime.stop_node, here.node)
-    here.verbs.set_max_size(here.now, size=1)
+    here.verbs.set_group_max_size(here.now, size=1)
     here.do(here.runtime.start_node, here.node)
     assert here.runtime.broker(here.node).node.coordinator.store.settings.group_max_size == 1
 
@@ -279,8 +279,8 @@ class TestBadInputOfVerbs:
     @pytest.mark.parametrize(
         ("verb", "arguments", "said"),
         [
-            ("set_max_size", {"size": 0}, "group.max.size=0: must be an integer from 1 to"),
-            ("set_max_size", {"size": True}, "group.max.size=True: must be"),
+            ("set_group_max_size", {"size": 0}, "group.max.size=0: must be an integer from 1 to"),
+            ("set_group_max_size", {"size": True}, "group.max.size=True: must be"),
             ("add_partitions", {"topic": "x", "count": 1}, "there is no topic 'x'"),
             ("add_partitions", {"topic": "t", "count": 0}, "count=0 partitions to add: must be an integer from 1"),
         ],

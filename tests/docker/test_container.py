@@ -45,7 +45,7 @@ def test_the_levers_are_the_same_over_http(koordinator_container: KoordinatorCon
     group = koordinator_container.cluster.group("levers")
     join("confluent-kafka", group="levers", instance="one")
     group.wait_stable(members=1, timeout=WAIT_S)
-    rule = group.rule("Heartbeat", error("REBALANCE_IN_PROGRESS"), once=True)
+    rule = group.add_rule("Heartbeat", error("REBALANCE_IN_PROGRESS"), once=True)
     before = group.generation
     group.wait_stable(members=1, timeout=WAIT_S, after_generation=before)
     assert rule.hits == 1

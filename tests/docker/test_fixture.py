@@ -66,7 +66,7 @@ def test_a_test_that_fails_shows_the_log_and_keeps_the_trace(image: str, pyteste
             koordinator_container.cluster.create_topic("t")
 
         def test_bad(koordinator_container):
-            koordinator_container.cluster.group("svc").puppet("p", topics=["t"]).join()
+            koordinator_container.cluster.group("svc").create_puppet("p", topics=["t"]).join()
             assert not koordinator_container.cluster
         """
     )

@@ -95,7 +95,7 @@ def test_a_hundred_members(image: str, figure: Callable[[str, str], None]) -> No
         group.set_clock("manual")
         for member in members:
             member.send_join()
-        assert container.cluster._port.wait(Groups.meets, WAIT_S, group="g", members=MEMBERS), group.snapshot()
+        assert container.cluster._port.wait(Groups.meets, WAIT_S, group="g", members=MEMBERS), group.describe()
         # a member that joins during the delay extends it (KIP-134)
         group.advance("4s")
         (generation,) = {member.joined().generation_id for member in members}

@@ -66,7 +66,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 def test_host_clients_get_the_mapped_port_and_containers_the_container_name(played: SimpleNamespace) -> None:
     with KoordinatorContainer(arguments=["--topic", "t:1"], mem_limit="256m") as container:
         assert container.bootstrap_servers == f"127.0.0.1:{played.kafka.port}"
-        assert container.cluster.nodes[1].address(INSIDE) == container.inside == "a1b2c3:9094"
+        assert container.cluster.nodes[1].address(INSIDE) == container.internal_bootstrap_servers == "a1b2c3:9094"
     assert played.container.ended == ["stop", "remove"]
 
 

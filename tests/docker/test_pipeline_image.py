@@ -53,7 +53,7 @@ def test_the_job_loads_the_trace_of_the_emulator_beside_it(
     with Remote(f"http://127.0.0.1:{project['CONTROL_PORT']}", "demo") as server:
         group = server.cluster().group("svc")
         for number in range(2):
-            group.puppet(f"p{number}", topics=["orders"]).join()
+            group.create_puppet(f"p{number}", topics=["orders"]).join()
         last = group.wait_stable(members=2, timeout=UP_S).generation
     compose("stop", "koordinator")
     begun = time.monotonic()

@@ -154,8 +154,8 @@ def prepare(cluster: Cluster) -> None:
         cluster.create_topic("orders", partitions=2)
     cluster.produce("orders", *(("key", str(number)) for number in range(9)))
     group = cluster.group("svc")
-    group.puppet("svc-1", topics=["orders"], instance_id="worker-1").join()
-    group.puppet("svc-2", topics=["orders"]).join()
+    group.create_puppet("svc-1", topics=["orders"], instance_id="worker-1").join()
+    group.create_puppet("svc-2", topics=["orders"]).join()
     group.wait_stable(members=2)
     for name in ("svc", "old", "older"):
         cluster.group(name).set_offsets({("orders", 0): 1})

@@ -60,4 +60,4 @@ def test_the_groups_are_loaded() -> None:
         assert group.offsets == {("orders", 0): 5}
     with Simulation(topics={"orders": 2}) as cluster:
         cluster.load_groups(consumer.text.splitlines())
-        cluster.group("svc").wait_stable(members=1, owned="all")
+        cluster.group("svc").wait_stable(members=1, all_owned=True)

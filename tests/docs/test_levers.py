@@ -48,6 +48,6 @@ def test_the_quick_start_is_a_project_that_passes(pytester: pytest.Pytester, cli
     files = [each for each in blocks("python") if each.page.stem == "quick-start"]
     (program,) = (each.text for each in files if CLIENTS[client] in each.text)
     (test,) = (each.text for each in files if "def test_" in each.text)
-    pytester.makepyfile(orders=program, test_orders=test.replace('CLIENT = "kafka-python"', f'CLIENT = "{client}"'))
+    pytester.makepyfile(orders=program, test_orders=test.replace('"kafka-python"', f'"{client}"'))
 
     pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=120).assert_outcomes(passed=2)

@@ -33,10 +33,8 @@ TYPES = {
 
 HEAD = """from __future__ import annotations
 from typing import Any as _Any
-from koordinator import Cluster as _Cluster, Group as _Group, aio as _aio
-from koordinator.fixtures.plugin import Factory as _Factory
-from koordinator.handles.puppets import Puppet as _Puppet
-from koordinator.handles.session import SessionCluster as _SessionCluster
+from koordinator import Cluster as _Cluster, ClusterFactory as _Factory, Group as _Group, Puppet as _Puppet
+from koordinator import SessionCluster as _SessionCluster, aio as _aio
 """
 
 CONTEXT = ("misc", "name-defined", "var-annotated")

@@ -27,7 +27,7 @@ def cluster() -> Iterator[Cluster]:
 def test_one_line_makes_a_stable_group(cluster: Cluster) -> None:
     members = [{"instance_id": "a", "assignment": {"orders": [0, 1]}}, {"assignment": {"orders": [2, 3]}}]
     cluster.load_groups([{"group_id": "svc", "type": "consumer", "epoch": 7, "members": members}])
-    group = cluster.group("svc").wait_stable(members=2, owned="all")
+    group = cluster.group("svc").wait_stable(members=2, all_owned=True)
     assert (group.type, group.epoch, group.generation) == ("consumer", 7, 7)
     assert next((member.label, member.epoch) for member in group.members) == ("a", 7)
     assert [member.target for member in group.members] == [{"orders": [0, 1]}, {"orders": [2, 3]}]
@@ -37,24 +37,24 @@ def test_a_member_of_the_line_goes_on_with_its_epoch(cluster: Cluster) -> None:
     line = {"group_id": "svc", "type": "consumer", "epoch": 7, "members": [{"member_id": "m", "topics": ["orders"]}]}
     cluster.load_groups([line])
     group = cluster.group("svc")
-    group.puppet("peer", group_protocol="consumer").join()
+    group.create_puppet("peer", group_protocol="consumer").join()
     assert group.epoch == 8
     group.expire_session("m")
-    group.wait_stable(members=1, owned="all")
+    group.wait_stable(members=1, all_owned=True)
 
 
 def test_a_group_in_the_middle_of_a_reconciliation_is_the_same_elsewhere(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    group.puppet("a", group_protocol="consumer", behaviour="manual", instance_id="a").join().sync()
-    group.puppet("old", topics=["orders"]).join()
+    group.create_puppet("a", group_protocol="consumer", behaviour="manual", instance_id="a").join().sync()
+    group.create_puppet("old", topics=["orders"]).join()
     group.puppets["a"].heartbeat()
-    before = group.snapshot()
+    before = group.describe()
     assert before.state == "Reconciling"
     lines = cluster.dump_groups()
     assert [(line["group_id"], line["type"]) for line in lines] == [("svc", "consumer")]
     with Simulation(topics={"others": 1, "orders": 4}, config=CONFIG) as other:
         other.load_groups(map(json.dumps, lines))
-        after = other.group("svc").snapshot()
+        after = other.group("svc").describe()
         assert other.dump_groups() == lines
     assert (after.state, after.epoch, after.generation) == (before.state, before.epoch, before.generation)
     parts = [
@@ -76,7 +76,7 @@ def test_resolved_patterns_are_kept(cluster: Cluster) -> None:
     member = {"member_id": "m", "pattern": "^o.*", "assignment": {"orders": [0, 1, 2, 3]}}
     line = {"group_id": "svc", "type": "consumer", "patterns": {"^o.*": ["orders"]}, "members": [member]}
     cluster.load_groups([line])
-    cluster.group("svc").wait_stable(members=1, owned="all")
+    cluster.group("svc").wait_stable(members=1, all_owned=True)
     (dumped,) = cluster.dump_groups()
     assert dumped["patterns"] == {"^o.*": ["orders"]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from koordinator import Emulator, aio, faults
 from koordinator.aio import handles
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
+from koordinator.handles.renames import Renamed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -65,6 +67,9 @@ def test_an_async_handle_has_exactly_the_members_of_its_blocking_handle(name: st
         if isinstance(blocking, str | property):
             assert isinstance(proxy[member], property), member
             continue
+        if isinstance(blocking, Renamed):
+            assert proxy[member].new == blocking.new, member
+            continue
         expected, actual = (inspect.signature(inspect.unwrap(each)) for each in (blocking, proxy[member]))
         assert list(actual.parameters.values()) == list(expected.parameters.values()), member
         assert inspect.getdoc(proxy[member]) == inspect.getdoc(blocking), member
@@ -83,7 +88,7 @@ def test_blocking_calls_are_awaited_without_blocking_the_loop(run: Any) -> None:
         async with aio.Emulator(topics={"orders": 4}, seed=7) as cluster:
             group = cluster.group("svc")
             assert (group.id, cluster.seed, await group.state) == ("svc", 7, "Dead")
-            peer = await group.puppet("peer", topics=["orders"])
+            peer = await group.create_puppet("peer", topics=["orders"])
             async with group.expect_rebalance(cause="member_join") as expected:
                 await peer.join()
             assert expected.rebalance.generation == 1
@@ -104,18 +109,84 @@ def test_a_hold_is_entered_and_released(run: Any) -> None:
     async def story() -> None:
         async with aio.Emulator(topics={"orders": 4}) as cluster:
             group = cluster.group("svc")
-            peer = await group.puppet("peer", topics=["orders"])
+            peer = await group.create_puppet("peer", topics=["orders"])
             async with group.hold("JoinGroup") as held:
                 await peer.join()
                 entered = await held.wait_entered()
                 assert (entered.api, await group.members) == ("JoinGroup", [])
                 await held.release()
                 await group.wait_stable(members=1)
-            rule = await group.rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), once=True)
+            rule = await group.add_rule("Heartbeat", faults.error("REBALANCE_IN_PROGRESS"), once=True)
             assert await rule.hits == 0
             assert [each.id for each in await cluster.unused_rules()] == [rule.id]
 
     run(story)
+
+
+@loops
+def test_a_rule_ends_with_its_block(run: Any) -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            async with cluster.add_rule("JoinGroup", faults.drop(), optional=True) as rule:
+                assert [each.id for each in await cluster.rules] == [rule.id]
+            assert await cluster.rules == []
+            with pytest.raises(AssertionError, match="never used"):
+                async with cluster.add_rule("JoinGroup", faults.drop()):
+                    pass
+
+    run(story)
+
+
+@loops
+@pytest.mark.parametrize(
+    ("use", "call"),
+    [
+        (lambda group: bool(group.members), "group.members"),
+        (lambda group: group.state == "Stable", "group.state"),
+        (lambda group: group.state != "Stable", "group.state"),
+        (lambda group: len(group.events()), "group.events(…)"),
+        (lambda group: list(group.members), "group.members"),
+        (lambda group: "a" in group.awaited(), "group.awaited(…)"),
+        (lambda group: group.offsets["t", 0], "group.offsets"),
+        (lambda group: group.generation > 1, "group.generation"),
+        (lambda group: f"{group.state}", "group.state"),
+        (lambda group: group.hold("JoinGroup").__enter__(), "group.hold(…)"),
+    ],
+)
+def test_a_forgotten_await_says_so(run: Any, use: Callable[[aio.Group], object], call: str) -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            with pytest.raises(
+                TypeError, match=rf"^{re.escape(call)} was not awaited: write \(await {re.escape(call)}\)$"
+            ):
+                use(cluster.group("svc"))
+
+    run(story)
+
+
+def test_an_attribute_of_a_call_that_was_not_awaited_says_so() -> None:
+    async def story() -> None:
+        async with aio.Emulator() as cluster:
+            pending = cluster.create_topic("orders")
+            with pytest.raises(AttributeError, match=r"create_topic\(…\) has no 'produce' before it is awaited"):
+                pending.produce("a")  # type: ignore[attr-defined]
+            assert (await pending).name == "orders"
+
+    run_asyncio(story)
+
+
+def test_a_call_is_a_task_as_any_coroutine() -> None:
+    async def in_asyncio() -> None:
+        async with aio.Emulator() as cluster:
+            state, groups = await asyncio.gather(asyncio.create_task(cluster.group("svc").describe()), cluster.groups())
+            assert (state.state, groups) == ("Dead", [])
+
+    async def in_trio() -> None:
+        async with aio.Emulator() as cluster, trio.open_nursery() as nursery:
+            nursery.start_soon(cluster.create_topic, "orders")
+
+    run_asyncio(in_asyncio)
+    run_trio(in_trio)
 
 
 @loops
@@ -172,7 +243,7 @@ def test_other_tasks_have_their_turn_while_one_waits(run: Any) -> None:
                 while turns < 5:
                     turns += 1
                     await pause(0)
-                await (await cluster.group("svc").puppet("peer")).join()
+                await (await cluster.group("svc").create_puppet("peer")).join()
 
             if run is run_trio:
                 async with trio.open_nursery() as nursery:

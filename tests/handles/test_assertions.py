@@ -39,8 +39,8 @@ def member(group: Group) -> Callable[..., Puppet]:
 
     def join(name: str, instance: str | None = None) -> Puppet:
         generation = group.generation
-        puppet = group.puppet(name, topics=["t"], instance_id=instance, heartbeat_interval_s=2).join()
-        group.wait_stable(owned="all", after_generation=generation)
+        puppet = group.create_puppet(name, topics=["t"], instance_id=instance, heartbeat_interval=2).join()
+        group.wait_stable(all_owned=True, after_generation=generation)
         return puppet
 
     return join
@@ -69,25 +69,23 @@ def test_a_wait_for_stable_may_ask_for_members_owners_and_a_newer_generation(
     group: Group, member: Callable[..., Puppet]
 ) -> None:
     member("a")
-    assert group.wait_stable(members=1, owned="all", after_generation=0) is group
+    assert group.wait_stable(members=1, all_owned=True, after_generation=0) is group
     says(
-        lambda: group.wait_stable(members=2, timeout=1, owned="all", after_generation=1),
+        lambda: group.wait_stable(members=2, timeout=1, all_owned=True, after_generation=1),
         "group 'g' was not stable with 2 members, every partition owned, after generation 1 within 1 s",
         kind=GroupTimeout,
     )
-    with pytest.raises(ValueError, match="owned='some': must be 'all' or left out"):
-        group.wait_stable(owned="some")
 
 
 def test_all_owned_means_every_partition_has_an_owner(group: Group) -> None:
     # to the coordinator a group is stable even if its leader omits members
-    leader = group.puppet("leader", topics=["t"], behaviour="omits_members").join()
+    leader = group.create_puppet("leader", topics=["t"], behaviour="omits_members").join()
     group.wait_stable(members=1)
-    group.puppet("left-out", topics=["t"]).join()
+    group.create_puppet("left-out", topics=["t"]).join()
     group.wait_stable(members=2)
     assert leader.is_leader
     says(
-        lambda: group.wait_stable(members=2, owned="all", timeout=60),
+        lambda: group.wait_stable(members=2, all_owned=True, timeout=60),
         "group 'g' was not stable with 2 members, every partition owned within 60 s",
         kind=GroupTimeout,
     )
@@ -118,7 +116,7 @@ def test_an_expected_rebalance_is_returned(group: Group, member: Callable[..., P
     with group.expect_rebalance(cause="member_join") as expected:
         with pytest.raises(RuntimeError, match="known after the block of expect_rebalance"):
             _ = expected.rebalance
-        group.puppet("b", topics=["t"], instance_id="one").join()
+        group.create_puppet("b", topics=["t"], instance_id="one").join()
     rebalance = expected.rebalance
     assert (rebalance.cause, rebalance.trigger) == ("member_join", "one")
     assert (rebalance.generation_before, rebalance.generation, rebalance.outcome) == (1, 2, "completed")
@@ -152,7 +150,7 @@ def test_a_rebalance_that_does_not_come(group: Group, member: Callable[..., Pupp
 def test_a_rebalance_that_does_not_complete(group: Group) -> None:
     def expect() -> None:
         with group.expect_rebalance(timeout=3):
-            group.puppet("leader", topics=["t"], behaviour="never_syncs").join()
+            group.create_puppet("leader", topics=["t"], behaviour="never_syncs").join()
 
     says(
         expect,
@@ -176,7 +174,7 @@ def test_no_rebalance(group: Group, member: Callable[..., Puppet]) -> None:
     with group.assert_no_rebalance():
         puppet.stop()
         puppet.join()
-        puppet.wait("stable")
+        puppet.wait_state("stable")
 
     def leave() -> None:
         with group.assert_no_rebalance():
@@ -361,17 +359,17 @@ def test_the_members_that_left(group: Group, member: Callable[..., Puppet]) -> N
         group.assert_did_not_leave("onne")
 
 
-def test_the_fenced_members(simulation: Simulation, group: Group, member: Callable[..., Puppet]) -> None:
+def test_the_fenced_members(cluster: Cluster, group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     member("b", "one")
     said = "group 'g': no member of instance one received FENCED_INSTANCE_ID: "
     says(lambda: group.assert_fenced("one"), f"{said}no new member replaced it")
-    group.puppet("c", topics=["t"], instance_id="one").join().wait("stable")
+    group.create_puppet("c", topics=["t"], instance_id="one").join().wait_state("stable")
     says(
         lambda: group.assert_fenced("one"),
         f"{said}# Static member one-… with instance id one was replaced by one-…, and one-… sent no request since",
     )
-    simulation.pass_time(3)
+    cluster.pass_time(3)
     assert group.assert_fenced("one") is group
     with pytest.raises(ValueError, match=r"member 'a' of group 'g' is dynamic; static members: one"):
         group.assert_fenced("a")
@@ -392,10 +390,10 @@ def test_zombie_commits(group: Group, member: Callable[..., Puppet]) -> None:
 # -- conformance ---------------------------------------------------------------------------------------------
 
 
-def test_conformance(simulation: Simulation, group: Group, member: Callable[..., Puppet]) -> None:
+def test_conformance(cluster: Cluster, group: Group, member: Callable[..., Puppet]) -> None:
     member("a")
     member("b", "one")
-    simulation.pass_time(20)
+    cluster.pass_time(20)
     assert group.assert_conformant() is group
     verdicts = group.conformance()
     passed = {check for check, verdict in verdicts.items() if verdict.status == "pass"}
@@ -414,7 +412,7 @@ def test_conformance(simulation: Simulation, group: Group, member: Callable[...,
 
 
 def test_a_silent_member_is_not_conformant(group: Group) -> None:
-    group.puppet("a", topics=["t"], behaviour="silent").join()
+    group.create_puppet("a", topics=["t"], behaviour="silent").join()
     group.wait_stable(members=1)
     group.wait_state("Empty")
     assert "sent no heartbeat for 6 s" in group.conformance()["C04"].message
@@ -433,8 +431,8 @@ def test_an_unknown_group_has_no_requests_and_no_members(group: Group) -> None:
 def test_the_trace_has_lookups_and_claimed_partitions(group: Group) -> None:
     for name in "ab":
         generation = group.generation
-        group.puppet(name, ["cooperative-sticky"], topics=["t"]).join()
-        group.wait_stable(owned="all", after_generation=generation)
+        group.create_puppet(name, ["cooperative-sticky"], topics=["t"]).join()
+        group.wait_stable(all_owned=True, after_generation=generation)
     lookups = [event["body"] for event in group.events() if event.get("api") == "FindCoordinator" and "body" in event]
     assert lookups == [{"coordinator": 1}] * 2
     claimed = [event["body"].get("owned") for event in group.events() if is_join(event)]  # type: ignore[attr-defined]

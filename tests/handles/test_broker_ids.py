@@ -30,9 +30,9 @@ def test_clients_and_handles_see_the_chosen_ids() -> None:
 def test_the_events_of_node_0_name_it_and_those_of_the_cluster_name_none() -> None:
     with Simulation(broker_ids=[0, 1], topics={"orders": 3}) as cluster:
         cluster.move_coordinator("svc", to=0)
-        cluster.rule("Heartbeat", faults.drop(), broker=0, optional=True)
-        cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
-        events = cluster.trace()
+        cluster.add_rule("Heartbeat", faults.drop(), broker=0, optional=True)
+        cluster.group("svc").create_puppet("a", topics=["orders"]).join().wait_state("stable")
+        events = cluster.events()
         assert {event.get("node") for event in events if event["kind"] == "state"} == {0}
         assert {event.get("node") for event in events if event["kind"] == "rule"} == {None}
 
@@ -78,5 +78,5 @@ def test_the_ports_follow_the_order_of_the_ids() -> None:
 @pytest.mark.parametrize("ids", [[0], [5, 3]])
 def test_a_cluster_without_broker_1_serves_groups(ids: list[int]) -> None:
     with Simulation(broker_ids=ids, topics={"orders": 3}) as cluster:
-        cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
+        cluster.group("svc").create_puppet("a", topics=["orders"]).join().wait_state("stable")
         assert cluster.coordinator("svc") in cluster.nodes.values()

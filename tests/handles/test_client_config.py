@@ -72,7 +72,7 @@ def test_a_consumer_reads_everything_with_these_settings(client: Callable[[Clust
         assert cluster.group("g").state == "Empty"
         sessions = {
             event["body"]["session_timeout_ms"]  # type: ignore[index]
-            for event in cluster.trace(group="g")
+            for event in cluster.events(group="g")
             if (event["kind"], event.get("api")) == ("request", "JoinGroup")
         }
         assert sessions == {6_000}

@@ -30,7 +30,7 @@ def stable(cluster: Cluster, *names: str, **arguments: object) -> Group:
     """A stable group of healthy puppets with these names."""
     group = cluster.group("svc")
     for name in names:
-        group.puppet(name, topics=["t"], **arguments).join()  # type: ignore[arg-type]
+        group.create_puppet(name, topics=["t"], **arguments).join()  # type: ignore[arg-type]
     return group.wait_stable(members=len(names))
 
 
@@ -66,7 +66,7 @@ def test_a_puppet_that_is_to_expire_sends_no_heartbeat_and_learns_of_it_by_its_n
 
 
 def test_expire_session_ends_the_session_of_a_healthy_puppet(cluster: Cluster) -> None:
-    group = stable(cluster, "a", "b", session_timeout_s=SESSION_MS / 1000)
+    group = stable(cluster, "a", "b", session_timeout=SESSION_MS / 1000)
     (fired,) = group.expire_session("b")
     assert fired.kind == "session"
     assert [member.client_id for member in group.members] == ["a"]
@@ -74,7 +74,7 @@ def test_expire_session_ends_the_session_of_a_healthy_puppet(cluster: Cluster) -
 
 def test_a_silent_puppet_expires_and_its_neighbour_rejoins(cluster: Cluster) -> None:
     group = stable(cluster, "a")
-    group.puppet("mute", topics=["t"], behaviour="silent").join()
+    group.create_puppet("mute", topics=["t"], behaviour="silent").join()
     group.wait_stable(members=2)
     kinds = [fired.kind for fired in group.advance("10s")]
     assert kinds == ["session"]
@@ -83,11 +83,11 @@ def test_a_silent_puppet_expires_and_its_neighbour_rejoins(cluster: Cluster) -> 
 
 def test_a_straggler_is_thrown_out_when_the_join_barrier_ends(cluster: Cluster) -> None:
     group = stable(cluster, "a")
-    group.puppet("late", topics=["t"], behaviour={"kind": "straggler", "delay_s": 3_600}).join()
+    group.create_puppet("late", topics=["t"], behaviour={"kind": "straggler", "delay_s": 3_600}).join()
     group.wait_stable(members=2)
     group.rebalance("deploy")
     group.advance("5s")
-    fired = group.expire_join_barrier(without="late")
+    fired = group.expire_join_phase(without="late")
     assert [each.kind for each in fired] == ["join"]
     (gone,) = [line for line in group.events() if line.get("cause") == "join_timeout"]
     assert str(gone["member_id"]).startswith("late-")
@@ -99,7 +99,7 @@ def test_a_member_to_expire_must_be_the_only_missing_one(cluster: Cluster) -> No
     with pytest.raises(GroupTimeout, match=r"did not wait for a alone within 0\.1 s, but for no member"):
         group.expire_sync(without="a", timeout=0.1)
     with pytest.raises(ValueError, match="has no member 'c'; there is 'a', 'b'"):
-        group.expire_join_barrier(without=["c"])
+        group.expire_join_phase(without=["c"])
 
 
 def test_durations_are_seconds_texts_or_timedeltas(cluster: Cluster) -> None:
@@ -130,12 +130,11 @@ def test_the_argument_says_how_clocks_run(mode: str) -> None:
 
 
 def test_a_clock_that_stands_still_lets_nothing_of_the_group_be_due() -> None:
-    simulation = Simulation(topics={"t": 1}, clock="manual")
-    with simulation as cluster:
+    with Simulation(topics={"t": 1}, clock="manual") as cluster:
         group = cluster.group("svc")
-        group.puppet("mute", topics=["t"], behaviour="silent").join()
+        group.create_puppet("mute", topics=["t"], behaviour="silent").join()
         group.wait_stable(members=1)
-        simulation.pass_time(86_400)
+        cluster.pass_time(86_400)
         assert len(group.members) == 1
         assert group.advance("6s")[0].kind == "session"
 
@@ -143,7 +142,7 @@ def test_a_clock_that_stands_still_lets_nothing_of_the_group_be_due() -> None:
 def test_a_flapping_group_is_no_loop(cluster: Cluster) -> None:
     group = cluster.group("svc")
     for name in ("a", "b"):
-        group.puppet(name, topics=["t"], behaviour={"kind": "flapping", "every_s": 10}).join()
+        group.create_puppet(name, topics=["t"], behaviour={"kind": "flapping", "every_s": 10}).join()
     group.advance("5m")
     assert group.generation > 20
 
@@ -158,15 +157,15 @@ def test_verbs_by_handle(cluster: Cluster) -> None:
         group.rebalance("deploy")
     group.evict("b")
     group.wait_stable(members=2, after_generation=2)
-    cluster.set_max_size(2)
-    group.puppet("c", topics=["t"]).join()
+    cluster.set_group_max_size(2)
+    group.create_puppet("c", topics=["t"]).join()
     group.assert_request("JoinGroup", error="GROUP_MAX_SIZE_REACHED")
     assert cluster.add_partitions("t", 1) == 101
 
 
 def test_fenced_by_handle(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    peer = group.puppet("a", instance_id="svc-1", topics=["t"])
+    peer = group.create_puppet("a", instance_id="svc-1", topics=["t"])
     peer.join()
     group.wait_stable(members=1)
     group.fence("svc-1")

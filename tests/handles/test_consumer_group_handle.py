@@ -29,8 +29,8 @@ def cluster() -> Iterator[Cluster]:
 def group(cluster: Cluster) -> Group:
     """Return a group in which `a` owns four partitions and has to give two of them to `b`."""
     group = cluster.group("svc")
-    group.puppet("a", group_protocol="consumer", behaviour="manual").join().sync()
-    group.puppet("b", group_protocol="consumer").join()
+    group.create_puppet("a", group_protocol="consumer", behaviour="manual").join().sync()
+    group.create_puppet("b", group_protocol="consumer").join()
     group.puppets["a"].heartbeat()
     return group
 
@@ -49,7 +49,7 @@ def test_a_wait_names_the_members_that_lack_their_target(group: Group) -> None:
     with pytest.raises(AssertionError, match="expected a Stable group, but it is Reconciling"):
         group.assert_owned_exactly_once()
     group.puppets["a"].sync()
-    group.wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    group.wait_stable(members=2, all_owned=True).assert_owned_exactly_once()
     group.assert_assignment({"a": {"orders": [0, 1]}, "b": {"orders": [2, 3]}})
 
 
@@ -68,7 +68,7 @@ def test_levers_end_sessions_and_memberships(group: Group) -> None:
 def test_a_member_that_does_not_give_up_its_partitions_is_removed_at_its_timeout(group: Group) -> None:
     (fired,) = group.expire_revocation("a")
     assert fired.kind == "revocation"
-    group.wait_stable(members=1, owned="all")
+    group.wait_stable(members=1, all_owned=True)
     with pytest.raises(AssertionError, match="group 'svc' did not tell b to give partitions up within 1 s"):
         group.expire_revocation("b", timeout=1)
 
@@ -86,11 +86,11 @@ def test_a_forced_rebalance_raises_the_epoch_without_moving_partitions(group: Gr
 def test_a_snapshot_has_the_group(cluster: Cluster, group: Group) -> None:
     group.puppets["a"].sync()
     group.wait_stable(members=2)
-    before, saved = group.snapshot(), cluster.snapshot()
+    before, saved = group.describe(), cluster.snapshot()
     cluster.reset("puppets", "groups")
     assert group.state == "Dead"
     cluster.restore(saved)
-    after = group.snapshot()
+    after = group.describe()
     assert (after.type, after.state, after.epoch) == ("consumer", "Stable", before.epoch)
     assert [(each.member_id, each.epoch, each.assignment) for each in after.members] == [
         (each.member_id, each.epoch, each.assignment) for each in before.members
@@ -112,7 +112,7 @@ def test_an_advance_keeps_members_that_send_heartbeats_and_expires_the_others(gr
 def test_the_timeline_shows_the_steps_of_members_by_client(cluster: Cluster, group: Group) -> None:
     group.puppets["a"].sync()
     group.wait_stable(members=2)
-    shown = "\n".join(timeline([line for line in cluster.trace() if line.get("group_id") == "svc"], 100))
+    shown = "\n".join(timeline([line for line in cluster.events() if line.get("group_id") == "svc"], 100))
     steps = [
         "b                   unreleased partitions, generation 3, owns nothing",
         "a                   unrevoked partitions, generation 2, orders [0, 1], gives up orders [2, 3]",
@@ -127,7 +127,7 @@ def test_the_timeline_shows_the_steps_of_members_by_client(cluster: Cluster, gro
 def test_the_pages_have_the_steps_as_spans_and_each_rebalance_as_a_sentence(cluster: Cluster, group: Group) -> None:
     group.puppets["a"].sync()
     group.wait_stable(members=2)
-    lanes = lanes_of(cluster.trace())["svc"]
+    lanes = lanes_of(cluster.events())["svc"]
     assert {name: [span.state for span in lane.spans] for name, lane in lanes.lanes.items()} == {
         "a": ["joining", "stable", "revoking", "stable"],
         "b": ["joining", "syncing", "stable"],
@@ -139,10 +139,10 @@ def test_the_pages_have_the_steps_as_spans_and_each_rebalance_as_a_sentence(clus
 
 def test_the_pages_keep_the_lane_of_a_static_member_that_returns(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    static = group.puppet("s", group_protocol="consumer", instance_id="i1").join()
+    static = group.create_puppet("s", group_protocol="consumer", instance_id="i1").join()
     static.leave(temporarily=True).join()
     group.wait_stable(members=1)
-    lanes = lanes_of(cluster.trace())["svc"]
+    lanes = lanes_of(cluster.events())["svc"]
     assert {name: [span.state for span in lane.spans] for name, lane in lanes.lanes.items()} == {
         "i1": ["joining", "stable", "away", "joining", "stable"]
     }
@@ -167,14 +167,14 @@ def test_a_frozen_group_keeps_its_state_until_it_is_thawed(group: Group) -> None
 def test_a_group_freezes_in_a_state_in_which_it_will_rest(cluster: Cluster) -> None:
     group = cluster.group("svc")
     group.freeze("Reconciling")
-    group.puppet("a", group_protocol="consumer").join()
+    group.create_puppet("a", group_protocol="consumer").join()
     group.wait_stable(members=1)
-    newcomer = group.puppet("b", group_protocol="consumer").join()
+    newcomer = group.create_puppet("b", group_protocol="consumer").join()
     group.wait_state("Reconciling")
     group.advance("1h", keep_alive="none")
     assert (group.state, newcomer.assignment) == ("Reconciling", {})
     group.thaw()
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
 
 
 def test_a_frozen_group_answers_heartbeats_that_change_nothing(group: Group) -> None:
@@ -182,7 +182,7 @@ def test_a_frozen_group_answers_heartbeats_that_change_nothing(group: Group) -> 
     group.wait_stable(members=2)
     group.freeze("Stable")
     assert group.puppets["a"].heartbeat().waits_for is None
-    newcomer = group.puppet("c", group_protocol="consumer").join()
+    newcomer = group.create_puppet("c", group_protocol="consumer").join()
     assert (newcomer.waits_for, len(group.members)) == ("ConsumerGroupHeartbeat", 2)
     group.thaw()
     assert len(group.members) == 3

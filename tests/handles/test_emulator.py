@@ -95,7 +95,7 @@ def test_a_handle_of_a_stopped_cluster_raises_at_once(cluster: Cluster) -> None:
     uses: dict[str, Callable[[], object]] = {
         "Group('g').state": lambda: group.state,
         "Group('g').wait_stable(timeout=60)": lambda: group.wait_stable(timeout=60),
-        "Cluster.trace()": cluster.trace,
+        "Cluster.events()": cluster.events,
         "Cluster.produce('orders', 'a')": lambda: cluster.produce("orders", "a"),
         "Cluster.create_topic('new')": lambda: cluster.create_topic("new"),
     }
@@ -225,7 +225,7 @@ def test_the_trace_file_has_a_header_and_every_event(tmp_path: Path) -> None:
     file.write_text("what was there before\n")
     with Emulator(trace=file, seed=5) as cluster:
         join(cluster, join_request())
-        events = cluster.trace()
+        events = cluster.events()
     header, *lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert (header["kind"], header["schema_version"], header["seed"]) == ("header", 1, 5)
     assert [line["seq"] for line in lines] == [event["seq"] for event in events]
@@ -238,7 +238,7 @@ def test_a_trace_file_that_becomes_unwritable_is_one_warning_and_serving_goes_on
     with Emulator(trace="/dev/full") as cluster:
         join(cluster, join_request())
         assert cluster.group("g").members
-        lost = cluster.trace()[-1]["seq"]
+        lost = cluster.events()[-1]["seq"]
     messages = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert messages == [
         "trace file /dev/full: No space left on device; serving continues, later events are only counted",

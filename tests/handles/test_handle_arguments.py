@@ -109,12 +109,12 @@ PARAMETERS = [
 def simulated() -> Iterator[dict[type, object]]:
     with Simulation(topics={"orders": 4}, brokers=2, config=GUARDED) as cluster:
         group = cluster.group("svc")
-        puppet = group.puppet("a", topics=["orders"], instance_id="i").join()
+        puppet = group.create_puppet("a", topics=["orders"], instance_id="i").join()
         group.wait_stable(members=1)
-        rule = group.rule("OffsetCommit", faults.drop(), optional=True)
+        rule = group.add_rule("OffsetCommit", faults.drop(), optional=True)
         hold, lockstep = group.hold("OffsetDelete"), group.lockstep("OffsetDelete", ["a"])
         node, topic = cluster.nodes[2], cluster.topic("orders")
-        producer, transaction = cluster.producer("p").init(), cluster.transaction("p")
+        producer, transaction = cluster.create_producer("p").init(), cluster.transaction("p")
         handles = (cluster, group, puppet, node, rule, hold, lockstep, topic, producer, transaction)
         yield {type(each): each for each in handles}
 
@@ -178,13 +178,13 @@ def unchanged() -> Iterator[Cluster]:
             lambda c: c.group("svc").set_offsets({(3, 0): 1}),
             "offsets={(3, 0): 1}: must be a mapping of (string or Topic, integer) to integer",
         ),
-        (lambda c: c.nodes[1].believe("svc", 9), "there is no node 9; there are 1, 2"),
-        (lambda c: c.group("svc").wait_stable(timeout="1"), "Group('svc').wait_stable: timeout='1': must be a finite"),
+        (lambda c: c.nodes[1].misdirect("svc", 9), "there is no node 9; there are 1, 2"),
+        (lambda c: c.group("svc").wait_stable(timeout="1"), "'1' is not a duration: use seconds as a number, or text"),
         (
-            lambda c: c.group("svc").puppet("p", protocols="range"),
+            lambda c: c.group("svc").create_puppet("p", protocols="range"),
             "protocols='range': must be a list of string or None",
         ),
-        (lambda c: c.group("svc").rule("Heartbeat", "drop"), "action 'drop': must be one of koordinator.faults"),
+        (lambda c: c.group("svc").add_rule("Heartbeat", "drop"), "action 'drop': must be one of koordinator.faults"),
         (lambda c: c.group("svc").assert_request("Fetsh", error="X"), "the API 'Fetsh' is not known"),
         (lambda c: c.produce("orders", 3), "record 0: must be a value, a pair of key and value, or a mapping"),
     ],
@@ -198,7 +198,7 @@ def test_an_error_has_the_value_the_place_and_the_remedy(
 
 
 def test_an_expected_error_has_no_frames_of_the_emulator_and_no_chain(cluster: Cluster) -> None:
-    cluster.group("svc").puppet("a", topics=["orders"]).join().wait("stable")
+    cluster.group("svc").create_puppet("a", topics=["orders"]).join().wait_state("stable")
 
     def rebalance() -> None:
         with cluster.group("svc").assert_no_rebalance():
@@ -235,11 +235,11 @@ def test_a_failure_report_ends_at_the_line_of_the_test(pytester: pytest.Pytester
     pytester.makepyfile(
         """
         def test_a_typo(koordinator):
-            koordinator.group("svc").puppet("a").join().wait("stable")
+            koordinator.group("svc").create_puppet("a").join().wait_state("stable")
             koordinator.group("svc").evict("b")
 
         def test_a_wait(koordinator):
-            koordinator.group("svc").puppet("a").join().wait("stable")
+            koordinator.group("svc").create_puppet("a").join().wait_state("stable")
             koordinator.group("svc").wait_stable(members=2, timeout=0)
         """
     )
@@ -292,7 +292,7 @@ TAKES_MEMBER: dict[str, Callable[[Group, Any], object]] = {
     "fence": lambda group, member: group.fence(member),
     "assert_request": lambda group, member: group.assert_request("JoinGroup", member=member),
     "assert_did_not_leave": lambda group, member: group.assert_did_not_leave(member),
-    "rule": lambda group, member: group.rule("Heartbeat", faults.drop(), member=member),
+    "rule": lambda group, member: group.add_rule("Heartbeat", faults.drop(), member=member),
     "hold": lambda group, member: group.hold("Heartbeat", member=member).wait_entered(),
     "lockstep": lambda group, member: group.lockstep("Heartbeat", [member]).wait_round(),
 }
@@ -303,7 +303,7 @@ TAKES_MEMBER: dict[str, Callable[[Group, Any], object]] = {
 @pytest.mark.parametrize("method", TAKES_MEMBER)
 def test_a_member_is_named_in_any_way(any_cluster: Cluster, method: str, name: str) -> None:
     group = any_cluster.group("svc")
-    puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+    puppet = group.create_puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait_state("stable")
     TAKES_MEMBER[method](group, NAMES[name](puppet, group))
 
 
@@ -311,13 +311,15 @@ def test_a_member_is_named_in_any_way(any_cluster: Cluster, method: str, name: s
 def test_a_fenced_or_left_member_is_named_in_any_way(name: str) -> None:
     with Simulation(topics={"orders": 4}) as cluster:
         group = cluster.group("svc")
-        puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        puppet = (
+            group.create_puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait_state("stable")
+        )
         member = NAMES[name](puppet, group)
         puppet.leave()
         group.assert_left(member)
-        puppet.join().wait("stable")
+        puppet.join().wait_state("stable")
         member = NAMES[name](puppet, group)
-        group.puppet("q", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        group.create_puppet("q", instance_id="i", client_id="app", topics=["orders"]).join().wait_state("stable")
         group.assert_fenced(member, timeout=60)
 
 
@@ -330,11 +332,11 @@ def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> N
     assert any_cluster.coordinator("svc") == any_cluster.nodes[1] != node
     any_cluster.move_leader("orders", 0, to=node)
     assert any_cluster.leader("orders", 0) == node
-    any_cluster.nodes[1].believe(group, coordinator=node)
-    any_cluster.nodes[1].believe(group, None)
-    group.puppet("a", topics=["orders"]).join().wait("stable")
+    any_cluster.nodes[1].misdirect(group, coordinator=node)
+    any_cluster.nodes[1].misdirect(group, None)
+    group.create_puppet("a", topics=["orders"]).join().wait_state("stable")
     assert any_cluster.trace(group=group) == group.events() != []
-    rule = any_cluster.rule("Heartbeat", faults.drop(), group=group, broker=node, optional=True)
+    rule = any_cluster.add_rule("Heartbeat", faults.drop(), group=group, broker=node, optional=True)
     assert "broker=2" in repr(rule)
     assert "group='svc'" in repr(rule)
 
@@ -350,7 +352,7 @@ def test_a_topic_is_named_by_handle_or_name(any_cluster: Cluster) -> None:
     assert sum(each.end_offset for each in topic.partitions) == 3
     any_cluster.move_leader(topic, 5, to=2)
     assert any_cluster.leader(topic, 5) == topic.leader(5) == any_cluster.nodes[2]
-    puppet = group.puppet("p", topics=[topic], owned={topic: [0]}).join().wait("stable")
+    puppet = group.create_puppet("p", topics=[topic], owned={topic: [0]}).join().wait_state("stable")
     group.assert_assignment({"p": {topic: range(6)}}).assert_owned_exactly_once([topic])
     group.set_offsets({(topic, 0): 1})
     puppet.commit({(topic, 1): 2})
@@ -379,8 +381,8 @@ def test_the_handles_of_aio_are_arguments_as_the_blocking_ones() -> None:
             group, node = cluster.group("svc"), (await cluster.nodes)[2]
             await cluster.move_coordinator(group, to=node)
             assert await cluster.coordinator(group) == node
-            puppet = await group.puppet("p", topics=["orders"])
-            await (await puppet.join()).wait("stable")
+            puppet = await group.create_puppet("p", topics=["orders"])
+            await (await puppet.join()).wait_state("stable")
             topic = cluster.topic("orders")
             await group.set_offsets({(topic, 0): 5})
             await group.assert_committed({(topic, 0): 5})
@@ -397,7 +399,7 @@ def test_an_ambiguous_member_is_refused_with_the_choices() -> None:
     with Simulation(topics={"orders": 4}) as cluster:
         group = cluster.group("svc")
         for name in ("p", "q"):
-            group.puppet(name, instance_id=name, client_id="app", topics=["orders"]).join()
+            group.create_puppet(name, instance_id=name, client_id="app", topics=["orders"]).join()
         group.wait_stable(members=2)
         with pytest.raises(ValueError, match=r"'app' names several members of group 'svc': use one of 'p', 'q'"):
             group.evict("app")
@@ -407,7 +409,9 @@ def test_an_ambiguous_member_is_refused_with_the_choices() -> None:
 def test_an_assignment_names_its_members_in_any_way(name: str) -> None:
     with Simulation(topics={"orders": 2}) as cluster:
         group = cluster.group("svc")
-        puppet = group.puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait("stable")
+        puppet = (
+            group.create_puppet("p", instance_id="i", client_id="app", topics=["orders"]).join().wait_state("stable")
+        )
         group.assert_assignment({NAMES[name](puppet, group): {"orders": [0, 1]}})
 
 
@@ -418,13 +422,13 @@ def test_an_empty_first_generation_fails_with_the_wait_that_the_next_one_passes(
     with Simulation() as cluster:
         group = cluster.group("svc")
         # as kafka-python, which may join before it has read the metadata of its topics
-        group.puppet("a", topics=["orders"]).join()
+        group.create_puppet("a", topics=["orders"]).join()
         group.wait_stable(members=1)
         cluster.create_topic("orders", partitions=2)
         with pytest.raises(AssertionError, match=r"has no owner\n  wait_stable\(owned='all'\) waits for it"):
             group.assert_owned_exactly_once()
         group.rebalance()
-        group.wait_stable(members=1, owned="all").assert_owned_exactly_once()
+        group.wait_stable(members=1, all_owned=True).assert_owned_exactly_once()
 
 
 def test_no_page_and_no_example_asserts_ownership_right_after_a_bare_wait() -> None:

@@ -82,7 +82,7 @@ def expect_released(before: tuple[int, int], moment: object) -> None:
 def start_and_stop() -> None:
     """Start two clusters, call one, and stop both."""
     with Emulator(topics={"t": 1}) as cluster, Emulator():
-        cluster.trace()
+        cluster.events()
 
 
 @IGNORED_IN_FINALIZERS
@@ -154,7 +154,7 @@ import pytest
 
 @pytest.mark.parametrize("number", range(2000))
 def test_two(number, koordinator, koordinator_factory):
-    koordinator_factory(topics={"t": 1}).trace()
+    koordinator_factory(topics={"t": 1}).events()
     if number == 1:
         os.write(STARTED, b"x")
 """
@@ -202,11 +202,11 @@ def in_child(child: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda cluster: cluster.trace(),
+        lambda cluster: cluster.events(),
         lambda cluster: cluster._port.trace_lines(),
         lambda cluster: cluster.create_topic("u", 1),
         lambda cluster: cluster.group("g").wait_stable(),
-        lambda cluster: asyncio.run(aio.Cluster(cluster).trace()),
+        lambda cluster: asyncio.run(aio.Cluster(cluster).events()),
     ],
     ids=["act", "trace_lines", "steps", "wait", "aio"],
 )
@@ -215,7 +215,7 @@ def test_a_forked_child_cannot_use_the_cluster_of_its_parent(call: Callable[[Clu
         refused = in_child(lambda: call(cluster))
         assert refused.startswith("ClusterStopped: ")
         assert f"the cluster at {cluster.bootstrap_servers} belongs to the parent process {os.getpid()}" in refused
-        assert cluster.trace() == []
+        assert cluster.events() == []
 
 
 def test_a_forked_child_that_stops_the_cluster_leaves_it_to_its_parent(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def check(cluster: Cluster) -> None:
-    svc = cluster.group("svc").snapshot()
+    svc = cluster.group("svc").describe()
     assert (svc.state, svc.generation, svc.leader) == ("Stable", 1, A)
     assert {member.label: member.assignment for member in svc.members} == {"a": {"t": [0, 1]}, "b": {}}
     assert cluster.group("svc").offsets == {("t", 0): 5}
@@ -114,7 +114,7 @@ def test_parked_members_are_answered_when_their_group_is_overwritten(cluster: Cl
     joining.start()
     svc = cluster.group("svc")
     while svc.state != "PreparingRebalance":
-        assert there.deadline.left(), f"nobody has joined: {svc.snapshot()}"
+        assert there.deadline.left(), f"nobody has joined: {svc.describe()}"
     cluster.load_groups(WORLD)
     joining.join(there.deadline.left())
     assert [answer.error_code for answer in answers] == [Error.NOT_COORDINATOR]

@@ -143,9 +143,9 @@ def test_the_coordinator_can_be_moved(cluster: Cluster) -> None:
 
 
 def test_loading_may_take_time(cluster: Cluster) -> None:
-    cluster.move_coordinator(GROUP, to=1, load_s=60)
+    cluster.move_coordinator(GROUP, to=1, load=60)
     assert beat(cluster.nodes[1].address()) == Error.NONE, "answered blindly while it loads"
-    cluster.move_coordinator(GROUP, to=1, load_s=0.05)
+    cluster.move_coordinator(GROUP, to=1, load=0.05)
     address = cluster.nodes[1].address()
     group = cluster._port.served.runtime.broker(1).node.coordinator
     assert cluster._port.wait_until(lambda: not group.store.loading, WAIT_S, "test")
@@ -250,10 +250,10 @@ def test_a_broker_can_name_a_wrong_coordinator(cluster: Cluster) -> None:
     here = cluster.coordinator(GROUP)
     assert here is not None
     wrong, other = (node for node in cluster.nodes.values() if node.id != here.id)
-    wrong.believe(GROUP, other.id)
+    wrong.misdirect(GROUP, other.id)
     assert coordinator(wrong.address())[0] == other.id
     assert coordinator(other.address())[0] == here.id
-    wrong.believe(GROUP, None)
+    wrong.misdirect(GROUP, None)
     assert coordinator(wrong.address())[0] == here.id
 
 

@@ -11,9 +11,12 @@ from koordinator.handles.puppets import PuppetTimeout
 def test_the_group_handle_shows_a_group_of_puppets() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
-        one, two = group.puppet("one", instance_id="1").join(), group.puppet("two", instance_id="2").join()
+        one, two = (
+            group.create_puppet("one", instance_id="1").join(),
+            group.create_puppet("two", instance_id="2").join(),
+        )
         group.wait_stable(members=2)
-        two.wait("stable")
+        two.wait_state("stable")
         assert (one.assignment, two.assignment) == ({"t": [0, 1]}, {"t": [2, 3]})
         assert group.assignment == {"1": {"t": [0, 1]}, "2": {"t": [2, 3]}}
         assert one.generation == group.generation == 2
@@ -25,30 +28,30 @@ def test_the_group_handle_shows_a_group_of_puppets() -> None:
 def test_a_puppet_commits_as_a_member() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
-        one = group.puppet("one").join().wait("stable")
+        one = group.create_puppet("one").join().wait_state("stable")
         assert one.commit({("t", 0): 41, ("t", 3): 7}).error is None
         assert group.offsets == {("t", 0): 41, ("t", 3): 7}
 
 
 def test_a_puppet_timeout_describes_the_puppet() -> None:
     with Simulation(topics={"t": 4}) as cluster:
-        one = cluster.group("svc").puppet("one")
+        one = cluster.group("svc").create_puppet("one")
         with pytest.raises(PuppetTimeout, match=r"puppet 'one' was not stable within 1 s; it is out, generation -1"):
-            one.wait("stable", timeout=1)
+            one.wait_state("stable", timeout=1)
 
 
 def test_owned_partitions_are_claimed_only_once() -> None:
     with Simulation(topics={"t": 4}) as cluster:
-        one = cluster.group("svc").puppet("one", ("cooperative-sticky",), owned={"t": [2]})
+        one = cluster.group("svc").create_puppet("one", ("cooperative-sticky",), owned={"t": [2]})
         assert one.assignment == {"t": [2]}
-        assert one.join().wait("stable").assignment == {"t": [0, 1, 2, 3]}
+        assert one.join().wait_state("stable").assignment == {"t": [0, 1, 2, 3]}
         assert one.stop().assignment == {}
 
 
 def test_a_leaving_puppet_sends_its_reason() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
-        group.puppet("one").join().wait("stable").leave("the shift is over")
+        group.create_puppet("one").join().wait_state("stable").leave("the shift is over")
         (left,) = [line for line in group.events() if line["kind"] == "request" and line["api"] == "LeaveGroup"]
         assert left["client_reason"] == "the shift is over"
         assert group.state == "Empty"
@@ -59,8 +62,8 @@ def test_puppets_offer_the_assignors_of_applications() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("g")
         for name in ("a", "b"):
-            group.puppet(name, ("RoundRobinAssigner",), topics=["t"]).join()
-        group.wait_stable(members=2, owned="all")
+            group.create_puppet(name, ("RoundRobinAssigner",), topics=["t"]).join()
+        group.wait_stable(members=2, all_owned=True)
         assert group.protocol == "RoundRobinAssigner"
         assert [len(member.assignment["t"]) for member in group.members] == [2, 2]
 
@@ -68,7 +71,7 @@ def test_puppets_offer_the_assignors_of_applications() -> None:
 def test_a_puppet_sends_the_metadata_of_an_assignor_of_an_application() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("g")
-        group.puppet("a", ("mine", "range"), topics=["t"], metadata={"mine": b"mine"}).join()
+        group.create_puppet("a", ("mine", "range"), topics=["t"], metadata={"mine": b"mine"}).join()
         group.wait_stable(members=1)
         assert group.protocol == "mine"
         # the leader cannot read it, so the member gets nothing

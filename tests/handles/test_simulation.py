@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator import Simulation
+from koordinator import Emulator, Simulation
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import ClusterStopped
+from koordinator.handles.simulation import BEGIN_MS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,22 +35,31 @@ def test_a_wait_takes_virtual_time_only() -> None:
         assert cluster.group("g").state == "Stable"
         with pytest.raises(GroupTimeout, match="Empty, generation 4"):
             cluster.group("g").wait_stable(members=2, timeout=6)
-        events = [event for event in cluster.trace(group="g") if event["kind"] == "timer"]
+        events = [event for event in cluster.events(group="g") if event["kind"] == "timer"]
         assert [event["timer"] for event in events] == ["SessionExpiry"]
     # in real time the waits would take 46 s
     assert time.monotonic() - began < 40
 
 
 def test_virtual_time_passes_on_request() -> None:
-    simulation = Simulation()
-    with simulation as cluster:
+    with Simulation() as cluster:
         cluster.load_groups([A_MEMBER])
-        simulation.pass_time(44.999)
+        cluster.pass_time(44.999)
         assert cluster.group("g").state == "Stable"
-        simulation.pass_time(0.001)
+        cluster.pass_time(0.001)
         assert cluster.group("g").state == "Empty"
-        with pytest.raises(ValueError, match="time does not go back: -1000 ms"):
-            simulation.pass_time(-1)
+        with pytest.raises(ValueError, match="the duration -1 is negative"):
+            cluster.pass_time(-1)
+        cluster.pass_time("1h")
+        assert cluster.group("g").now_ms == BEGIN_MS + 45_000 + 3_600_000
+
+
+def test_only_a_simulation_has_virtual_time() -> None:
+    with (
+        Emulator() as cluster,
+        pytest.raises(ValueError, match="the time of this cluster is real"),
+    ):
+        cluster.pass_time("5s")
 
 
 def test_nodes_are_stopped_killed_started_added_and_removed() -> None:
@@ -67,7 +77,7 @@ def test_nodes_are_stopped_killed_started_added_and_removed() -> None:
         assert cluster.group("g").generation == 3
         added = cluster.add_node()
         assert added.address() == "simulated:9094"
-        cluster.move_coordinator("g", to=added.id, load_s=5)
+        cluster.move_coordinator("g", to=added.id, load=5)
         assert cluster.group("g").wait_stable(timeout=5).generation == 3
         there.remove()
         assert there.state == "removed"
@@ -78,7 +88,7 @@ def test_the_same_seed_gives_the_same_trace_byte_for_byte(tmp_path: Path) -> Non
         file = tmp_path / name
         with Simulation(topics={"orders": 3}, seed=seed, trace=file, brokers=3) as cluster:
             cluster.load_groups([A_MEMBER])
-            cluster.move_coordinator("g", to=2, load_s=1)
+            cluster.move_coordinator("g", to=2, load=1)
             cluster.group("g").wait_stable()
             cluster.nodes[2].kill()
             with pytest.raises(GroupTimeout):

@@ -62,19 +62,19 @@ def play(seed: int, start_ms: int, monkeypatch: pytest.MonkeyPatch) -> tuple[lis
                 results.append(chance.choice(ACTS)(cluster, chance, start_ms, number))
             except ValueError as error:
                 results.append(str(error))
-            session.pass_time(chance.choice([0, 0.5, 1, 3, 8]))
+            cluster.pass_time(chance.choice([0, 0.5, 1, 3, 8]))
             results.append(
                 {topic: [(at.partition, at.offset, at.value) for at in cluster.records(topic)] for topic in ("t", "c")}
             )
             logs = [log for topic in session._ports[-1].built.cluster.topics.values() for log in topic.logs]
             results.append([[each.id for each in log.producers] for log in logs])
             results.append([(group.id, group.state, group.offsets) for group in cluster.groups()])
-        return relative(results, start_ms), relative(cluster.trace(), start_ms)
+        return relative(results, start_ms), relative(cluster.events(), start_ms)
 
 
 def _join(cluster: Cluster, chance: random.Random, _: int, number: int) -> None:
     kind = chance.choice(["classic", "consumer"])
-    cluster.group(kind).puppet(f"p{number}", topics=["t"], group_protocol=kind).join()
+    cluster.group(kind).create_puppet(f"p{number}", topics=["t"], group_protocol=kind).join()
 
 
 def _leave(cluster: Cluster, chance: random.Random, *_: int) -> None:
@@ -92,7 +92,7 @@ def _produce(cluster: Cluster, chance: random.Random, start_ms: int, number: int
 
 def _transact(cluster: Cluster, chance: random.Random, _: int, number: int) -> None:
     transactional_id = chance.choice([None, "x", "y"])
-    producer = cluster.producer(f"q{number}", transactional_id).init()
+    producer = cluster.create_producer(f"q{number}", transactional_id).init()
     producer.produce(chance.choice("tc"), "a")
     if transactional_id is not None:
         chance.choice([producer.commit, producer.abort, lambda: None])()

@@ -65,7 +65,7 @@ def test_a_loaded_group_is_one_line() -> None:
 def test_a_rebalance_has_its_cause_join_time_and_owners() -> None:
     with Simulation(topics={"orders": 4}, seed=1) as cluster:
         group = cluster.group("g")
-        group.puppet("a", instance_id="a", topics=["orders"]).join()
+        group.create_puppet("a", instance_id="a", topics=["orders"]).join()
         group.wait_stable(members=1)
         lines = [line.partition("s  ")[2] for line in timeline(group.events()) if "====" in line]
     assert [line.removeprefix("====                ") for line in lines] == [
@@ -78,8 +78,8 @@ def test_a_rebalance_has_its_cause_join_time_and_owners() -> None:
 def test_overrides_are_attributed_to_the_test() -> None:
     with Simulation(topics={"orders": 4}, seed=1) as cluster:
         group = cluster.group("g")
-        rule = group.rule("SyncGroup", faults.error("REBALANCE_IN_PROGRESS"), once=True)
-        group.puppet("a", topics=["orders"]).join()
+        rule = group.add_rule("SyncGroup", faults.error("REBALANCE_IN_PROGRESS"), once=True)
+        group.create_puppet("a", topics=["orders"]).join()
         group.wait_stable(members=1)
         group.advance(5)
         lines = "\n".join(timeline(group.events(), shown=100))
@@ -154,7 +154,7 @@ def test_a_line_is_no_longer_than_can_be_read() -> None:
 def test_a_move_shows_both_brokers_and_added_partitions_stand_beside_it() -> None:
     with Simulation(topics={"t": 2}, brokers=2) as cluster:
         group = cluster.group("g")
-        group.puppet("a", topics=["t"]).join()
+        group.create_puppet("a", topics=["t"]).join()
         group.wait_stable(members=1)
         here = next(each["node"] for each in group.events() if each["kind"] == "state")
         there = 3 - int(str(here))
@@ -169,7 +169,7 @@ def test_a_move_shows_both_brokers_and_added_partitions_stand_beside_it() -> Non
 def test_requests_without_a_group_are_those_of_its_clients() -> None:
     with Simulation(topics={"t": 2}) as cluster:
         group = cluster.group("g")
-        group.puppet("a", topics=["t"]).join()
+        group.create_puppet("a", topics=["t"]).join()
         group.wait_stable(members=1)
         group.assert_request("Fetch", times=0)
         with pytest.raises(ValueError, match="the API 'Fetsch' is not known; did you mean 'Fetch'"):

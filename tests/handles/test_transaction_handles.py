@@ -32,7 +32,7 @@ def cluster(simulation: Simulation) -> Iterator[Cluster]:
 
 @pytest.fixture
 def producer(cluster: Cluster) -> PuppetProducer:
-    producer = cluster.producer("p", "x").init()
+    producer = cluster.create_producer("p", "x").init()
     assert producer.error is None
     return producer
 
@@ -73,17 +73,17 @@ def test_an_override_aborts_a_transaction_and_fences_its_producer(cluster: Clust
     cluster.transaction("x").abort()
     cluster.transaction("x").wait_state("CompleteAbort")
     assert producer.produce("t", "late").error == "INVALID_PRODUCER_EPOCH"
-    causes = [event["cause"] for event in cluster.trace() if event["kind"] == "transaction"]
+    causes = [event["cause"] for event in cluster.events() if event["kind"] == "transaction"]
     assert causes[-2:] == ["operator", "markers_written"]
     assert cluster.group("g").offsets == {}
 
 
 def test_a_transaction_expires_without_a_move_of_the_clock(cluster: Cluster, producer: PuppetProducer) -> None:
     producer.produce("t", "a")
-    before = cluster.trace()[-1]["wall_ts"]
+    before = cluster.events()[-1]["wall_ts"]
     cluster.transaction("x").expire()
     cluster.transaction("x").wait_state("CompleteAbort")
-    changes = [event for event in cluster.trace() if event["kind"] == "transaction"]
+    changes = [event for event in cluster.events() if event["kind"] == "transaction"]
     assert [event["cause"] for event in changes][-2:] == ["timed_out", "markers_written"]
     assert changes[-1]["wall_ts"] == before
 
@@ -100,7 +100,7 @@ def test_an_override_of_a_transaction_that_is_not_open_is_refused(
 
 
 def test_a_hold_parks_the_end_of_one_transaction(cluster: Cluster, producer: PuppetProducer) -> None:
-    other = cluster.producer("q").init().produce("t", "b")
+    other = cluster.create_producer("q").init().produce("t", "b")
     producer.produce("t", "a")
     with cluster.transaction("x").hold("EndTxn") as hold:
         producer.commit()
@@ -154,7 +154,7 @@ def test_markers_of_an_unknown_partition_or_fate_are_refused(cluster: Cluster) -
 
 
 def test_a_second_producer_fences_the_first(cluster: Cluster, producer: PuppetProducer) -> None:
-    second = cluster.producer("second", "x").init()
+    second = cluster.create_producer("second", "x").init()
     assert second.error is None
     assert producer.produce("t", "late").error is not None
     assert second.produce("t", "a").commit().error is None
@@ -162,7 +162,7 @@ def test_a_second_producer_fences_the_first(cluster: Cluster, producer: PuppetPr
 
 def test_offsets_of_a_member_are_refused_with_an_old_generation(cluster: Cluster, producer: PuppetProducer) -> None:
     group = cluster.group("g")
-    member = group.puppet("m", topics=["in"]).join()
+    member = group.create_puppet("m", topics=["in"]).join()
     group.wait_stable(members=1)
     assert producer.send_offsets("g", {("in", 0): 1}, member).error is None
     old = group.generation - 1
@@ -193,7 +193,7 @@ def test_a_stopped_producer_leaves_its_transaction_open(cluster: Cluster, produc
 
 
 def test_producers_are_found_by_their_names(cluster: Cluster, producer: PuppetProducer) -> None:
-    other = cluster.producer("q", "y")
+    other = cluster.create_producer("q", "y")
     assert list(cluster.producers) == ["p", "q"]
     assert cluster.producers["p"].describe() == producer.describe()
     assert cluster.producers["q"].describe() == other.describe()

@@ -300,3 +300,30 @@ def test_the_health_and_the_end_of_a_cluster_name_a_bug_that_has_ended_a_request
         assert answer.status_code == HTTPStatus.INTERNAL_SERVER_ERROR
         assert "cluster 'default': a bug in koordinator ended Heartbeat v4" in answer.json()["detail"]
     assert http.get("/healthz").is_success
+
+
+def test_an_old_path_works_and_names_the_new_one(http: httpx.Client) -> None:
+    calls: list[tuple[str, str, Any, str]] = [
+        ("PUT", "/disturbance", {"seed": 7}, "/jitter"),
+        ("PUT", "/max_size", {"size": 5}, "/group_max_size"),
+        ("GET", "/blocked", None, "/parked"),
+        ("GET", "/world", None, "/groups_file"),
+        ("GET", "/nodes/connections", None, "/connections"),
+        ("GET", "/nodes/alone", None, "/lone_nodes"),
+        ("POST", "/nodes/1/believe", {"group": "g", "coordinator": None}, "/nodes/1/misdirect"),
+    ]
+    for method, old, body, new in calls:
+        before = http.request(method, CLUSTER + old, json=body)
+        now = http.request(method, CLUSTER + new, json=body)
+        assert (before.status_code, before.text) == (now.status_code, now.text), old
+        assert before.is_success
+        assert before.headers["Link"] == f'<{CLUSTER}{new}>; rel="successor-version"'
+        assert before.headers["Deprecation"].startswith("@")
+        assert "Deprecation" not in now.headers
+    assert http.get(f"{CLUSTER}/groups/g/wait", params={"state": "Dead", "owned": "all"}).json() is True
+
+
+def test_the_document_and_the_suggestions_have_new_paths_only(shared: httpx.Client) -> None:
+    paths = shared.get("/openapi.json").json()["paths"]
+    assert not [path for path in paths if path.endswith(("/world", "/blocked", "/disturbance", "/believe"))]
+    assert "did you mean /v1/clusters/default/world" not in problem(shared.get(f"{CLUSTER}/worlds"), 404)["detail"]

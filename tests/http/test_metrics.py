@@ -29,9 +29,9 @@ def samples(http: httpx.Client) -> dict[tuple[str, ...], float]:
 def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
     for name in ("a", "b"):
-        group.puppet(name, topics=["orders"]).join()
+        group.create_puppet(name, topics=["orders"]).join()
     group.wait_stable(members=2)
-    waits = group.puppet("late", topics=["orders"])
+    waits = group.create_puppet("late", topics=["orders"])
     group.freeze("PreparingRebalance")
     waits.join()
     said = samples(http)
@@ -53,7 +53,7 @@ def test_metrics_tell_of_groups_requests_and_rebalances(http: httpx.Client, serv
 def test_metrics_count_consumer_groups_by_their_states(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
     owner, other = (
-        group.puppet(name, topics=["orders"], group_protocol="consumer", behaviour="manual") for name in "ab"
+        group.create_puppet(name, topics=["orders"], group_protocol="consumer", behaviour="manual") for name in "ab"
     )
     owner.join()
     other.join()

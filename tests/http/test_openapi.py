@@ -55,7 +55,7 @@ def test_the_older_document_has_no_newer_keyword_and_the_same_operations(http: h
     assert older["components"]["schemas"].keys() == DOCUMENT["components"]["schemas"].keys()
     assert '"null"' not in json.dumps(older)
     assert [each for each in keywords(older) if each in NEWER] == []
-    leader = older["components"]["schemas"]["Snapshot"]["properties"]["leader"]
+    leader = older["components"]["schemas"]["GroupInfo"]["properties"]["leader"]
     assert leader == {"nullable": True, "type": "string", "title": "Leader", "default": None}
 
 

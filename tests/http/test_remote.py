@@ -36,7 +36,7 @@ def test_every_operation_is_used_by_a_handle() -> None:
 @pytest.mark.slow
 def test_offsets_in_a_body_are_json_arrays(http: httpx.Client, server: Remote) -> None:
     group = server.cluster().group("svc")
-    group.puppet("p", topics=["orders"]).join().wait("stable")
+    group.create_puppet("p", topics=["orders"]).join().wait_state("stable")
     path, at = "/v1/clusters/default/groups/svc", {"offsets": [["orders", 0, 7]]}
     assert http.post(f"{path}/puppets/p/commit", json=at).json()["name"] == "p"
     assert http.post(f"{path}/verify/committed", json=at).json()["ok"]
@@ -60,7 +60,7 @@ def test_the_handle_works_over_http_as_in_process(server: Remote) -> None:
     assert [each.id for each in cluster.groups()] == ["g/1"]
     assert group.wait_stable(members=1, timeout=60) is group
     assert cluster.dump_groups()[0]["group_id"] == "g/1"
-    assert [event["kind"] for event in cluster.trace(group="g/1")] == [event["kind"] for event in group.events()]
+    assert [event["kind"] for event in cluster.events(group="g/1")] == [event["kind"] for event in group.events()]
     assert (cluster.seed, len(cluster.nodes)) == (7, 1)
     second = cluster.add_node()
     cluster.move_coordinator("g/1", to=second.id)
@@ -137,12 +137,12 @@ def test_a_server_that_is_not_there_is_named(served: Served) -> None:
 @pytest.mark.slow
 def test_a_puppet_is_led_over_http(server: Remote) -> None:
     group = server.cluster().group("svc")
-    puppet = group.puppet("peer", topics=["orders"])
+    puppet = group.create_puppet("peer", topics=["orders"])
     puppet.join()
     group.wait_stable(members=1, timeout=60)
     assert puppet.assignment == {"orders": [0, 1]}
     with pytest.raises(ValueError, match="peer"):
-        group.puppet("peer")
+        group.create_puppet("peer")
     puppet.leave()
     assert group.state == "Empty"
 
@@ -155,11 +155,11 @@ def test_a_list_in_a_query_has_any_number_of_values(server: Remote, late: list[s
     group.set_clock("manual")
     for name in "abc":
         kind = {"kind": "straggler", "delay_s": 600} if name in late else "healthy"
-        group.puppet(name, topics=["orders"], behaviour=kind).join()
+        group.create_puppet(name, topics=["orders"], behaviour=kind).join()
     group.set_clock("real")
     group.wait_stable(members=3)
     # the members that are removed may be back before anything is looked at: the rebalance says who was there
     with group.expect_rebalance("forced") as expected:
         group.rebalance()
-        assert [timer.kind for timer in group.expire_join_barrier(without=late)] == ["join"]
+        assert [timer.kind for timer in group.expire_join_phase(without=late)] == ["join"]
     assert len(expected.rebalance.members) == 3 - len(late)

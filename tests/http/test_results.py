@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from koordinator import Simulation
 from koordinator.emulator.control import operations
-from koordinator.emulator.control.results import GroupCheck, NodeState, PartitionOffset, Snapshot
+from koordinator.emulator.control.results import GroupCheck, GroupInfo, NodeState, PartitionOffset
 from koordinator.emulator.core.data.direct_records import StoredRecord
 from koordinator.emulator.http.plain import ROWS_AT_ONCE, from_json, result_from_plain, to_json, to_json_in_turns
 
@@ -53,8 +53,8 @@ def test_a_result_survives_json() -> None:
     assert result_from_plain("topics.records", from_json(to_json([record]))) == [record]
     with Simulation(topics={"t": 2}) as cluster:
         group = cluster.group("g")
-        group.puppet("a", topics=["t"]).join()
-        snapshot = group.wait_stable(members=1).snapshot()
+        group.create_puppet("a", topics=["t"]).join()
+        snapshot = group.wait_stable(members=1).describe()
     assert result_from_plain("groups.describe", from_json(to_json(snapshot))) == snapshot
     assert asdict(snapshot)["members"][0]["assignment"] == {"t": [0, 1]}
 
@@ -69,7 +69,7 @@ def test_a_check_that_passes_has_no_message() -> None:
 
 
 def test_a_group_that_does_not_exist_is_dead() -> None:
-    assert (Snapshot().state, Snapshot().generation) == ("Dead", -1)
+    assert (GroupInfo().state, GroupInfo().generation) == ("Dead", -1)
     assert PartitionOffset("t", 0, 5).leader_epoch == -1
 
 

@@ -63,7 +63,7 @@ class StatementsTest {
     void test(Koordinator koordinator) {
         Group group = koordinator.group("svc");
         for (String name : List.of("svc-1", "svc-2")) {
-            group.puppet(name, o -> o.topics("orders")).join();
+            group.create_puppet(name, o -> o.topics("orders")).join();
         }
         group.waitStable(o -> o.members(2).owned("all"));
         %s

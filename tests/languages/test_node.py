@@ -35,8 +35,8 @@ import { withKoordinator, faults } from "koordinator";
 const svc = { topics: ["orders"] };
 await withKoordinator({ topics: { orders: 4 } }, async (cluster) => {
   const group = cluster.group("svc");
-  await (await group.puppet("svc-1", svc)).join();
-  await (await group.puppet("svc-2", svc)).join();
+  await (await group.create_puppet("svc-1", svc)).join();
+  await (await group.create_puppet("svc-2", svc)).join();
   await group.waitStable({ members: 2, owned: "all" });
   %s
 });

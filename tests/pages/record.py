@@ -72,7 +72,7 @@ def static_bounce() -> None:
         time.sleep(0.6)
         members[1].start()
         time.sleep(1.2)
-        kept = cluster.trace()[-1]["seq"]
+        kept = cluster.events()[-1]["seq"]
         for member in members:
             member.close()
     cut("static_bounce", kept)
@@ -87,7 +87,7 @@ def cooperative() -> None:
         consumers.append(librdkafka(cluster, "C3", "cooperative-sticky"))
         poll_until(consumers, lambda: len(owned(group)) == len(consumers) and group.state == "Stable")
         poll_for(consumers, 1.0)
-        kept = cluster.trace()[-1]["seq"]
+        kept = cluster.events()[-1]["seq"]
         for consumer in consumers:
             consumer.close()
     cut("cooperative", kept)
@@ -105,13 +105,13 @@ def late_commit() -> None:
         quick = librdkafka(cluster, "quick", "range")
         poll_until([quick], lambda: group.state == "PreparingRebalance")
         poll_for([quick], 0.8)
-        group.expire_join_barrier()
+        group.expire_join_phase()
         poll_until([quick], lambda: group.state == "Stable" and len(owned(group)) == 1)
         with suppress(confluent_kafka.KafkaException):
             slow.commit(offsets=[confluent_kafka.TopicPartition("orders", 2, 41)], asynchronous=False)
         group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID", times=1)
         poll_for([quick], 0.5)
-        kept = cluster.trace()[-1]["seq"]
+        kept = cluster.events()[-1]["seq"]
         for consumer in (slow, quick):
             consumer.close()
     cut("late_commit", kept)

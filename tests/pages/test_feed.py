@@ -60,12 +60,11 @@ def test_a_feed_in_pieces_has_the_same_rows(scene: str) -> None:
 
 
 def test_a_crash_of_many_members_is_one_sentence() -> None:
-    simulation = Simulation(topics={"orders": 5}, seed=1)
-    with simulation as cluster:
-        puppets = [cluster.group("svc").puppet(f"svc-{number}") for number in range(5)]
+    with Simulation(topics={"orders": 5}, seed=1) as cluster:
+        puppets = [cluster.group("svc").create_puppet(f"svc-{number}") for number in range(5)]
         for puppet in puppets:
             puppet.join()
-        simulation.pass_time(3)
+        cluster.pass_time(3)
         for puppet in puppets:
             puppet.stop()
         rows = drawn(cluster._port.trace_lines())["drawings"]["svc"]["rows"]
@@ -74,14 +73,13 @@ def test_a_crash_of_many_members_is_one_sentence() -> None:
 
 
 def test_the_overview_counts_what_happened_in_each_group() -> None:
-    simulation = Simulation(topics={"orders": 2}, seed=1)
-    with simulation as cluster:
+    with Simulation(topics={"orders": 2}, seed=1) as cluster:
         for name in ("a", "b"):
-            cluster.group(name).puppet("p").join()
-        leaver = cluster.group("b").puppet("q").join()
-        simulation.pass_time(3)
+            cluster.group(name).create_puppet("p").join()
+        leaver = cluster.group("b").create_puppet("q").join()
+        cluster.pass_time(3)
         leaver.leave()
-        simulation.pass_time(3)
+        cluster.pass_time(3)
         lines = events_of(cluster._port.trace_lines())
     joins, leaves = "a new member joins", "a member left by LeaveGroup"
     assert drawn(lines)["groups"] == [

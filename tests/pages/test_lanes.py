@@ -72,10 +72,10 @@ def test_columns_that_a_log_lacks_are_not_necessary(name: str, column: str) -> N
 def test_a_group_that_migrates_has_generations_and_then_epochs() -> None:
     with Simulation(topics={"orders": 4}) as cluster:
         group = cluster.group("svc")
-        group.puppet("old").join()
-        group.puppet("new", group_protocol="consumer").join()
-        group.wait_stable(members=2, owned="all")
-        rows = lanes_of(cluster.trace())["svc"].take()
+        group.create_puppet("old").join()
+        group.create_puppet("new", group_protocol="consumer").join()
+        group.wait_stable(members=2, all_owned=True)
+        rows = lanes_of(cluster.events())["svc"].take()
     titles = [row[3] for row in rows if row[0] == "story"]
     assert titles == ["a new member joins (old): generation 1, at once", "a new member joins (new): epoch 2, in 200 ms"]
     assert [row[5] for row in rows if row[0] == "state"] == ["generation"] * 5 + ["epoch"] * 3

@@ -35,10 +35,9 @@ def test_the_copied_test_of_every_scene_passes(scene: str) -> None:
     names: dict[str, Any] = {}
     exec(compile(source_of_test(group), scene, "exec"), names)  # noqa: S102 - the source that the pages offer
     (test,) = (value for name, value in names.items() if name.startswith("test_"))
-    simulation = Simulation()
-    with simulation as cluster:
+    with Simulation() as cluster:
         test(cluster)
-        simulation.pass_time(3)
+        cluster.pass_time(3)
         replayed = lanes_of(line for line in cluster._port.trace_lines() if line["kind"] != "header")[group.id]
     members = {lane.id for lane in replayed.lanes.values() if lane.is_member}
     assert members == {lane.id for lane in group.lanes.values() if lane.is_member}
@@ -57,7 +56,7 @@ def test_every_member_has_an_identifier_of_its_own(names: tuple[str, ...]) -> No
     named: dict[str, Any] = {}
     exec(compile(source, "test", "exec"), named)  # noqa: S102 - the source that the pages offer
     puppets: dict[str, Any] = {}
-    group = SimpleNamespace(puppet=lambda name, **_: puppets.setdefault(name, Mock()))
+    group = SimpleNamespace(create_puppet=lambda name, **_: puppets.setdefault(name, Mock()))
     named["test_class"](SimpleNamespace(group=lambda _: group))
     assert set(puppets) == set(names)
     assert all(puppet.join.call_count == 1 for puppet in puppets.values())

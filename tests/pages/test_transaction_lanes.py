@@ -20,9 +20,9 @@ Lines = list[dict[str, Any]]
 def played(scene: Callable[[Cluster], None]) -> Lines:
     """Return the trace of a scene with group svc, whose member reads topic in."""
     with Simulation(topics={"in": 1, "out": 2}) as cluster:
-        cluster.group("svc").puppet("a", topics=["in"]).join()
+        cluster.group("svc").create_puppet("a", topics=["in"]).join()
         cluster.group("svc").wait_stable(members=1)
-        cluster.group("other").puppet("b", topics=["elsewhere"]).join()
+        cluster.group("other").create_puppet("b", topics=["elsewhere"]).join()
         scene(cluster)
         return cluster._port.trace_lines()[1:]
 
@@ -34,7 +34,7 @@ def bars(lines: Lines, group: str = "svc") -> list[tuple[str, str, str]]:
 
 
 def a_commit(cluster: Cluster) -> None:
-    producer = cluster.producer("p").init().produce("out", "x", partition=1)
+    producer = cluster.create_producer("p").init().produce("out", "x", partition=1)
     producer.send_offsets("svc", {("in", 0): 3}).commit()
 
 
@@ -45,7 +45,7 @@ def test_a_transaction_is_a_bar_with_its_partitions_and_offsets() -> None:
 def test_a_transaction_is_shown_to_the_groups_that_it_concerns() -> None:
     lines = played(a_commit)
     assert bars(lines, "other") == []
-    read = played(lambda cluster: cluster.producer("p").init().produce("in", "x") and None)
+    read = played(lambda cluster: cluster.create_producer("p").init().produce("in", "x") and None)
     assert bars(read) == [("p", "open", "open · in 0")]
     assert bars(read, "other") == []
 
@@ -55,13 +55,13 @@ def test_a_transaction_is_shown_to_the_groups_that_it_concerns() -> None:
     [
         (lambda cluster: cluster.transaction("p").expire(), "aborted (the transaction was open for longer"),
         (lambda cluster: cluster.transaction("p").abort(), "aborted (a test aborts the transaction)"),
-        (lambda cluster: cluster.producer("q", "p").init(), "aborted (another producer initialized"),
+        (lambda cluster: cluster.create_producer("q", "p").init(), "aborted (another producer initialized"),
         (lambda cluster: cluster.set_markers("in", 0, "delayed") or cluster.producers["p"].commit(), "committing"),
     ],
 )
 def test_a_bar_has_its_outcome_and_the_cause_of_an_abort(end: Callable[[Cluster], None], text: str) -> None:
     def scene(cluster: Cluster) -> None:
-        cluster.producer("p").init().produce("in", "x")
+        cluster.create_producer("p").init().produce("in", "x")
         end(cluster)
 
     ((_, _, shown),) = bars(played(scene))
@@ -71,7 +71,7 @@ def test_a_bar_has_its_outcome_and_the_cause_of_an_abort(end: Callable[[Cluster]
 
 def test_each_transaction_of_an_id_has_a_bar() -> None:
     def scene(cluster: Cluster) -> None:
-        producer = cluster.producer("p").init()
+        producer = cluster.create_producer("p").init()
         producer.produce("in", "x").commit().produce("in", "y").abort()
 
     assert [state for _, state, _ in bars(played(scene))] == ["committed", "aborted"]

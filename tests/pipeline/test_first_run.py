@@ -26,7 +26,7 @@ import pytest
 def test_two_members_meet(koordinator):
     group = koordinator.group("svc")
     for name in ("a", "b"):
-        group.puppet(name).join()
+        group.create_puppet(name).join()
     group.wait_stable(members=2)
     raise RuntimeError("as requested")
 """

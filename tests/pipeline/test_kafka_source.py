@@ -36,14 +36,14 @@ def read(cluster: Cluster, folder: Path) -> dict[int, dict[str, Any]]:
 @pytest.mark.needs("java")
 def test_sparks_kafka_source_reads_the_trace_and_resumes(tmp_path: Path) -> None:
     with Emulator(topics={"t": 2}) as cluster:
-        cluster.group("g").puppet("one", topics=["t"])
+        cluster.group("g").create_puppet("one", topics=["t"])
         first = read(cluster, tmp_path)
         assert first[0]["kind"] == "header"
         assert list(first) == list(range(len(first)))
         assert "puppet" in {line["kind"] for line in first.values()}
-        cluster.group("g").puppet("two", topics=["t"])
+        cluster.group("g").create_puppet("two", topics=["t"])
         second = read(cluster, tmp_path)
-        traced = {event["seq"]: event for event in cluster.trace()}
+        traced = {event["seq"]: event for event in cluster.events()}
     assert list(second) == list(range(len(second)))
     assert {offset: second[offset] for offset in first} == first
     # its own reads are not events, except its connections

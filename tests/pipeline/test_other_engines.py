@@ -70,19 +70,18 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def transactions() -> list[dict[str, Any]]:
     """Return the trace of transactions with each outcome, with refused offsets, and of one that is only aborted."""
-    simulation = Simulation(topics={"in": 2, "out": 2})
-    with simulation as cluster:
-        one = cluster.producer("one").init()
+    with Simulation(topics={"in": 2, "out": 2}) as cluster:
+        one = cluster.create_producer("one").init()
         one.produce("out", "a", partition=1).send_offsets("svc", {("in", 0): 3, ("in", 1): 4})
-        simulation.pass_time(1.5)
+        cluster.pass_time(1.5)
         one.send_offsets("other", {("in", 0): 3}).commit()
         one.produce("out", "b").send_offsets("svc", {("in", 7): 1})
         cluster.transaction("one").expire()
-        cluster.producer("open").init().produce("out", "c")
+        cluster.create_producer("open").init().produce("out", "c")
         cluster.set_markers("in", 0, "delayed")
-        cluster.producer("aborting").init().produce("in", "d").abort()
-        cluster.producer("empty").init().abort()
-        return [json.loads(json.dumps(line)) for line in cluster.trace()]
+        cluster.create_producer("aborting").init().produce("in", "d").abort()
+        cluster.create_producer("empty").init().abort()
+        return [json.loads(json.dumps(line)) for line in cluster.events()]
 
 
 @pytest.mark.parametrize("name", GOLD)

@@ -144,7 +144,7 @@ def test_a_stream_follows_an_emulator_from_its_checkpoint(
 
     first = follow()
     assert first == [None, *range(1, len(first))]
-    cluster.group("g").puppet("one", topics=["t"]).join()
+    cluster.group("g").create_puppet("one", topics=["t"]).join()
     second = follow()
     assert len(second) > len(first)
     assert second == [None, *range(1, len(second))]
@@ -158,7 +158,7 @@ def test_a_reader_continues_over_one_connection(cluster: Cluster, follower: Foll
     again, end = read(reader, end)
     assert read(reader, end) == ([], end)
     cluster.create_topic("other")
-    cluster.group("g").puppet("one", topics=["t"])
+    cluster.group("g").create_puppet("one", topics=["t"])
     more, _ = read(reader, end)
     assert [row["kind"] for row in more][:1] == ["puppet"]
     assert [row["seq"] for row in (*first[1:], *again, *more)] == list(range(1, more[-1]["seq"] + 1))
@@ -187,7 +187,7 @@ def test_dropped_events_are_reported(follower: Follow) -> None:
         port.act(lambda _: setattr(port.served.trace, "_capacity", 5), "test")
         group = small.group("g")
         for number in range(10):
-            group.puppet(f"p{number}", topics=[])
+            group.create_puppet(f"p{number}", topics=[])
         found, _ = read(follower(small), {"trace_id": "", "offset": 3})
         assert [row["kind"] for row in found][:2] == ["header", "dropped"]
         assert found[1]["count"] == found[1]["seq"]

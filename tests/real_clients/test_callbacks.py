@@ -53,7 +53,7 @@ def test_kafka_python_cannot_commit_in_a_callback(koordinator: Cluster) -> None:
         consumer.subscribe(["t"], listener=Listener())
         consumer.partitions_for_topic("t")
         poll_until(members=1)
-        koordinator.group("g").puppet("peer").join()
+        koordinator.group("g").create_puppet("peer").join()
         with pytest.raises(kafka.errors.KafkaError, match="User rebalance callback throws an error"):
             poll_until(members=2)
         assert "Cannot block on net.run() from the IO thread itself" in committed[0]

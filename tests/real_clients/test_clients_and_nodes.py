@@ -64,7 +64,7 @@ def moved(cluster: Cluster) -> None:
 
 
 def moved_with_a_load_window(cluster: Cluster) -> None:
-    cluster.move_coordinator("g", to=coordinator(cluster).id % 3 + 1, load_s=1)
+    cluster.move_coordinator("g", to=coordinator(cluster).id % 3 + 1, load=1)
 
 
 def stopped_and_started(cluster: Cluster) -> None:
@@ -104,14 +104,14 @@ def test_no_member_rebalances(
 ) -> None:
     group = koordinator.group("g")
     members = stable(koordinator, join, kind, instances)
-    before, callbacks = group.snapshot(), [list(member.callbacks) for member in members]
+    before, callbacks = group.describe(), [list(member.callbacks) for member in members]
     happens(koordinator)
     goes_on(group, members)
     koordinator.produce("t", *({"partition": partition, "value": "after"} for partition in range(6)))
     wait_until("its records come", lambda: sum(member.values.count(b"after") for member in members) == 6, *members)
     for member in members:
         member.commit()
-    assert group.snapshot() == before
+    assert group.describe() == before
     assert [member.callbacks for member in members] == callbacks
     assert sum(group.offsets.values()) == 6
 
@@ -122,11 +122,11 @@ def test_a_node_that_leads_only_partitions_makes_no_rebalance_either(
 ) -> None:
     group = koordinator.group("g")
     members = stable(koordinator, join, kind, ("a", "b"))
-    before = group.snapshot()
+    before = group.describe()
     node = next(node for node in koordinator.nodes.values() if node.id != coordinator(koordinator).id)
     node.stop()
     koordinator.produce("t", *({"partition": partition, "value": "after"} for partition in range(6)))
     wait_until("its records come", lambda: sum(member.values.count(b"after") for member in members) == 6, *members)
     node.start()
     goes_on(group, members)
-    assert group.snapshot() == before
+    assert group.describe() == before

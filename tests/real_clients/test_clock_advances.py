@@ -247,7 +247,7 @@ def test_a_rebalance_timeout_of_5_minutes_is_over_at_once(join: Join, group: Gro
 def at_once_without(group: Group, member_id: str) -> list[Fired]:
     # measure only after the other member has noticed, which takes up to its heartbeat interval
     assert group._port.wait(Clocks.awaits_only, PATIENCE_S, group=group.id, members=[member_id])
-    return at_once(group.expire_join_barrier)
+    return at_once(group.expire_join_phase)
 
 
 def test_the_offsets_of_an_empty_group_expire_after_seven_days_at_once(simple: Client, group: Group) -> None:
@@ -269,21 +269,21 @@ def test_offsets_of_an_unsubscribed_topic_expire_after_seven_days(join: Join, gr
     member = join()
     member.commit("t", 1)
     member.commit("u", 2)
-    before = group.snapshot()
+    before = group.describe()
     (fired,) = at_once(group.expire_offsets)
     assert fired.kind == "offsets"
     assert group.offsets == {("t", 0): 1}
-    assert group.snapshot() == before
+    assert group.describe() == before
 
 
 def test_no_connected_member_with_heartbeats_is_lost_in_seven_days(join: Join, group: Group) -> None:
     join()
     join()
     wait_settled(group)
-    before = group.snapshot()
+    before = group.describe()
     since = int(str(group.events()[-1]["seq"]))
     assert at_once(lambda: group.advance("7d", keep_alive="connected")) == []
     # the member continues unaffected
     with group.assert_no_rebalance():
         wait_for_heartbeat(group, since)
-    assert group.snapshot() == before
+    assert group.describe() == before

@@ -128,7 +128,7 @@ def test_the_clock_of_a_consumer_group_can_be_advanced(koordinator: Cluster, mem
 def test_the_handle_shows_epochs_targets_and_owners(koordinator: Cluster, members: Members) -> None:
     first = members.join()
     members.wait_until(lambda: len(assigned(first)) == 4)
-    group = koordinator.group("g").wait_stable(members=1, owned="all")
+    group = koordinator.group("g").wait_stable(members=1, all_owned=True)
     assert (group.type, group.epoch, group.generation, group.protocol) == ("consumer", 2, 2, "uniform")
     (member,) = group.members
     assert (member.type, member.epoch) == ("consumer", 2)
@@ -176,11 +176,11 @@ def test_a_rolling_change_of_the_protocol_keeps_every_partition_owned(
         members.join(protocol=there)
         members.wait_until(lambda: [len(assigned(each)) > 0 for each in members.all].count(True) == 3)
         # librdkafka 2.16 may hang, with the GIL, if it is closed while it gives up partitions (`Consumer_rebalance_cb`)
-        members.wait_until(lambda: group.snapshot().state == "Stable")
+        members.wait_until(lambda: group.describe().state == "Stable")
         members.leave(old)
         members.wait_until(lambda: sum(len(assigned(each)) for each in members.all) == 4)
     members.wait_until(lambda: sorted(len(assigned(each)) for each in members.all) == [2, 2])
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
     assert group.type == there
 
 
@@ -208,7 +208,7 @@ def test_nobody_gets_a_partition_before_a_slow_member_has_given_it_up(koordinato
     assert (len(assigned(slow)), len(assigned(other))) == (4, 0)
     members.all.append(slow)
     members.wait_until(lambda: len(assigned(slow)) == len(assigned(other)) == 2)
-    group.wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    group.wait_stable(members=2, all_owned=True).assert_owned_exactly_once()
 
 
 @pytest.mark.koordinator(topics={"t": 4}, config=SETTINGS, brokers=2)

@@ -57,7 +57,7 @@ def test_members_share_the_partitions_and_take_over_those_of_one_that_leaves(
     join(members, "b")
     assert len(owned(members, "a", 2) | owned(members, "b", 2)) == 4
     join(members, "c", "d")
-    group.wait_stable(members=4, owned="all")
+    group.wait_stable(members=4, all_owned=True)
     for name in "abcd":
         owned(members, name, 1)
     for name in "bcd":
@@ -78,7 +78,7 @@ def test_a_static_member_of_java_returns_to_its_partitions(members: LineClients,
     join(members, "static", instance="i1")
     join(members, "other")
     before, others = owned(members, "static", 2), owned(members, "other", 2)
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
     members.ask("leave", "static")
     join(members, "back", instance="i1")
     assert (owned(members, "back", 2), owned(members, "other", 2)) == (before, others)
@@ -117,19 +117,19 @@ def test_a_slow_revocation_delays_only_the_partitions_that_move(members: LineCli
     join(members, "other")
     deadline = Deadline(PATIENCE_S)
     while not any(member.pending_revocation for member in group.members):
-        assert deadline.left(), group.snapshot()
+        assert deadline.left(), group.describe()
         owned(members, "other", 0)
     assert group.state == "Reconciling"
     members.ask("free", "slow")
     assert len(owned(members, "slow", 2) | owned(members, "other", 2)) == 4
-    group.wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    group.wait_stable(members=2, all_owned=True).assert_owned_exactly_once()
 
 
 @pytest.mark.koordinator(topics={"t": 4}, config=SETTINGS, brokers=2)
 def test_nobody_rejoins_when_the_coordinator_moves(members: LineClients, koordinator: Cluster, group: Group) -> None:
     join(members, "a", "b")
     before = owned(members, "a", 2), owned(members, "b", 2)
-    epoch = group.wait_stable(members=2, owned="all").epoch
+    epoch = group.wait_stable(members=2, all_owned=True).epoch
     coordinator = koordinator.coordinator("g")
     assert coordinator is not None
     koordinator.move_coordinator("g", to=3 - coordinator.id)
@@ -147,12 +147,12 @@ def test_a_rolling_change_of_the_protocol_keeps_every_partition_owned(
 ) -> None:
     here = "classic" if there == "consumer" else "consumer"
     join(members, "a", "b", protocol=here)
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
     assert group.type == here
     for old, new in (("a", "c"), ("b", "d")):
         join(members, new, protocol=there)
-        group.wait_stable(members=3, owned="all")
+        group.wait_stable(members=3, all_owned=True)
         members.ask("leave", old)
-        group.wait_stable(members=2, owned="all")
+        group.wait_stable(members=2, all_owned=True)
     assert len(owned(members, "c", 2) | owned(members, "d", 2)) == 4
     assert group.type == there

@@ -62,7 +62,7 @@ def test_records_arrive_however_they_are_acknowledged(koordinator: Cluster, kind
         # the control call runs between two requests
         continue
     assert sorted(record.value or b"" for record in koordinator.records("t")) == sorted(VALUES)
-    produced = [event for event in koordinator.trace() if (event["kind"], event.get("api")) == ("response", "Produce")]
+    produced = [event for event in koordinator.events() if (event["kind"], event.get("api")) == ("response", "Produce")]
     assert bool(produced) == (acks != 0)
 
 
@@ -110,7 +110,7 @@ def test_new_partitions_are_found_and_shared(koordinator: Cluster, join: Members
 
 def shares(group: Group) -> list[int]:
     """Return the number of partitions of t that each member of a stable group owns."""
-    seen = group.snapshot()
+    seen = group.describe()
     return [len(member.assignment.get("t", ())) for member in seen.members] if seen.state == "Stable" else []
 
 
@@ -171,11 +171,11 @@ def test_a_consumer_with_nothing_to_read_waits_and_does_not_hammer(
     seconds = time.monotonic() - began
     fetches = sum(
         int(str(event.get("empty_fetches", 0))) + ((event["kind"], event.get("api")) == ("response", "Fetch"))
-        for event in koordinator.trace()
+        for event in koordinator.events()
     )
     # each poll waits half a second if there are no records
     assert 2 <= fetches <= 2 * seconds + 4
 
 
 def count_beats(cluster: Cluster) -> int:
-    return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in cluster.trace())
+    return sum(event.get("api") == "Heartbeat" and event["kind"] == "response" for event in cluster.events())

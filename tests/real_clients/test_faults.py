@@ -34,7 +34,7 @@ def test_kafka_python_sends_a_commit_again_that_was_applied_and_not_answered(
     member = consuming(koordinator, join, "kafka-python")
     group = koordinator.group("g")
     generation = group.generation
-    rule = group.rule("OffsetCommit", faults.lose_reply(), once=True)
+    rule = group.add_rule("OffsetCommit", faults.lose_reply(), once=True)
     member.commit()
     assert (rule.hits, sum(group.offsets.values())) == (1, 4)
     asked = [each for each in group.events() if each["kind"] == "request" and each["api"] == "OffsetCommit"]
@@ -48,7 +48,7 @@ def test_confluent_kafka_may_lose_its_session_over_a_commit_that_was_applied_and
     """The client reconnects until its session expires: docs/clients.md."""
     member = consuming(koordinator, join, "confluent-kafka", session_timeout_ms=1_000)
     group = koordinator.group("g")
-    rule = group.rule("OffsetCommit", faults.lose_reply(), once=True)
+    rule = group.add_rule("OffsetCommit", faults.lose_reply(), once=True)
     committing = member.begin_commit()
     wait_until("the end of the commit", committing.done, member)
     assert (rule.hits, sum(group.offsets.values())) == (1, 4), "the commit was applied despite the response"
@@ -61,12 +61,12 @@ def test_confluent_kafka_may_lose_its_session_over_a_commit_that_was_applied_and
 def test_a_commit_in_flight_meets_a_group_that_has_moved_on(koordinator: Cluster, join: Members, kind: str) -> None:
     member = consuming(koordinator, join, kind)
     group = koordinator.group("g")
-    peer = group.puppet("peer", protocols=["range", "roundrobin"], topics=["t"])
+    peer = group.create_puppet("peer", protocols=["range", "roundrobin"], topics=["t"])
     with group.hold("OffsetCommit", client_id="svc-1") as held:
         committing = member.begin_commit()
         assert held.wait_entered().client_id == "svc-1"
         peer.join()
-        group.expire_join_barrier()
+        group.expire_join_phase()
         held.release()
     with pytest.raises(Exception) as failed:  # noqa: PT011 - of whichever client
         committing.result(PATIENCE_S)
@@ -85,7 +85,7 @@ def test_a_request_that_is_never_answered_runs_into_the_clients_own_timeout(
     }
     member = consuming(koordinator, join, kind, **timeouts[kind])
     group = koordinator.group("g")
-    rule = group.rule("OffsetCommit", faults.never_answer(), once=True)
+    rule = group.add_rule("OffsetCommit", faults.never_answer(), once=True)
     committing = member.begin_commit()
     if kind == "kafka-python":
         # the commit times out; on a slow machine the client first learns that its session expired
@@ -99,7 +99,7 @@ def test_a_request_that_is_never_answered_runs_into_the_clients_own_timeout(
         assert sum(group.offsets.values()) == 4
     assert rule.hits == 1
     assert rule.last is not None
-    closed = [each for each in koordinator.trace() if each["kind"] == "conn" and each["change"] == "closed"]
+    closed = [each for each in koordinator.events() if each["kind"] == "conn" and each["change"] == "closed"]
     assert rule.last.connection in {each["conn_id"] for each in closed}
 
 
@@ -108,7 +108,7 @@ def test_a_truncated_answer_costs_a_connection_and_no_rebalance(koordinator: Clu
     member = consuming(koordinator, join, kind)
     group = koordinator.group("g")
     generation = group.generation
-    rule = group.rule("Heartbeat", faults.truncate(6), once=True)
+    rule = group.add_rule("Heartbeat", faults.truncate(6), once=True)
     wait_until("the next heartbeat", lambda: rule.hits == 1, member)
     member.commit()
     assert sum(group.offsets.values()) == 4
@@ -119,7 +119,7 @@ def test_a_truncated_answer_costs_a_connection_and_no_rebalance(koordinator: Clu
 def test_a_member_joins_over_a_slow_network(koordinator: Cluster, join: Members, kind: str) -> None:
     """kafka_ex #540: a delayed MEMBER_ID_REQUIRED."""
     group = koordinator.group("g")
-    rule = group.rule("JoinGroup", faults.delay(300), member="", version=">=4")
+    rule = group.add_rule("JoinGroup", faults.delay(300), member="", version=">=4")
     consuming(koordinator, join, kind)
     assert rule.hits >= 1
     late = [each for each in group.events() if each["kind"] == "response" and each.get("rule_id") == rule.id]
@@ -166,4 +166,4 @@ def test_in_lockstep_the_outcome_is_independent_of_arrival_order(kind: str) -> N
 
 def has_come(cluster: Cluster, joins: int) -> bool:
     """Return whether this number of JoinGroups has arrived."""
-    return sum(event["kind"] == "request" and event["api"] == "JoinGroup" for event in cluster.trace()) >= joins
+    return sum(event["kind"] == "request" and event["api"] == "JoinGroup" for event in cluster.events()) >= joins

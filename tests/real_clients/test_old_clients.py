@@ -68,5 +68,5 @@ def test_a_client_that_sends_a_removed_version_is_told_the_release_that_serves_i
     settings = ("api.version.request=false", "broker.version.fallback=0.9.0.1")
     with Emulator(topics={"t": 1}) as cluster:
         consumed(library(*OLDER), cluster.bootstrap_servers, *settings)
-        reasons = {line["reason"] for line in cluster.trace() if line["kind"] == "conn" and line.get("reason")}
+        reasons = {line["reason"] for line in cluster.events() if line["kind"] == "conn" and line.get("reason")}
     assert "ListOffsets v0: not served by Kafka 4.4, 4.0 removed it (KIP-896): use --kafka-version 3.9" in reasons

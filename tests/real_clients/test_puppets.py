@@ -49,7 +49,7 @@ def test_a_client_that_leads_shares_with_a_puppet(
     group = koordinator.group("g")
     member = join(kind, instance="1", **assignor_settings(kind, assignor))
     group.wait_stable(members=1)
-    peer = group.puppet("peer", (assignor,), instance_id="2", topics=["t"]).join()
+    peer = group.create_puppet("peer", (assignor,), instance_id="2", topics=["t"]).join()
     wait_shared("the topic is shared with the puppet", [member], [peer])
     group.wait_stable(members=2)
     assert group.protocol == assignor
@@ -61,7 +61,7 @@ def test_a_client_that_leads_shares_with_a_puppet(
 @pytest.mark.parametrize(("kind", "assignor"), EACH_ASSIGNOR)
 def test_a_puppet_that_leads_assigns_to_a_client(kind: str, assignor: str, koordinator: Cluster, join: Members) -> None:
     group = koordinator.group("g")
-    leader = group.puppet("leader", (assignor,), instance_id="1", topics=["t"]).join().wait("stable")
+    leader = group.create_puppet("leader", (assignor,), instance_id="1", topics=["t"]).join().wait_state("stable")
     member = join(kind, instance="2", **assignor_settings(kind, assignor))
     wait_shared("the puppet shares the topic with the client", [member], [leader])
     group.wait_stable(members=2)
@@ -77,9 +77,9 @@ def test_an_eager_puppet_is_not_let_in_by_a_cooperative_client(kind: str, koordi
     group = koordinator.group("g")
     member = join(kind, **assignor_settings(kind, "cooperative-sticky"))
     group.wait_stable(members=1)
-    old = group.puppet("old", ("range", "cooperative-sticky"), behaviour="eager_only").join()
+    old = group.create_puppet("old", ("range", "cooperative-sticky"), behaviour="eager_only").join()
     assert (old.state, old.error) == ("failed", "INCONSISTENT_GROUP_PROTOCOL")
-    new = group.puppet("new", ("range", "cooperative-sticky"), topics=["t"]).join()
+    new = group.create_puppet("new", ("range", "cooperative-sticky"), topics=["t"]).join()
     wait_shared("the topic is shared", [member], [new])
     assert group.protocol == "cooperative-sticky"
 
@@ -88,7 +88,7 @@ def test_clients_wait_for_a_straggler(koordinator: Cluster, join: Members) -> No
     """KIP-62: a member that processes longer than its session timeout stays; the others wait for it."""
     group = koordinator.group("g")
     late = {"kind": "straggler", "delay_s": 60}
-    slow = group.puppet("slow", topics=["t"], behaviour=late, rebalance_timeout_s=300).join().wait("stable")
+    slow = group.create_puppet("slow", topics=["t"], behaviour=late, rebalance_timeout=300).join().wait_state("stable")
     member = join("confluent-kafka", **assignor_settings("confluent-kafka", "range"))
     wait_until("the client waits", lambda: group.state == "PreparingRebalance", member)
     wait_until("the response asks it to rejoin", lambda: slow.error == "REBALANCE_IN_PROGRESS", member)

@@ -26,14 +26,14 @@ def share(member: Member, puppet: Puppet) -> bool:
 @pytest.mark.parametrize(("kind", "assignor"), EACH_ASSIGNOR)
 def test_puppets_and_clients_lead_each_other(koordinator: Cluster, join: Members, kind: str, assignor: str) -> None:
     group = koordinator.group("svc")
-    first = group.puppet("first", [assignor], topics=["t"]).join().wait("stable")
+    first = group.create_puppet("first", [assignor], topics=["t"]).join().wait_state("stable")
     member = join(kind, group="svc", **assignor_settings(kind, assignor))
     wait_until("the puppet has shared out the topic", lambda: share(member, first), member)
     assert first.is_leader
 
     first.leave()
     wait_until("the client has it all", lambda: len(member.assignment) == 6, member)
-    second = group.puppet("second", [assignor], topics=["t"]).join()
+    second = group.create_puppet("second", [assignor], topics=["t"]).join()
     wait_until("the client has shared out the topic", lambda: share(member, second), member)
     assert not second.is_leader
     assert group.protocol == assignor

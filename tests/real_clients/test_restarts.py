@@ -20,7 +20,7 @@ SESSION_MS = 30_000
 
 
 def state_of(cluster: Cluster) -> tuple[str, int, dict[str, Any]]:
-    group = cluster.group("g").snapshot()
+    group = cluster.group("g").describe()
     return group.state, group.generation, {member.member_id: member.assignment for member in group.members}
 
 
@@ -55,7 +55,7 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
         beaten: set[object] = set()
 
         def all_beat() -> bool:
-            for event in restarted.trace(group="g"):
+            for event in restarted.events(group="g"):
                 if event["kind"] == "response" and event["api"] == "Heartbeat":
                     assert not event.get("error_code"), event
                     beaten.add(event.get("member_id"))
@@ -64,5 +64,5 @@ def test_three_clients_static_and_dynamic_go_on_without_a_rebalance(tmp_path: Pa
         wait_until("heartbeats of all", all_beat, *members)
         assert state_of(restarted) == before
         assert [len(member.callbacks) for member in members] == callbacks
-        changes = [event["cause"] for event in restarted.trace(group="g") if event["kind"] == "state"]
+        changes = [event["cause"] for event in restarted.events(group="g") if event["kind"] == "state"]
         assert changes == ["loaded"]

@@ -136,7 +136,7 @@ def test_each_client_logs_in_with_a_certificate() -> None:
         config: dict[str, Any] = cluster.client_config("aiokafka", group_id="a")
         config["ssl_context"].load_cert_chain(key)
         check(cluster, "a", asyncio.run(consumed_by_aiokafka(config)))
-        principals = {event.get("principal") for event in cluster.trace() if event.get("api") == "JoinGroup"}
+        principals = {event.get("principal") for event in cluster.events() if event.get("api") == "JoinGroup"}
         assert len(principals) == 1
         assert "CN=client" in str(principals)
 
@@ -177,7 +177,7 @@ def test_a_client_authenticates_again_and_notices_nothing() -> None:
         consumer.subscribe(["t"])
         ends, before, values = time.monotonic() + LIMIT_S, 0, []
         while time.monotonic() < ends and len(values) < 5:
-            handshakes = sum(event.get("api") == "SaslHandshake" for event in cluster.trace())
+            handshakes = sum(event.get("api") == "SaslHandshake" for event in cluster.events())
             if handshakes > before:
                 before = handshakes
                 cluster.produce("t", str(handshakes))

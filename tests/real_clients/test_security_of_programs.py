@@ -68,5 +68,5 @@ def test_a_client_logs_in_joins_a_group_and_commits(kind: str, access: str) -> N
         ran = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert ran.stdout.splitlines()[-1:] == ["a b c"], ran.stdout + ran.stderr
         assert cluster.group("g").offsets == {("t", 0): 3}
-        (principal,) = {event.get("principal") for event in cluster.trace() if event.get("api") == "JoinGroup"}
+        (principal,) = {event.get("principal") for event in cluster.events() if event.get("api") == "JoinGroup"}
         assert principal == "User:alice" if mechanism else "CN=client" in str(principal)

@@ -33,7 +33,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
     with join.process(kind, group_instance_id="bounced", **settings) as first:
         wait_until("two members", lambda: len(survivor.assignment) == 3, survivor)
         wait_settled(group)
-        before, callbacks = group.snapshot(), len(survivor.callbacks)
+        before, callbacks = group.describe(), len(survivor.callbacks)
         states = len(events(group, "state"))
         first.kill()
         first.wait()
@@ -51,7 +51,7 @@ def test_a_static_member_killed_and_started_again_within_its_session_does_not_re
         wait_until(
             "heartbeats", lambda: len(events(group, "response", api="Heartbeat", error_code=0)) > beats + 5, survivor
         )
-        after = group.snapshot()
+        after = group.describe()
     assert (after.state, after.generation) == ("Stable", before.generation)
     assert group.assignment == {member.label: member.assignment for member in before.members}
     assert [event["instance_id"] for event in events(group, "avoided_static")] == ["bounced"]

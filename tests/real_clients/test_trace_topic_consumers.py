@@ -59,7 +59,7 @@ def test_a_consumer_follows_the_trace_as_it_grows(koordinator: Cluster, read: An
 
         until("header")
         until("request")
-        koordinator.group("g").puppet("one", topics=["t"])
+        koordinator.group("g").create_puppet("one", topics=["t"])
         until("puppet")
     assert list(found) == list(range(len(found)))
     assert not [line for line in found.values() if line.get("api") == "Fetch"]

@@ -72,7 +72,9 @@ def test_a_second_producer_with_the_id_fences_the_first(koordinator: Cluster, ki
     with suppress(Exception):
         # some clients tell again at the end that they were fenced
         first.close()
-    assert [event["body"]["producer_epoch"] for event in koordinator.trace() if event["kind"] == "transaction"][-1] >= 2
+    assert [event["body"]["producer_epoch"] for event in koordinator.events() if event["kind"] == "transaction"][
+        -1
+    ] >= 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -198,5 +198,5 @@ def test_kafkajs_gives_a_commit_up_and_its_next_producer_writes_the_record_once(
 
 
 def ended(koordinator: Cluster) -> list[object]:
-    states = [event["state_to"] for event in koordinator.trace() if event["kind"] == "transaction"]
+    states = [event["state_to"] for event in koordinator.events() if event["kind"] == "transaction"]
     return [state for state in states if str(state).startswith("Complete")]

@@ -40,7 +40,7 @@ class Mapped:
         """Wait for the only log line of this kind."""
         end = time.monotonic() + PATIENCE_S
         while not self.lines():
-            assert time.monotonic() < end, self.cluster.trace()
+            assert time.monotonic() < end, self.cluster.events()
             self.cluster.nodes[1].state  # noqa: B018 - the time that a request takes
         (line,) = self.lines()
         return line

@@ -24,7 +24,7 @@ def test_a_large_request_behind_a_throttle_is_read_and_served_after_it(security:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     with Emulator(security=security, topics={"t": 1}) as cluster:
         host, port = cluster.bootstrap_servers.split(":")
-        cluster.rule("Produce", faults.throttle(MUTE_MS, mute=True), once=True)
+        cluster.add_rule("Produce", faults.throttle(MUTE_MS, mute=True), once=True)
         with AskingClient((host, int(port)), tls) as client:
             begun = time.monotonic()
             for size in (1, 8 * READ_AHEAD_BYTES):

@@ -82,7 +82,7 @@ def test_the_second_process_on_a_directory_is_refused_with_one_line(tmp_path: Pa
 @pytest.mark.slow
 def test_a_transaction_that_was_decided_before_a_restart_is_completed_by_it(tmp_path: Path) -> None:
     with Emulator({"t": 1}, data_dir=tmp_path) as cluster:
-        producer = cluster.producer("p", "x").init().wait_answered()
+        producer = cluster.create_producer("p", "x").init().wait_answered()
         producer.produce("t", "a").wait_answered().send_offsets("g", {("t", 0): 1}).wait_answered()
         cluster.set_markers("t", 0, "delayed")
         producer.commit()
@@ -91,7 +91,7 @@ def test_a_transaction_that_was_decided_before_a_restart_is_completed_by_it(tmp_
         cluster.transaction("x").wait_state("CompleteCommit")
         assert cluster.group("g").offsets == {("t", 0): 1}
         # the node writes on
-        producer = cluster.producer("q", "y").init().wait_answered().produce("t", "b").wait_answered()
+        producer = cluster.create_producer("q", "y").init().wait_answered().produce("t", "b").wait_answered()
         assert producer.commit().wait_answered().error is None
         assert [record.value for record in cluster.records("t")] == [b"a", b"b"]
 

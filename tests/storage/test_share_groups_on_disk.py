@@ -40,7 +40,7 @@ def test_h095_records_that_are_finished_stay_so_and_the_others_are_delivered_aga
         # the closed connection releases the other records
         wait_until("the records are released", lambda: cluster.group("g").share_positions() == [])
     with Emulator(data_dir=tmp_path) as cluster:
-        snapshot = cluster.group("g").snapshot()
+        snapshot = cluster.group("g").describe()
         assert (snapshot.type, snapshot.state, [each.member_id for each in snapshot.members]) == (
             "share",
             "Stable",

@@ -200,7 +200,7 @@ def test_members_of_the_emulator_pass() -> None:
             assert b.fetch(wait_ms=5_000) == [(2, 2, 2)]
             assert b.acknowledge(2, 2) == 0
             assert b.acknowledge(3, 3) == 121
-        lines = list(cluster.trace())
+        lines = list(cluster.events())
     trace = GroupTrace(lines, "g")
     found = {check: SERVER_CHECKS[check][1](trace) for check in CHECKS}
     assert {check: (each.status, each.message) for check, each in found.items()} == dict.fromkeys(CHECKS, ("pass", ""))

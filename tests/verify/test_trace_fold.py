@@ -144,12 +144,12 @@ def test_the_state_of_a_group_lasts_until_the_end_of_its_log() -> None:
 
 def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
     with Simulation(topics={"in": 1, "out": 2}) as cluster:
-        producer = cluster.producer("p").init()
+        producer = cluster.create_producer("p").init()
         producer.produce("out", "a", partition=1).send_offsets("svc", {("in", 0): 3}).commit()
         producer.produce("out", "b").send_offsets("svc", {("in", 7): 1})
         cluster.transaction("p").expire()
-        cluster.producer("q").init().produce("out", "c")
-        lines = cluster.trace()
+        cluster.create_producer("q").init().produce("out", "c")
+        lines = cluster.events()
     rows = folded(lines)
     found = [(row["transactional_id"], row["outcome"], row.get("cause")) for row in rows["gold/transaction"]]
     assert found == [("p", "committed", "committed"), ("p", "aborted", "timed_out"), ("q", "open", None)]
@@ -171,16 +171,15 @@ def test_every_transaction_is_a_row_with_its_outcome_and_cause() -> None:
 
 def test_a_consumer_group_has_spans_assignments_rebalances_and_gaps() -> None:
     config = {"group.consumer.heartbeat.interval.ms": 5000}
-    simulation = Simulation(topics={"t": 4}, config=config)
-    with simulation as cluster:
+    with Simulation(topics={"t": 4}, config=config) as cluster:
         group = cluster.group("g")
-        first = group.puppet("a", ["uniform"], group_protocol="consumer", behaviour="manual").join().sync()
-        group.puppet("b", group_protocol="consumer").join()
+        first = group.create_puppet("a", ["uniform"], group_protocol="consumer", behaviour="manual").join().sync()
+        group.create_puppet("b", group_protocol="consumer").join()
         first.heartbeat()
-        simulation.pass_time(3)
+        cluster.pass_time(3)
         first.commit({("t", 3): 7}).sync()
         group.wait_stable(members=2)
-        lines = cluster.trace()
+        lines = cluster.events()
     rows = folded(lines)
     labels = [row["member_id"] for row in rows["silver/member_span"]]
     spans = [

@@ -19,13 +19,13 @@ Lines = list[dict[str, Any]]
 def lines() -> Lines:
     """Return the trace of a commit, an abort, and a fenced producer; a read_committed consumer fetches everything."""
     with Simulation(topics={"in": 1, "out": 1}) as cluster:
-        producer = cluster.producer("p").init()
+        producer = cluster.create_producer("p").init()
         producer.produce("out", "a").send_offsets("svc", {("in", 0): 1}).commit()
         producer.produce("out", "b").send_offsets("svc", {("in", 0): 2}).abort()
-        cluster.producer("q", "p").init().produce("out", "c").commit()
+        cluster.create_producer("q", "p").init().produce("out", "c").commit()
         assert producer.produce("out", "zombie").error is not None
         cluster.assert_transactions_isolated()
-        found = cluster.trace()
+        found = cluster.events()
     # as a broker answers a fetch of everything
     call = {"api": "Fetch", "conn_id": 99, "correlation_id": 1, "node": 1}
     producers = [line["body"]["producer_id"] for line in found if line["kind"] == "transaction"]

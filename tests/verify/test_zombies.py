@@ -67,7 +67,7 @@ def test_the_time_of_the_request_decides(tale: Tale) -> None:
 def test_a_refused_commit_passes_the_assertion() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("g")
-        puppet = group.puppet("a", topics=["t"]).join()
+        puppet = group.create_puppet("a", topics=["t"]).join()
         group.wait_stable(members=1).evict("a")
         puppet.commit({("t", 0): 1})
         group.assert_request("OffsetCommit", error="UNKNOWN_MEMBER_ID").assert_no_zombie_commits()
@@ -121,8 +121,8 @@ def test_in_a_consumer_group_a_member_holds_what_it_has_not_released(consumer_ta
 def test_a_commit_of_another_members_partition_fails_the_assertion(protocol: str) -> None:
     with Simulation(topics={"t": 2}) as cluster:
         group = cluster.group("g")
-        puppets = [group.puppet(name, topics=["t"], group_protocol=protocol).join() for name in "ab"]
-        group.wait_stable(members=2, owned="all")
+        puppets = [group.create_puppet(name, topics=["t"], group_protocol=protocol).join() for name in "ab"]
+        group.wait_stable(members=2, all_owned=True)
         own, other = puppets
         group.assert_no_zombie_commits()
         own.commit({("t", other.assignment["t"][0]): 1})

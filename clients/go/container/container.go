@@ -4,7 +4,7 @@
 //		k := container.Start(t, "koordinator", koordinator.Options{Topics: map[string]int{"orders": 4}})
 //		client := startMyConsumer(k.Brokers())
 //		t.Cleanup(client.Close)
-//		k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+//		k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 //	}
 package container
 

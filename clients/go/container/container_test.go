@@ -46,11 +46,11 @@ func TestAConsumerConnectsToTheMappedPorts(t *testing.T) {
 		}
 		records += fetches.NumRecords()
 	}
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	generation := group.Generation()
 	group.ExpireSession("svc-1")
 	go client.PollFetches(ctx)
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all", AfterGeneration: generation})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true, AfterGeneration: generation})
 }
 
 func TestFailing(t *testing.T) {
@@ -59,6 +59,6 @@ func TestFailing(t *testing.T) {
 		t.Skip("fails as intended, with KOORDINATOR_FAILING")
 	}
 	k := container.Start(t, image(), koordinator.Options{Topics: map[string]int{"orders": 4}})
-	k.Group("svc").Puppet("svc-1", koordinator.PuppetOptions{Topics: []string{"orders"}}).Join()
+	k.Group("svc").CreatePuppet("svc-1", koordinator.PuppetOptions{Topics: []string{"orders"}}).Join()
 	k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 2, Timeout: 2 * time.Second})
 }

@@ -36,12 +36,12 @@ func TestASecondMemberJoinsInOneRebalance(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
 	join(t, k, "svc-1")
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	rebalance := group.ExpectRebalance("member_join", func() { join(t, k, "svc-2") })
 	if rebalance.Generation == nil {
 		t.Fatal("no generation")
 	}
-	group.WaitStable(koordinator.WaitStableOptions{Members: 2, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 2, AllOwned: true})
 	group.AssertOwnedExactlyOnce()
 }
 
@@ -49,7 +49,7 @@ func TestAStaticMemberIsFencedByItsSuccessor(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
 	join(t, k, "svc-1", kgo.InstanceID("worker-1"))
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	group.AssertNoRebalance(func() {
 		join(t, k, "svc-1", kgo.InstanceID("worker-1"))
 		group.AssertFenced("worker-1", 30*time.Second)
@@ -76,7 +76,7 @@ func TestARuleFailsACommitOnce(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
 	failure := koordinator.Faults.Error("COORDINATOR_LOAD_IN_PROGRESS")
-	rule := group.Rule("OffsetCommit", failure, koordinator.RuleOptions{Times: new(1)})
+	rule := group.AddRule("OffsetCommit", failure, koordinator.RuleOptions{Times: new(1)})
 	k.Produce("orders", map[string]any{"value": []byte("paid"), "partition": 1})
 	join(t, k, "svc-1")
 	group.AssertCommitted([]koordinator.Offset{{Topic: "orders", Partition: 1, Offset: 1}}, 30*time.Second)
@@ -91,9 +91,9 @@ func TestARuleFailsACommitOnce(t *testing.T) {
 func TestPuppetsPlayTheOtherMembers(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
-	peer := group.Puppet("peer", koordinator.PuppetOptions{Topics: []string{"orders"}, SessionTimeout: 10 * time.Second})
+	peer := group.CreatePuppet("peer", koordinator.PuppetOptions{Topics: []string{"orders"}, SessionTimeout: 10 * time.Second})
 	peer.Join()
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	peer.Stop()
 	fired := group.Advance(time.Minute, koordinator.AdvanceOptions{Expire: []string{"peer"}})
 	if len(fired) != 1 || fired[0].Kind != "session" {

@@ -46,10 +46,10 @@ func TestSaramaReturnsAfterItsSessionExpired(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
 	joinSarama(t, k, "svc-1")
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	generation := group.Generation()
 	group.ExpireSession("svc-1")
-	group.WaitStable(koordinator.WaitStableOptions{Members: 1, Owned: "all", AfterGeneration: generation})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true, AfterGeneration: generation})
 	k.Produce("orders", map[string]any{"value": "paid", "partition": 2})
 	group.AssertCommitted([]koordinator.Offset{{Topic: "orders", Partition: 2, Offset: 1}}, 30*time.Second)
 }

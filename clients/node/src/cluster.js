@@ -64,17 +64,17 @@ export class Lockstep extends GroupHold {
 export class Group extends GroupOperations {
   /** Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist. */
   async state() {
-    return (await this.snapshot()).state;
+    return (await this.describe()).state;
   }
 
   /** The number of completed join phases; -1 without a group. */
   async generation() {
-    return (await this.snapshot()).generation;
+    return (await this.describe()).generation;
   }
 
   /** The members, in the order in which they joined. */
   async members() {
-    return (await this.snapshot()).members;
+    return (await this.describe()).members;
   }
 
   /** The partitions by topic of each member, by its `group.instance.id` or its member id. */
@@ -89,11 +89,11 @@ export class Group extends GroupOperations {
   }
 
   /**
-   * Add a rule for requests of this group: `group.rule("OffsetCommit", faults.loseReply(), { nth: 2 })`.
+   * Add a rule for requests of this group: `group.addRule("OffsetCommit", faults.loseReply(), { nth: 2 })`.
    * A rule that never acts fails the test, unless it is `optional`.
    * @param {string} api @param {Action} action @param {RuleOptions} [options]
    */
-  async rule(api, action, options = {}) {
+  async addRule(api, action, options = {}) {
     return await addRule(this._control, api, action, { ...options, group: exactly(this.id) });
   }
 
@@ -176,7 +176,7 @@ export class Cluster extends ClusterOperations {
   }
 
   /** Add a rule as `Group.rule` does, for every group. @param {string} api @param {Action} action @param {RuleOptions} [options] */
-  async rule(api, action, options = {}) {
+  async addRule(api, action, options = {}) {
     return await addRule(this._control, api, action, options);
   }
 

@@ -92,6 +92,35 @@ export const toGroupCheck = (value) => ({
 });
 
 /**
+ * A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The `type` is
+ * "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its protocol the
+ * server's assignor; `epoch` is that of the group, and it has no leader.
+ * @typedef {object} GroupInfo
+ * @property {string} state
+ * @property {number} generation
+ * @property {string | null} protocolType
+ * @property {string | null} protocol
+ * @property {string | null} leader
+ * @property {Member[]} members
+ * @property {string[]} waitingFor
+ * @property {string} type
+ * @property {number} epoch
+ */
+
+/** @param {any} value @returns {GroupInfo} */
+export const toGroupInfo = (value) => ({
+  state: value.state,
+  generation: value.generation,
+  protocolType: value.protocol_type,
+  protocol: value.protocol,
+  leader: value.leader,
+  members: value.members.map((/** @type {any} */ each) => toMember(each)),
+  waitingFor: value.waiting_for,
+  type: value.type,
+  epoch: value.epoch,
+});
+
+/**
  * The `first` request that a hold parked, or the reason why none can arrive (`deadlock`).
  * @typedef {object} HoldEntry
  * @property {boolean} ok
@@ -107,7 +136,7 @@ export const toHoldEntry = (value) => ({
 });
 
 /**
- * A hold or a lock-step: `inside` are the parked requests, `behind` the requests queued on their connections.
+ * A hold or a lock-step: `parked` are the parked requests, `behind` the requests queued on their connections.
  * `entered` counts every request that was parked; `rounds` counts the completed rounds of a lock-step, whose
  * participants are `clients`. `isOpen`: the hold was released.
  * @typedef {object} HoldInfo
@@ -115,7 +144,7 @@ export const toHoldEntry = (value) => ({
  * @property {Record<string, unknown>} match
  * @property {string[]} clients
  * @property {number} entered
- * @property {Request[]} inside
+ * @property {Request[]} parked
  * @property {Request[]} behind
  * @property {number} rounds
  * @property {boolean} isOpen
@@ -127,7 +156,7 @@ export const toHoldInfo = (value) => ({
   match: value.match,
   clients: value.clients,
   entered: value.entered,
-  inside: value.inside.map((/** @type {any} */ each) => toRequest(each)),
+  parked: value.parked.map((/** @type {any} */ each) => toRequest(each)),
   behind: value.behind.map((/** @type {any} */ each) => toRequest(each)),
   rounds: value.rounds,
   isOpen: value.is_open,
@@ -515,35 +544,6 @@ export const toSharePosition = (value) => ({
 });
 
 /**
- * A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The `type` is
- * "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its protocol the
- * server's assignor; `epoch` is that of the group, and it has no leader.
- * @typedef {object} Snapshot
- * @property {string} state
- * @property {number} generation
- * @property {string | null} protocolType
- * @property {string | null} protocol
- * @property {string | null} leader
- * @property {Member[]} members
- * @property {string[]} waitingFor
- * @property {string} type
- * @property {number} epoch
- */
-
-/** @param {any} value @returns {Snapshot} */
-export const toSnapshot = (value) => ({
-  state: value.state,
-  generation: value.generation,
-  protocolType: value.protocol_type,
-  protocol: value.protocol,
-  leader: value.leader,
-  members: value.members.map((/** @type {any} */ each) => toMember(each)),
-  waitingFor: value.waiting_for,
-  type: value.type,
-  epoch: value.epoch,
-});
-
-/**
  * A record of a log; the timestamp is in ms.
  * @typedef {object} StoredRecord
  * @property {number} partition
@@ -855,7 +855,7 @@ export class ClusterOperations extends Handle {
    * @returns {Promise<ClientConnection[]>}
    */
   async connections() {
-    const result = await this._call("GET", "/nodes/connections", {});
+    const result = await this._call("GET", "/connections", {});
     return result.map((/** @type {any} */ each) => toClientConnection(each));
   }
 
@@ -867,7 +867,7 @@ export class ClusterOperations extends Handle {
    */
   async loadGroups(lines, { source, ...unknown } = {}) {
     this._refuse(unknown);
-    await this._call("POST", "/world", { lines, source });
+    await this._call("POST", "/groups_file", { lines, source });
   }
 
   /**
@@ -875,7 +875,7 @@ export class ClusterOperations extends Handle {
    * @returns {Promise<Record<string, unknown>[]>}
    */
   async dumpGroups() {
-    return await this._call("GET", "/world", {});
+    return await this._call("GET", "/groups_file", {});
   }
 
   /**
@@ -938,8 +938,8 @@ export class ClusterOperations extends Handle {
    * @param {number | null} seed
    * @returns {Promise<void>}
    */
-  async disturb(seed) {
-    await this._call("PUT", "/disturbance", { seed });
+  async addJitter(seed) {
+    await this._call("PUT", "/jitter", { seed });
   }
 
   /**
@@ -956,9 +956,9 @@ export class ClusterOperations extends Handle {
    * @param {{ group?: string | null }} [options]
    * @returns {Promise<string[]>}
    */
-  async blocked({ group, ...unknown } = {}) {
+  async parked({ group, ...unknown } = {}) {
     this._refuse(unknown);
-    return await this._call("GET", "/blocked", { group });
+    return await this._call("GET", "/parked", { group });
   }
 
   /**
@@ -983,8 +983,8 @@ export class ClusterOperations extends Handle {
    * @param {number} size
    * @returns {Promise<void>}
    */
-  async setMaxSize(size) {
-    await this._call("PUT", "/max_size", { size });
+  async setGroupMaxSize(size) {
+    await this._call("PUT", "/group_max_size", { size });
   }
 
   /**
@@ -1111,7 +1111,7 @@ export class ClusterOperations extends Handle {
    * @param {{ transactionalId?: string | null, clientId?: string | null, transactionTimeoutMs?: number }} [options]
    * @returns {Promise<Producer>}
    */
-  async producer(name, { transactionalId, clientId, transactionTimeoutMs, ...unknown } = {}) {
+  async createProducer(name, { transactionalId, clientId, transactionTimeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
     await this._call("POST", `/producers/${encodeURIComponent(name)}`, { transactional_id: transactionalId, client_id: clientId, transaction_timeout_ms: transactionTimeoutMs });
     return new Producer(this._control, name);
@@ -1310,8 +1310,8 @@ export class Node extends Handle {
    * @param {number | null} coordinator
    * @returns {Promise<void>}
    */
-  async believe(group, coordinator) {
-    await this._call("POST", `/nodes/${encodeURIComponent(this.id)}/believe`, { group, coordinator });
+  async misdirect(group, coordinator) {
+    await this._call("POST", `/nodes/${encodeURIComponent(this.id)}/misdirect`, { group, coordinator });
   }
 }
 
@@ -1330,23 +1330,23 @@ export class GroupOperations extends Handle {
 
   /**
    * Return a group at this moment. A group that does not exist is Dead, in generation -1.
-   * @returns {Promise<Snapshot>}
+   * @returns {Promise<GroupInfo>}
    */
-  async snapshot() {
+  async describe() {
     const result = await this._call("GET", `/groups/${encodeURIComponent(this.id)}`, {});
-    return toSnapshot(result);
+    return toGroupInfo(result);
   }
 
   /**
    * Wait until the group is Stable and every member has its assignment. `members` also awaits that number of members;
-   * `owned` `all` also awaits that exactly one member owns each partition of the subscribed topics; `afterGeneration`
+   * `allOwned` also awaits that exactly one member owns each partition of the subscribed topics; `afterGeneration`
    * also awaits a later generation. Throws a KoordinatorError with the group's last events after `timeoutMs` (30,000).
-   * @param {{ afterGeneration?: number | null, members?: number | null, owned?: string | null, timeoutMs?: number }} [options]
+   * @param {{ afterGeneration?: number | null, allOwned?: boolean, members?: number | null, timeoutMs?: number }} [options]
    * @returns {Promise<void>}
    */
-  async waitStable({ afterGeneration, members, owned, timeoutMs, ...unknown } = {}) {
+  async waitStable({ afterGeneration, allOwned, members, timeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
-    await this._wait("waitStable", "GET", `/groups/${encodeURIComponent(this.id)}/wait`, { state: "Stable", after_generation: afterGeneration, members, owned }, timeoutMs);
+    await this._wait("waitStable", "GET", `/groups/${encodeURIComponent(this.id)}/wait`, { state: "Stable", after_generation: afterGeneration, all_owned: allOwned, members }, timeoutMs);
   }
 
   /**
@@ -1501,10 +1501,10 @@ export class GroupOperations extends Handle {
    * @param {{ without?: string[], timeoutMs?: number }} [options]
    * @returns {Promise<Fired[]>}
    */
-  async expireJoinBarrier({ without, timeoutMs, ...unknown } = {}) {
+  async expireJoinPhase({ without, timeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
     if (without !== undefined) await this.waitAwaited(without, { timeoutMs });
-    const result = await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/expire_join_barrier`, {});
+    const result = await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/expire_join_phase`, {});
     return result.map((/** @type {any} */ each) => toFired(each));
   }
 
@@ -1785,7 +1785,7 @@ export class GroupOperations extends Handle {
    * @param {{ protocols?: string[] | null, instanceId?: string | null, topics?: string[] | Record<string, number> | null, owned?: Record<string, number[]> | null, behaviour?: string | Record<string, unknown>, sessionTimeoutMs?: number | null, rebalanceTimeoutMs?: number, heartbeatIntervalMs?: number | null, clientId?: string | null, protocolType?: string, scheduledRebalanceMaxDelayMs?: number | null, groupProtocol?: string, pattern?: string | null, metadata?: Record<string, Buffer> | null }} [options]
    * @returns {Promise<Puppet>}
    */
-  async puppet(name, { protocols, instanceId, topics, owned, behaviour, sessionTimeoutMs, rebalanceTimeoutMs, heartbeatIntervalMs, clientId, protocolType, scheduledRebalanceMaxDelayMs, groupProtocol, pattern, metadata, ...unknown } = {}) {
+  async createPuppet(name, { protocols, instanceId, topics, owned, behaviour, sessionTimeoutMs, rebalanceTimeoutMs, heartbeatIntervalMs, clientId, protocolType, scheduledRebalanceMaxDelayMs, groupProtocol, pattern, metadata, ...unknown } = {}) {
     this._refuse(unknown);
     await this._call("POST", `/groups/${encodeURIComponent(this.id)}/puppets/${encodeURIComponent(name)}`, { protocols, instance_id: instanceId, topics, owned, behaviour, session_timeout_ms: sessionTimeoutMs, rebalance_timeout_ms: rebalanceTimeoutMs, heartbeat_interval_ms: heartbeatIntervalMs, client_id: clientId, protocol_type: protocolType, scheduled_rebalance_max_delay_ms: scheduledRebalanceMaxDelayMs, group_protocol: groupProtocol, pattern, metadata });
     return new Puppet(this._control, this.id, name);
@@ -1884,9 +1884,9 @@ export class Puppet extends Handle {
    * @param {{ timeoutMs?: number }} [options]
    * @returns {Promise<void>}
    */
-  async wait(state, { timeoutMs, ...unknown } = {}) {
+  async waitState(state, { timeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
-    await this._wait("wait", "GET", `/groups/${encodeURIComponent(this.groupId)}/puppets/${encodeURIComponent(this.name)}/wait`, { state }, timeoutMs);
+    await this._wait("waitState", "GET", `/groups/${encodeURIComponent(this.groupId)}/puppets/${encodeURIComponent(this.name)}/wait`, { state }, timeoutMs);
   }
 }
 
@@ -1938,8 +1938,8 @@ export class HoldOperations extends Handle {
   }
 
   /**
-   * Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `isOpen`. `entered` counts
-   * all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`; `behind` lists the
+   * Return a hold: `id`, `match`, `clients`, `entered`, `parked`, `behind`, `rounds` and `isOpen`. `entered` counts
+   * all requests that entered. `parked` lists the held requests, in the shape of `faults.rule`; `behind` lists the
    * requests that wait behind them on their connections. `rounds` counts complete rounds of a lock-step.
    * @returns {Promise<HoldInfo>}
    */

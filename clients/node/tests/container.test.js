@@ -28,9 +28,9 @@ test("a consumer connects to the mapped ports of a container", { skip }, async (
     await consumer.run({ eachMessage: async () => {} });
     const group = cluster.group("svc");
 
-    await group.waitStable({ members: 1, owned: "all" });
+    await group.waitStable({ members: 1, allOwned: true });
     const generation = await group.generation();
     await group.expireSession("svc-1");
-    await group.waitStable({ members: 1, owned: "all", afterGeneration: generation });
+    await group.waitStable({ members: 1, allOwned: true, afterGeneration: generation });
   });
 });

@@ -11,10 +11,10 @@ test("a consumer returns after its session expired", async (t) => {
     await consumer.run({ eachMessage: async () => {} });
     const group = cluster.group("svc");
 
-    await group.waitStable({ members: 1, owned: "all" });
+    await group.waitStable({ members: 1, allOwned: true });
     const generation = await group.generation();
     await group.expireSession("svc-1"); // advances the group's clock; no real time passes
-    await group.waitStable({ members: 1, owned: "all", afterGeneration: generation });
+    await group.waitStable({ members: 1, allOwned: true, afterGeneration: generation });
 
     await group.assertConformant();
   });

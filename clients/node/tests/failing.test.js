@@ -11,7 +11,7 @@ test("a restart causes no rebalance", async (t) => {
       cluster.defer(() => consumer.disconnect());
       await consumer.subscribe({ topic: "orders" });
       await consumer.run({ eachMessage: async () => {} });
-      await group.waitStable({ members: 1, owned: "all" });
+      await group.waitStable({ members: 1, allOwned: true });
       return consumer;
     };
 

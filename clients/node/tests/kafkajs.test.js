@@ -25,12 +25,12 @@ test("a second member gets half of the partitions in one rebalance", async () =>
   await withKoordinator(options, async (cluster) => {
     const group = cluster.group("svc");
     await join(cluster, "svc-1");
-    await group.waitStable({ members: 1, owned: "all" });
+    await group.waitStable({ members: 1, allOwned: true });
     const rebalance = await group.expectRebalance(async () => {
       await join(cluster, "svc-2");
     });
     assert.equal(rebalance.cause, "member_join");
-    await group.waitStable({ members: 2, owned: "all" });
+    await group.waitStable({ members: 2, allOwned: true });
     const owned = Object.values(await group.assignment()).map((each) => each.orders.length);
     assert.deepEqual(owned, [2, 2]);
     await group.assertOwnedExactlyOnce();
@@ -59,7 +59,7 @@ test("a failed commit is made up for by the next one", async () => {
   await withKoordinator(options, async (cluster) => {
     const group = cluster.group("svc");
     const error = "COORDINATOR_LOAD_IN_PROGRESS";
-    const rule = await group.rule("OffsetCommit", faults.error(error), { times: 1 });
+    const rule = await group.addRule("OffsetCommit", faults.error(error), { times: 1 });
     await cluster.produce("orders", { value: Buffer.from("paid"), partition: 1 });
     await join(cluster, "svc-1");
     await group.assertRequest("OffsetCommit", { error, times: 1, timeoutMs: 30_000 });

@@ -25,7 +25,7 @@ test("a static member that is killed returns without a rebalance", async () => {
   await withKoordinator(options, async (cluster) => {
     const group = cluster.group("svc");
     await join(cluster, "svc-1", { groupInstanceId: "worker-1" });
-    await group.waitStable({ members: 1, owned: "all" });
+    await group.waitStable({ members: 1, allOwned: true });
     await group.assertNoRebalance(async () => {
       await join(cluster, "svc-1", { groupInstanceId: "worker-1" });
       await group.assertRequest("JoinGroup", { instanceId: "worker-1", atLeast: 2, timeoutMs: 30_000 });
@@ -39,8 +39,8 @@ test("two members of a consumer group own each partition once", async () => {
   await withKoordinator(options, async (cluster) => {
     const group = cluster.group("svc");
     await Promise.all(["svc-1", "svc-2"].map((clientId) => join(cluster, clientId, { groupProtocol: "consumer" })));
-    await group.waitStable({ members: 2, owned: "all" });
-    const { type, members: described } = await group.snapshot();
+    await group.waitStable({ members: 2, allOwned: true });
+    const { type, members: described } = await group.describe();
     assert.equal(type, "consumer");
     assert.deepEqual(
       described.map((each) => each.target.orders.length),
@@ -53,17 +53,17 @@ test("puppets play the other members", async () => {
   const cluster = await startKoordinator(options);
   try {
     const group = cluster.group("svc");
-    const peer = await group.puppet("peer", { topics: ["orders"], protocols: ["roundrobin"] });
+    const peer = await group.createPuppet("peer", { topics: ["orders"], protocols: ["roundrobin"] });
     await peer.join();
     await join(cluster, "svc-1");
-    await group.waitStable({ members: 2, owned: "all" });
+    await group.waitStable({ members: 2, allOwned: true });
     await peer.stop();
     const fired = await group.advance("1m", { expire: ["peer"] });
     assert.deepEqual(
       fired.map((each) => each.kind),
       ["session"],
     );
-    await group.waitStable({ members: 1, owned: "all" });
+    await group.waitStable({ members: 1, allOwned: true });
   } finally {
     await cluster.stop();
   }

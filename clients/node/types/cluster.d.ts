@@ -37,11 +37,11 @@ export declare class Group extends GroupOperations {
     /** The group's events in the trace, oldest first. */
     events(): Promise<Record<string, unknown>[]>;
     /**
-     * Add a rule for requests of this group: `group.rule("OffsetCommit", faults.loseReply(), { nth: 2 })`.
+     * Add a rule for requests of this group: `group.addRule("OffsetCommit", faults.loseReply(), { nth: 2 })`.
      * A rule that never acts fails the test, unless it is `optional`.
      * @param {string} api @param {Action} action @param {RuleOptions} [options]
      */
-    rule(api: string, action: Action, options?: RuleOptions): Promise<Rule>;
+    addRule(api: string, action: Action, options?: RuleOptions): Promise<Rule>;
     /**
      * Park requests of this group before they are applied: `group.hold("OffsetCommit", { clientId: "svc-1" })`.
      * @param {string} api @param {Conditions} [conditions]
@@ -88,7 +88,7 @@ export declare class Cluster extends ClusterOperations {
     /** Append records to a topic: values, pairs of key and value, or objects. @param {string} topic @param {unknown[]} records */
     produce(topic: string, ...records: unknown[]): Promise<number>;
     /** Add a rule as `Group.rule` does, for every group. @param {string} api @param {Action} action @param {RuleOptions} [options] */
-    rule(api: string, action: Action, options?: RuleOptions): Promise<Rule>;
+    addRule(api: string, action: Action, options?: RuleOptions): Promise<Rule>;
     /** Park requests as `Group.hold` does, of every group. @param {string} api @param {Conditions} [conditions] */
     hold(api: string, conditions?: Conditions): Promise<Hold>;
     /** Add a broker to the cluster and start it. */

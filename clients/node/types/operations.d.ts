@@ -87,6 +87,34 @@ export type GroupCheck = {
  */
 /** @param {any} value @returns {GroupCheck} */
 export declare const toGroupCheck: (value: any) => GroupCheck;
+export type GroupInfo = {
+    state: string;
+    generation: number;
+    protocolType: string | null;
+    protocol: string | null;
+    leader: string | null;
+    members: Member[];
+    waitingFor: string[];
+    type: string;
+    epoch: number;
+};
+/**
+ * A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The `type` is
+ * "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its protocol the
+ * server's assignor; `epoch` is that of the group, and it has no leader.
+ * @typedef {object} GroupInfo
+ * @property {string} state
+ * @property {number} generation
+ * @property {string | null} protocolType
+ * @property {string | null} protocol
+ * @property {string | null} leader
+ * @property {Member[]} members
+ * @property {string[]} waitingFor
+ * @property {string} type
+ * @property {number} epoch
+ */
+/** @param {any} value @returns {GroupInfo} */
+export declare const toGroupInfo: (value: any) => GroupInfo;
 export type HoldEntry = {
     ok: boolean;
     first: Request | null;
@@ -106,13 +134,13 @@ export type HoldInfo = {
     match: Record<string, unknown>;
     clients: string[];
     entered: number;
-    inside: Request[];
+    parked: Request[];
     behind: Request[];
     rounds: number;
     isOpen: boolean;
 };
 /**
- * A hold or a lock-step: `inside` are the parked requests, `behind` the requests queued on their connections.
+ * A hold or a lock-step: `parked` are the parked requests, `behind` the requests queued on their connections.
  * `entered` counts every request that was parked; `rounds` counts the completed rounds of a lock-step, whose
  * participants are `clients`. `isOpen`: the hold was released.
  * @typedef {object} HoldInfo
@@ -120,7 +148,7 @@ export type HoldInfo = {
  * @property {Record<string, unknown>} match
  * @property {string[]} clients
  * @property {number} entered
- * @property {Request[]} inside
+ * @property {Request[]} parked
  * @property {Request[]} behind
  * @property {number} rounds
  * @property {boolean} isOpen
@@ -492,34 +520,6 @@ export type SharePosition = {
  */
 /** @param {any} value @returns {SharePosition} */
 export declare const toSharePosition: (value: any) => SharePosition;
-export type Snapshot = {
-    state: string;
-    generation: number;
-    protocolType: string | null;
-    protocol: string | null;
-    leader: string | null;
-    members: Member[];
-    waitingFor: string[];
-    type: string;
-    epoch: number;
-};
-/**
- * A group at one moment. A group that does not exist is Dead, in generation -1, as in DescribeGroups. The `type` is
- * "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its protocol the
- * server's assignor; `epoch` is that of the group, and it has no leader.
- * @typedef {object} Snapshot
- * @property {string} state
- * @property {number} generation
- * @property {string | null} protocolType
- * @property {string | null} protocol
- * @property {string | null} leader
- * @property {Member[]} members
- * @property {string[]} waitingFor
- * @property {string} type
- * @property {number} epoch
- */
-/** @param {any} value @returns {Snapshot} */
-export declare const toSnapshot: (value: any) => Snapshot;
 export type StoredRecord = {
     partition: number;
     offset: number;
@@ -897,7 +897,7 @@ export declare class ClusterOperations extends Handle {
      * @param {number | null} seed
      * @returns {Promise<void>}
      */
-    disturb(seed: number | null): Promise<void>;
+    addJitter(seed: number | null): Promise<void>;
     /**
      * Return all holds and lock-steps, oldest first, as `look` does.
      * @returns {Promise<HoldInfo[]>}
@@ -908,7 +908,7 @@ export declare class ClusterOperations extends Handle {
      * @param {{ group?: string | null }} [options]
      * @returns {Promise<string[]>}
      */
-    blocked({ group, ...unknown }?: {
+    parked({ group, ...unknown }?: {
         group?: string | null;
     }): Promise<string[]>;
     /**
@@ -926,7 +926,7 @@ export declare class ClusterOperations extends Handle {
      * @param {number} size
      * @returns {Promise<void>}
      */
-    setMaxSize(size: number): Promise<void>;
+    setGroupMaxSize(size: number): Promise<void>;
     /**
      * Return all ACLs, in the order in which their patterns were first used.
      * @returns {Promise<Right[]>}
@@ -1035,7 +1035,7 @@ export declare class ClusterOperations extends Handle {
      * @param {{ transactionalId?: string | null, clientId?: string | null, transactionTimeoutMs?: number }} [options]
      * @returns {Promise<Producer>}
      */
-    producer(name: string, { transactionalId, clientId, transactionTimeoutMs, ...unknown }?: {
+    createProducer(name: string, { transactionalId, clientId, transactionTimeoutMs, ...unknown }?: {
         transactionalId?: string | null;
         clientId?: string | null;
         transactionTimeoutMs?: number;
@@ -1181,7 +1181,7 @@ export declare class Node extends Handle {
      * @param {number | null} coordinator
      * @returns {Promise<void>}
      */
-    believe(group: string, coordinator: number | null): Promise<void>;
+    misdirect(group: string, coordinator: number | null): Promise<void>;
 }
 /** A consumer group, which need not exist yet. */
 export declare class GroupOperations extends Handle {
@@ -1195,20 +1195,20 @@ export declare class GroupOperations extends Handle {
     constructor(control: import('./handle.js').Control, id: string);
     /**
      * Return a group at this moment. A group that does not exist is Dead, in generation -1.
-     * @returns {Promise<Snapshot>}
+     * @returns {Promise<GroupInfo>}
      */
-    snapshot(): Promise<Snapshot>;
+    describe(): Promise<GroupInfo>;
     /**
      * Wait until the group is Stable and every member has its assignment. `members` also awaits that number of members;
-     * `owned` `all` also awaits that exactly one member owns each partition of the subscribed topics; `afterGeneration`
+     * `allOwned` also awaits that exactly one member owns each partition of the subscribed topics; `afterGeneration`
      * also awaits a later generation. Throws a KoordinatorError with the group's last events after `timeoutMs` (30,000).
-     * @param {{ afterGeneration?: number | null, members?: number | null, owned?: string | null, timeoutMs?: number }} [options]
+     * @param {{ afterGeneration?: number | null, allOwned?: boolean, members?: number | null, timeoutMs?: number }} [options]
      * @returns {Promise<void>}
      */
-    waitStable({ afterGeneration, members, owned, timeoutMs, ...unknown }?: {
+    waitStable({ afterGeneration, allOwned, members, timeoutMs, ...unknown }?: {
         afterGeneration?: number | null;
+        allOwned?: boolean;
         members?: number | null;
-        owned?: string | null;
         timeoutMs?: number;
     }): Promise<void>;
     /**
@@ -1321,7 +1321,7 @@ export declare class GroupOperations extends Handle {
      * @param {{ without?: string[], timeoutMs?: number }} [options]
      * @returns {Promise<Fired[]>}
      */
-    expireJoinBarrier({ without, timeoutMs, ...unknown }?: {
+    expireJoinPhase({ without, timeoutMs, ...unknown }?: {
         without?: string[];
         timeoutMs?: number;
     }): Promise<Fired[]>;
@@ -1558,7 +1558,7 @@ export declare class GroupOperations extends Handle {
      * @param {{ protocols?: string[] | null, instanceId?: string | null, topics?: string[] | Record<string, number> | null, owned?: Record<string, number[]> | null, behaviour?: string | Record<string, unknown>, sessionTimeoutMs?: number | null, rebalanceTimeoutMs?: number, heartbeatIntervalMs?: number | null, clientId?: string | null, protocolType?: string, scheduledRebalanceMaxDelayMs?: number | null, groupProtocol?: string, pattern?: string | null, metadata?: Record<string, Buffer> | null }} [options]
      * @returns {Promise<Puppet>}
      */
-    puppet(name: string, { protocols, instanceId, topics, owned, behaviour, sessionTimeoutMs, rebalanceTimeoutMs, heartbeatIntervalMs, clientId, protocolType, scheduledRebalanceMaxDelayMs, groupProtocol, pattern, metadata, ...unknown }?: {
+    createPuppet(name: string, { protocols, instanceId, topics, owned, behaviour, sessionTimeoutMs, rebalanceTimeoutMs, heartbeatIntervalMs, clientId, protocolType, scheduledRebalanceMaxDelayMs, groupProtocol, pattern, metadata, ...unknown }?: {
         protocols?: string[] | null;
         instanceId?: string | null;
         topics?: string[] | Record<string, number> | null;
@@ -1639,7 +1639,7 @@ export declare class Puppet extends Handle {
      * @param {{ timeoutMs?: number }} [options]
      * @returns {Promise<void>}
      */
-    wait(state: string, { timeoutMs, ...unknown }?: {
+    waitState(state: string, { timeoutMs, ...unknown }?: {
         timeoutMs?: number;
     }): Promise<void>;
 }
@@ -1677,8 +1677,8 @@ export declare class HoldOperations extends Handle {
      */
     constructor(control: import('./handle.js').Control, id: string);
     /**
-     * Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `isOpen`. `entered` counts
-     * all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`; `behind` lists the
+     * Return a hold: `id`, `match`, `clients`, `entered`, `parked`, `behind`, `rounds` and `isOpen`. `entered` counts
+     * all requests that entered. `parked` lists the held requests, in the shape of `faults.rule`; `behind` lists the
      * requests that wait behind them on their connections. `rounds` counts complete rounds of a lock-step.
      * @returns {Promise<HoldInfo>}
      */

@@ -94,7 +94,7 @@ class Faults:
             if not stats.acted and not stats.rule.optional
         ]
 
-    def disturb(self, _now: int, *, seed: int | None) -> None:
+    def add_jitter(self, _now: int, *, seed: int | None) -> None:
         """Add small random delays, drawn from `seed`, to requests and responses of group APIs.
 
         The jitter varies the order in which clients reach the coordinator. None turns it off.

@@ -59,9 +59,9 @@ class Holds:
         return [self.look(now, hold=hold) for hold in self._injector.hold_points]
 
     def look(self, _now: int, *, hold: str) -> HoldInfo:
-        """Return a hold: `id`, `match`, `clients`, `entered`, `inside`, `behind`, `rounds` and `is_open`.
+        """Return a hold: `id`, `match`, `clients`, `entered`, `parked`, `behind`, `rounds` and `is_open`.
 
-        `entered` counts all requests that entered. `inside` lists the held requests, in the shape of `faults.rule`;
+        `entered` counts all requests that entered. `parked` lists the held requests, in the shape of `faults.rule`;
         `behind` lists the requests that wait behind them on their connections. `rounds` counts complete rounds of a
         lock-step.
         """
@@ -71,7 +71,7 @@ class Holds:
             match=hold_point.match.data(),
             clients=list(hold_point.clients),
             entered=hold_point.entered,
-            inside=[in_flight.summary() for in_flight in hold_point.inside],
+            parked=[in_flight.summary() for in_flight in hold_point.inside],
             behind=[waiting.summary() for in_flight in hold_point.inside for waiting in in_flight.queued_behind()],
             rounds=hold_point.rounds,
             is_open=hold_point.is_open,
@@ -131,7 +131,7 @@ class Holds:
         self._injector.note_hold_point(now, "removed", hold_point)
         self._injector.update_registration()
 
-    def blocked(self, _now: int, *, group: str | None = None) -> list[str]:
+    def parked(self, _now: int, *, group: str | None = None) -> list[str]:
         """Describe the held requests of a group, or of all groups, for the message of a failed wait."""
         return [
             self._describe(hold_point, in_flight)

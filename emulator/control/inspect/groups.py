@@ -16,7 +16,7 @@ from ...formats.groups_file import parse_groups, to_lines
 from ...verify.names import require_state
 from ...verify.ownership import ownership_errors
 from ..resolve import group_if_any
-from ..results import Member, PartitionOffset, Snapshot
+from ..results import GroupInfo, Member, PartitionOffset
 from .owners import named, owners_of, partition_counts
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Groups:
         """Return the ids of all groups, sorted."""
         return sorted(self._runtime.groups())
 
-    def describe(self, _now: int, *, group: str) -> Snapshot:
+    def describe(self, _now: int, *, group: str) -> GroupInfo:
         """Return a group at this moment. A group that does not exist is Dead, in generation -1."""
         existing = group_if_any(self._runtime, group)
         cluster = self._runtime.cluster
-        return Snapshot() if existing is None else SNAPSHOTS[existing.kind](cluster, cluster.settings, existing)
+        return GroupInfo() if existing is None else SNAPSHOTS[existing.kind](cluster, cluster.settings, existing)
 
     def meets(
         self,
@@ -63,18 +63,16 @@ class Groups:
         state: str | None = None,
         members: int | None = None,
         after_generation: int | None = None,
-        owned: str | None = None,
+        all_owned: bool = False,
     ) -> bool:
         """Return whether a group has a state, a number of members, and a generation above `after_generation`.
 
         Conditions that are None are ignored. A group counts as Stable when every member has its assignment. With
-        `owned` "all" exactly one member also owns each partition of the subscribed topics. Raises ValueError for an
+        `all_owned` exactly one member also owns each partition of the subscribed topics. Raises ValueError for an
         unknown state.
         """
         if state is not None:
             require_state(state)
-        if owned not in (None, "all"):
-            raise ValueError(f"owned={owned!r}: must be 'all' or left out")
         existing = group_if_any(self._runtime, group)
         if existing is None:
             return state == ClassicGroupState.DEAD.value and not members
@@ -83,7 +81,7 @@ class Groups:
             and (state != ClassicGroupState.STABLE.value or not existing.unsettled)
             and members in (None, len(existing.members))
             and (after_generation is None or existing.generation > after_generation)
-            and (owned is None or not _ownership_errors(self._runtime.cluster, existing))
+            and (not all_owned or not _ownership_errors(self._runtime.cluster, existing))
         )
 
     def offsets(self, _now: int, *, group: str) -> list[PartitionOffset]:
@@ -140,8 +138,8 @@ def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
 
 def _modern_snapshot(
     cluster: ClusterState, settings: Settings, group: ModernGroup[Any, Any], member: Callable[..., Member]
-) -> Snapshot:
-    return Snapshot(
+) -> GroupInfo:
+    return GroupInfo(
         type=group.kind,
         state=group.state_name,
         generation=group.generation,
@@ -153,8 +151,8 @@ def _modern_snapshot(
     )
 
 
-def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: ClassicGroup) -> Snapshot:
-    return Snapshot(
+def _classic_snapshot(_cluster: ClusterState, _settings: Settings, group: ClassicGroup) -> GroupInfo:
+    return GroupInfo(
         state=group.state_name,
         generation=group.generation,
         protocol_type=group.protocol_type,
@@ -231,7 +229,7 @@ def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsM
     )
 
 
-SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], Snapshot]] = {
+SNAPSHOTS: Mapping[str, Callable[[ClusterState, Settings, Any], GroupInfo]] = {
     CLASSIC: _classic_snapshot,
     CONSUMER: partial(_modern_snapshot, member=_consumer_member),
     SHARE: partial(_modern_snapshot, member=_share_member),

@@ -164,7 +164,7 @@ class Clocks:
         named = {member_named(target, name).id for name in members}
         return named == {each.id for each in target.members.values() if target.is_awaited(each.id)}
 
-    def expire_join_barrier(self, now: int, *, group: str) -> Steps[list[Fired]]:
+    def expire_join_phase(self, now: int, *, group: str) -> Steps[list[Fired]]:
         """Advance to the end of the join phase; all sessions are kept.
 
         This ends the initial delay with all its extensions, too. Raises ValueError without a join phase.
@@ -176,7 +176,7 @@ class Clocks:
         fired: list[Fired] = []
         while key is not None:
             advance = self._keeping_all(now, group)
-            fired += yield from self._advance_to(advance, target, key, "expire_join_barrier")
+            fired += yield from self._advance_to(advance, target, key, "expire_join_phase")
             now, key = advance.now, _join_barrier(target) if isinstance(key, InitialDelay) else None
         return fired
 

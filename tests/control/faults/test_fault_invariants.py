@@ -83,7 +83,7 @@ class Play:
                 made = nodes.holds.lockstep(nodes.now, api=api, group="g", clients=CLIENTS[:2])
                 self.stops.append(made.id)
             case ("disturb", seed):
-                nodes.faults.disturb(nodes.now, seed=seed)
+                nodes.faults.add_jitter(nodes.now, seed=seed)
             case ("send", client, number):
                 peer = self.peers.get(client)
                 if peer is None or peer.closed is not None:
@@ -101,7 +101,7 @@ class Play:
             nodes.holds.remove(nodes.now, hold=hold)
         for rule in nodes.faults.rules(nodes.now):
             nodes.faults.remove_rule(nodes.now, rule=rule.id)
-        nodes.faults.disturb(nodes.now, seed=None)
+        nodes.faults.add_jitter(nodes.now, seed=None)
         for _ in range(40):
             # the join barrier and the last pieces of dripped responses
             nodes.wait(10_000)

@@ -51,17 +51,17 @@ def test_requests_behind_a_held_request_are_listed_and_answered_in_order() -> No
     send(nodes, HEARTBEAT, 3, peer=peer)
     send(nodes, MetadataRequest(topics=()), 5, peer=peer)
     hold_data = nodes.hold_data(hold)
-    assert [each.api for each in hold_data.inside] == ["OffsetCommit"]
+    assert [each.api for each in hold_data.parked] == ["OffsetCommit"]
     assert [each.api for each in hold_data.behind] == ["Heartbeat", "Metadata"]
     changes = [(event["change"], event.get("api")) for event in nodes.kinds("hold")]
     assert changes == [("added", None), ("entered", "OffsetCommit"), ("behind", "Heartbeat"), ("behind", "Metadata")]
-    (message,) = nodes.holds.blocked(nodes.now)
+    (message,) = nodes.holds.parked(nodes.now)
     assert message.startswith(
         "connection 1 of client 'c': its OffsetCommit is held by hold-1 on OffsetCommit; behind it"
     )
     nodes.release(hold)
     assert [number for number, _ in peer.answers()] == [1, 2, 3]
-    assert nodes.holds.blocked(nodes.now) == []
+    assert nodes.holds.parked(nodes.now) == []
 
 
 def test_a_request_released_with_an_error_is_not_applied() -> None:
@@ -123,7 +123,7 @@ class TestMistakes:
             nodes.release(hold, error="ILEGAL_GENERATION")
         with pytest.raises(RuleError, match="a response to Heartbeat has errors at top"):
             nodes.release(hold, error="ILLEGAL_GENERATION", at="partition")
-        assert len(nodes.hold_data(hold).inside) == 1, "a refused rule changes nothing"
+        assert len(nodes.hold_data(hold).parked) == 1, "a refused rule changes nothing"
         nodes.release(hold)
         with pytest.raises(RuleError, match="already released"):
             nodes.release(hold)
@@ -169,7 +169,7 @@ class TestClosedConnections:
         hold = nodes.hold("OffsetCommit", client_id="svc-1")
         peer = send(nodes, commit_request(), 5, "svc-1")
         nodes.runtime.disconnected(nodes.now, peer.number)
-        assert "(closed)" in nodes.holds.blocked(nodes.now)[0]
+        assert "(closed)" in nodes.holds.parked(nodes.now)[0]
         nodes.release(hold)
         assert nodes.committed(1) == 5
 
@@ -210,7 +210,7 @@ def test_puppets_are_held_too() -> None:
     connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
-    assert (len(nodes.hold_data(hold).inside), len(nodes.hold_data(hold).behind)) == (1, 1)
+    assert (len(nodes.hold_data(hold).parked), len(nodes.hold_data(hold).behind)) == (1, 1)
     nodes.release(hold)
     assert [type(each) for _, each in nodes.runtime.inbox] == [Answer, Answer]
 
@@ -266,7 +266,7 @@ class TestJitter:
     def timeline(self, seed: int | None) -> list[tuple[int, int]]:
         """Return the response time of each of two clients, in ms."""
         nodes = FaultyNodes()
-        nodes.faults.disturb(nodes.now, seed=seed)
+        nodes.faults.add_jitter(nodes.now, seed=seed)
         begin, answered = nodes.now, []
         peers = [send(nodes, HEARTBEAT, 3, client) for client in ("a", "b") for _ in range(10)]
         for _ in range(25):
@@ -283,7 +283,7 @@ class TestJitter:
 
     def test_jitter_delays_requests_and_responses(self) -> None:
         nodes = FaultyNodes()
-        nodes.faults.disturb(nodes.now, seed=1)
+        nodes.faults.add_jitter(nodes.now, seed=1)
         seen = set()
         for offset in range(1, 31):
             peer = send(nodes, commit_request(offset), 5)
@@ -295,14 +295,14 @@ class TestJitter:
 
     def test_jitter_can_be_turned_off(self) -> None:
         nodes = FaultyNodes()
-        nodes.faults.disturb(nodes.now, seed=1)
+        nodes.faults.add_jitter(nodes.now, seed=1)
         assert nodes.runtime.interceptor is not None
-        nodes.faults.disturb(nodes.now, seed=None)
+        nodes.faults.add_jitter(nodes.now, seed=None)
         assert nodes.runtime.interceptor is None
 
     def test_a_group_stabilizes_under_jitter(self) -> None:
         nodes = FaultyNodes()
-        nodes.faults.disturb(nodes.now, seed=3)
+        nodes.faults.add_jitter(nodes.now, seed=3)
         peer = send(nodes, joining("one"), 5)
         nodes.wait(SESSION_MS // 2)
         assert peer.answers()[0][1].generation_id == 1

@@ -22,32 +22,33 @@ BEHAVIOURS = (
 
 def play(seed: int) -> list[dict[str, object]]:
     """Return the trace of the script."""
-    simulation = Simulation(topics={"t": 7, "u": 3}, brokers=3, seed=seed)
-    with simulation as cluster:
+    with Simulation(topics={"t": 7, "u": 3}, brokers=3, seed=seed) as cluster:
         group, other = cluster.group("svc"), cluster.group("other")
         for number, behaviour in enumerate(BEHAVIOURS):
             protocols = ("cooperative-sticky", "range") if number % 2 else ("sticky", "range")
-            group.puppet(behaviour, protocols, instance_id="x" if number % 4 == 0 else None, behaviour=behaviour).join()
-            simulation.pass_time(1)
+            group.create_puppet(
+                behaviour, protocols, instance_id="x" if number % 4 == 0 else None, behaviour=behaviour
+            ).join()
+            cluster.pass_time(1)
         for name in "cab":
-            other.puppet(name, ("cooperative-sticky",)).join()
+            other.create_puppet(name, ("cooperative-sticky",)).join()
         for name in "ab":
-            other.puppet(f"w{name}").join()
+            other.create_puppet(f"w{name}").join()
         modern = cluster.group("modern")
         for name, behaviour in {"m": "straggler", "n": "never_revokes"}.items():
-            modern.puppet(name, behaviour=behaviour, group_protocol="consumer").join()
-        cluster.group("connect").puppet("w", protocol_type="connect", topics={"mirror": 3}).join()
-        simulation.pass_time(40)
-        cluster.move_coordinator("other", 3, load_s=1)
+            modern.create_puppet(name, behaviour=behaviour, group_protocol="consumer").join()
+        cluster.group("connect").create_puppet("w", protocol_type="connect", topics={"mirror": 3}).join()
+        cluster.pass_time(40)
+        cluster.move_coordinator("other", 3, load=1)
         cluster.nodes[1].kill()
-        simulation.pass_time(20)
+        cluster.pass_time(20)
         group.advance(100, keep_alive="none")
         cluster.nodes[1].start()
         for puppet in other.puppets.values():
             if puppet.state == "stable":
                 puppet.commit({("t", 0): 5}).leave()
-        simulation.pass_time(5)
-        return cluster.trace()
+        cluster.pass_time(5)
+        return cluster.events()
 
 
 if __name__ == "__main__":

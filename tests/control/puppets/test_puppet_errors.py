@@ -9,7 +9,7 @@ import pytest
 from koordinator import faults
 
 if TYPE_CHECKING:
-    from koordinator import Cluster, Simulation
+    from koordinator import Cluster
     from koordinator.faults import Action
 
 REFUSALS = {
@@ -62,13 +62,11 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("api", "error", "end"), CASES)
-def test_a_puppet_reacts_to_an_error_like_javas_consumer(
-    api: str, error: str, end: str, cluster: Cluster, simulation: Simulation
-) -> None:
+def test_a_puppet_reacts_to_an_error_like_javas_consumer(api: str, error: str, end: str, cluster: Cluster) -> None:
     group = cluster.group("svc")
-    rule = group.rule(api, faults.error(error), once=True)
-    one = group.puppet("one").join()
-    simulation.pass_time(10)
+    rule = group.add_rule(api, faults.error(error), once=True)
+    one = group.create_puppet("one").join()
+    cluster.pass_time(10)
     assert rule.hits == 1
     assert one.state == end
     if end == "failed":
@@ -81,12 +79,12 @@ def test_a_puppet_reacts_to_an_error_like_javas_consumer(
 @pytest.mark.parametrize(("error", "keeps_its_id"), [("UNKNOWN_MEMBER_ID", False), ("ILLEGAL_GENERATION", True)])
 @pytest.mark.parametrize("api", ["Heartbeat", "SyncGroup"])
 def test_error_22_resets_the_generation_and_25_also_the_member_id(
-    api: str, error: str, *, keeps_its_id: bool, cluster: Cluster, simulation: Simulation
+    api: str, error: str, *, keeps_its_id: bool, cluster: Cluster
 ) -> None:
     group = cluster.group("svc")
-    group.rule(api, faults.error(error), once=True)
-    group.puppet("one").join()
-    simulation.pass_time(1)
+    group.add_rule(api, faults.error(error), once=True)
+    group.create_puppet("one").join()
+    cluster.pass_time(1)
     requests = [line for line in group.events() if line["kind"] == "request" and line["api"] == "JoinGroup"]
     (again,) = [line for line in requests if str(line.get("client_reason")).startswith("encountered ")]
     assert (
@@ -97,11 +95,11 @@ def test_error_22_resets_the_generation_and_25_also_the_member_id(
 
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "COORDINATOR_LOAD_IN_PROGRESS", "MEMBER_ID_REQUIRED"])
-def test_a_puppet_backs_off_on_permanent_errors(error: str, cluster: Cluster, simulation: Simulation) -> None:
+def test_a_puppet_backs_off_on_permanent_errors(error: str, cluster: Cluster) -> None:
     group = cluster.group("svc")
-    rule = group.rule("JoinGroup", faults.error(error))
-    one = group.puppet("one").join()
-    simulation.pass_time(10)
+    rule = group.add_rule("JoinGroup", faults.error(error))
+    one = group.create_puppet("one").join()
+    cluster.pass_time(10)
     assert one.state == "joining"
     assert 50 < rule.hits <= 500
 
@@ -109,74 +107,74 @@ def test_a_puppet_backs_off_on_permanent_errors(error: str, cluster: Cluster, si
 @pytest.mark.slow
 @pytest.mark.parametrize("api", ["FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
-def test_a_puppet_recovers_from_every_fault(api: str, fault: Action, cluster: Cluster, simulation: Simulation) -> None:
+def test_a_puppet_recovers_from_every_fault(api: str, fault: Action, cluster: Cluster) -> None:
     group = cluster.group("svc")
-    rule = group.rule(api, fault, once=True)
-    one = group.puppet("one").join()
+    rule = group.add_rule(api, fault, once=True)
+    one = group.create_puppet("one").join()
     # a request timeout, plus the rebalance timeout of a member lost with its response
-    simulation.pass_time(80)
+    cluster.pass_time(80)
     group.wait_stable(members=1)
     assert one.state == "stable"
     assert one.assignment == {"t": [0, 1, 2, 3]}
     one.leave()
-    simulation.pass_time(80)
+    cluster.pass_time(80)
     assert one.state == "out"
     assert group.state == "Empty"
     assert rule.hits == 1
 
 
-def test_a_held_puppet_names_the_api_in_flight(cluster: Cluster, simulation: Simulation) -> None:
+def test_a_held_puppet_names_the_api_in_flight(cluster: Cluster) -> None:
     group = cluster.group("svc")
     with group.hold("SyncGroup", client_id="one") as held:
-        one = group.puppet("one").join()
+        one = group.create_puppet("one").join()
         held.wait_entered()
-        simulation.pass_time(1)
+        cluster.pass_time(1)
         assert (one.state, one.waits_for) == ("syncing", "SyncGroup")
         held.release()
-    one.wait("stable")
+    one.wait_state("stable")
 
 
 def test_a_puppet_asks_other_nodes_for_the_coordinator(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    group.rule("FindCoordinator", faults.error("COORDINATOR_NOT_AVAILABLE"), broker=1)
-    group.puppet("one").join().wait("stable", timeout=1)
+    group.add_rule("FindCoordinator", faults.error("COORDINATOR_NOT_AVAILABLE"), broker=1)
+    group.create_puppet("one").join().wait_state("stable", timeout=1)
 
 
-def test_a_response_does_not_cancel_the_timeout_of_the_next_request(cluster: Cluster, simulation: Simulation) -> None:
+def test_a_response_does_not_cancel_the_timeout_of_the_next_request(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    one = group.puppet("one").join().wait("stable")
-    group.rule("JoinGroup", faults.never_answer(), once=True)
+    one = group.create_puppet("one").join().wait_state("stable")
+    group.add_rule("JoinGroup", faults.never_answer(), once=True)
     with group.hold("OffsetCommit", client_id="one") as held:
         one.commit({("t", 0): 1})
         one.join()
         held.release()
-    simulation.pass_time(30)
+    cluster.pass_time(30)
     assert one.state == "joining"
-    simulation.pass_time(30)
+    cluster.pass_time(30)
     assert one.state == "stable"
 
 
-def test_a_heartbeat_error_of_an_earlier_generation_is_ignored(cluster: Cluster, simulation: Simulation) -> None:
+def test_a_heartbeat_error_of_an_earlier_generation_is_ignored(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    one = group.puppet("one").join().wait("stable")
+    one = group.create_puppet("one").join().wait_state("stable")
     before = one.member_id
     with group.hold("Heartbeat", client_id="one") as held:
         held.wait_entered()
         one.join()
         assert (one.state, one.waits_for) == ("joining", "Heartbeat")
         held.release(error="UNKNOWN_MEMBER_ID")
-    simulation.pass_time(1)
+    cluster.pass_time(1)
     assert (one.state, one.member_id, one.generation) == ("stable", before, 2)
 
 
-def test_an_evicted_member_rejoins_and_a_fenced_member_fails(cluster: Cluster, simulation: Simulation) -> None:
+def test_an_evicted_member_rejoins_and_a_fenced_member_fails(cluster: Cluster) -> None:
     group = cluster.group("svc")
-    one, two = group.puppet("one").join(), group.puppet("two", instance_id="2").join()
+    one, two = group.create_puppet("one").join(), group.create_puppet("two", instance_id="2").join()
     group.wait_stable(members=2)
     before = one.member_id
     group.evict("one")
-    simulation.pass_time(5)
+    cluster.pass_time(5)
     assert (one.state, one.member_id == before) == ("stable", False)
     group.fence("2")
-    simulation.pass_time(5)
+    cluster.pass_time(5)
     assert (two.state, two.error) == ("failed", "FENCED_INSTANCE_ID")

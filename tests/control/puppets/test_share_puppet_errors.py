@@ -9,7 +9,7 @@ import pytest
 from koordinator import faults
 
 if TYPE_CHECKING:
-    from koordinator import Cluster, Group, Simulation
+    from koordinator import Cluster, Group
     from koordinator.handles.puppets import Puppet
 
 BACKOFF_US = 100_000
@@ -25,7 +25,7 @@ def group(cluster: Cluster) -> Group:
 
 def joined(group: Group, **options: Any) -> Puppet:
     """Create a puppet that is a stable member with its partitions, and waits for its next heartbeat."""
-    puppet = group.puppet("one", group_protocol="share", **options).join().wait("stable")
+    puppet = group.create_puppet("one", group_protocol="share", **options).join().wait_state("stable")
     while not puppet.assignment:
         puppet.heartbeat()
     return puppet
@@ -53,12 +53,12 @@ def after_error(group: Group) -> tuple[dict[str, Any], dict[str, Any]]:
     ],
 )
 def test_a_member_without_coordinator_backs_off_and_repeats_its_subscription(
-    error: str, group: Group, simulation: Simulation, *, looks_up: bool
+    error: str, group: Group, cluster: Cluster, *, looks_up: bool
 ) -> None:
     one = joined(group)
     lookups = len(requests(group, "FindCoordinator"))
-    group.rule("ShareGroupHeartbeat", faults.error(error), once=True)
-    simulation.pass_time(1)
+    group.add_rule("ShareGroupHeartbeat", faults.error(error), once=True)
+    cluster.pass_time(1)
     assert (one.state, one.assignment) == ("stable", ALL)
     assert len(requests(group, "FindCoordinator")) - lookups == looks_up
     failed, again = after_error(group)
@@ -68,57 +68,57 @@ def test_a_member_without_coordinator_backs_off_and_repeats_its_subscription(
 
 @pytest.mark.parametrize("error", ["UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"])
 def test_a_member_that_lost_its_membership_joins_at_once_with_the_same_id(
-    error: str, group: Group, simulation: Simulation
+    error: str, group: Group, cluster: Cluster
 ) -> None:
     one = joined(group)
     before = one.member_id
-    group.rule("ShareGroupHeartbeat", faults.error(error), once=True)
-    simulation.pass_time(1)
+    group.add_rule("ShareGroupHeartbeat", faults.error(error), once=True)
+    cluster.pass_time(1)
     assert (one.state, one.member_id, one.assignment) == ("stable", before, ALL)
     failed, again = after_error(group)
     assert (again["group_ts_us"], again["generation"]) == (failed["group_ts_us"], 0)
 
 
-def test_a_topic_that_may_not_be_described_ends_no_membership(group: Group, simulation: Simulation) -> None:
+def test_a_topic_that_may_not_be_described_ends_no_membership(group: Group, cluster: Cluster) -> None:
     one = joined(group)
-    group.rule("ShareGroupHeartbeat", faults.error("TOPIC_AUTHORIZATION_FAILED"), once=True)
-    simulation.pass_time(1)
+    group.add_rule("ShareGroupHeartbeat", faults.error("TOPIC_AUTHORIZATION_FAILED"), once=True)
+    cluster.pass_time(1)
     assert (one.state, one.assignment) == ("stable", ALL)
     _, again = after_error(group)
     assert (again["generation"], again["body"]) == (one.generation, {"topics": ["t"]})
 
 
 @pytest.mark.parametrize("error", ["GROUP_AUTHORIZATION_FAILED", "INVALID_REQUEST", "GROUP_MAX_SIZE_REACHED"])
-def test_other_errors_are_fatal(error: str, group: Group, simulation: Simulation) -> None:
+def test_other_errors_are_fatal(error: str, group: Group, cluster: Cluster) -> None:
     one = joined(group)
-    group.rule("ShareGroupHeartbeat", faults.error(error), once=True)
-    simulation.pass_time(1)
+    group.add_rule("ShareGroupHeartbeat", faults.error(error), once=True)
+    cluster.pass_time(1)
     sent = len(requests(group))
-    simulation.pass_time(10)
+    cluster.pass_time(10)
     assert (one.state, one.error, one.assignment) == ("failed", error, {})
     assert len(requests(group)) == sent
 
 
-def test_a_heartbeat_response_of_an_earlier_membership_is_ignored(group: Group, simulation: Simulation) -> None:
+def test_a_heartbeat_response_of_an_earlier_membership_is_ignored(group: Group, cluster: Cluster) -> None:
     one = joined(group)
     with group.hold("ShareGroupHeartbeat", client_id="one") as held:
         held.wait_entered()
         one.join()
         assert (one.state, one.waits_for) == ("joining", "ShareGroupHeartbeat")
         held.release(error="GROUP_AUTHORIZATION_FAILED")
-    simulation.pass_time(1)
+    cluster.pass_time(1)
     assert (one.state, one.error, one.assignment) == ("stable", None, ALL)
 
 
-def test_no_heartbeat_is_sent_while_one_is_unanswered(group: Group, simulation: Simulation) -> None:
+def test_no_heartbeat_is_sent_while_one_is_unanswered(group: Group, cluster: Cluster) -> None:
     one = joined(group)
     with group.hold("ShareGroupHeartbeat", client_id="one") as held:
         held.wait_entered()
         sent = len(requests(group))
-        simulation.pass_time(5)
+        cluster.pass_time(5)
         # more of them would wait on the connection, and be seen together
         held.release()
-    simulation.pass_time(1)
+    cluster.pass_time(1)
     times = [line["group_ts_us"] for line in requests(group)[sent:]]
     assert len({*times}) == len(times) > 1
     assert one.state == "stable"
@@ -127,9 +127,9 @@ def test_no_heartbeat_is_sent_while_one_is_unanswered(group: Group, simulation: 
 # -- puppets by hand
 
 
-def test_a_manual_member_sends_one_heartbeat_per_call(group: Group, simulation: Simulation) -> None:
-    one = group.puppet("one", group_protocol="share", behaviour="manual").join()
-    simulation.pass_time(10)
+def test_a_manual_member_sends_one_heartbeat_per_call(group: Group, cluster: Cluster) -> None:
+    one = group.create_puppet("one", group_protocol="share", behaviour="manual").join()
+    cluster.pass_time(10)
     assert (one.state, one.assignment) == ("stable", {})
     assert [line["generation"] for line in requests(group)] == [0]
     one.heartbeat()
@@ -141,31 +141,31 @@ def test_a_manual_member_sends_one_heartbeat_per_call(group: Group, simulation: 
     ("error", "state"), [("UNKNOWN_MEMBER_ID", "out"), ("FENCED_MEMBER_EPOCH", "out"), ("NOT_COORDINATOR", "stable")]
 )
 def test_a_manual_member_is_out_once_its_membership_is_lost(
-    error: str, state: str, group: Group, simulation: Simulation
+    error: str, state: str, group: Group, cluster: Cluster
 ) -> None:
     one = joined(group, behaviour="manual")
-    group.rule("ShareGroupHeartbeat", faults.error(error), once=True)
+    group.add_rule("ShareGroupHeartbeat", faults.error(error), once=True)
     one.heartbeat()
     sent = len(requests(group))
-    simulation.pass_time(5)
+    cluster.pass_time(5)
     assert (one.state, one.error, bool(one.assignment)) == (state, error, state == "stable")
     assert len(requests(group)) == sent
 
 
 def test_a_manual_member_whose_join_is_refused_is_out(group: Group) -> None:
-    group.rule("ShareGroupHeartbeat", faults.error("NOT_COORDINATOR"), once=True)
-    one = group.puppet("one", group_protocol="share", behaviour="manual").join()
+    group.add_rule("ShareGroupHeartbeat", faults.error("NOT_COORDINATOR"), once=True)
+    one = group.create_puppet("one", group_protocol="share", behaviour="manual").join()
     assert (one.state, one.error) == ("out", "NOT_COORDINATOR")
 
 
 # -- lost connections
 
 
-def test_a_member_repeats_its_subscription_on_the_next_connection(group: Group, simulation: Simulation) -> None:
+def test_a_member_repeats_its_subscription_on_the_next_connection(group: Group, cluster: Cluster) -> None:
     one = joined(group)
     dropped = len(requests(group))
-    group.rule("ShareGroupHeartbeat", faults.drop(), once=True)
-    simulation.pass_time(1)
+    group.add_rule("ShareGroupHeartbeat", faults.drop(), once=True)
+    cluster.pass_time(1)
     assert (one.state, one.assignment) == ("stable", ALL)
     again = requests(group)[dropped + 1]
     assert (again["generation"], again["body"]) == (one.generation, {"topics": ["t"]})
@@ -181,27 +181,27 @@ def test_a_silent_member_stays_silent_when_its_connection_is_lost(cluster: Clust
     assert (one.state, len(requests(group))) == ("stable", sent)
 
 
-def test_a_member_that_leaves_does_so_on_the_next_connection(group: Group, simulation: Simulation) -> None:
+def test_a_member_that_leaves_does_so_on_the_next_connection(group: Group, cluster: Cluster) -> None:
     one = joined(group)
-    rule = group.rule("ShareGroupHeartbeat", faults.drop(), once=True)
+    rule = group.add_rule("ShareGroupHeartbeat", faults.drop(), once=True)
     one.leave()
     assert (rule.hits, one.state) == (1, "leaving")
-    simulation.pass_time(1)
+    cluster.pass_time(1)
     assert (one.state, group.state) == ("out", "Empty")
 
 
 @pytest.mark.parametrize(("joins", "state"), [(True, "out"), (False, "stable")])
 def test_a_manual_member_joins_again_only_if_its_join_was_lost(
-    group: Group, simulation: Simulation, state: str, *, joins: bool
+    group: Group, cluster: Cluster, state: str, *, joins: bool
 ) -> None:
-    one = group.puppet("one", group_protocol="share", behaviour="manual")
+    one = group.create_puppet("one", group_protocol="share", behaviour="manual")
     if not joins:
         one.join()
-    group.rule("ShareGroupHeartbeat", faults.drop(), once=True)
+    group.add_rule("ShareGroupHeartbeat", faults.drop(), once=True)
     if joins:
         one.join()
     else:
         one.heartbeat()
     sent = len(requests(group))
-    simulation.pass_time(5)
+    cluster.pass_time(5)
     assert (one.state, len(requests(group))) == (state, sent)

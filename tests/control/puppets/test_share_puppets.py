@@ -64,11 +64,11 @@ def test_a_removed_member_joins_again() -> None:
     with Emulator() as cluster:
         cluster.create_topic("t", 2)
         group = cluster.group("g")
-        puppet = group.puppet("one", group_protocol="share").join().wait("stable")
+        puppet = group.create_puppet("one", group_protocol="share").join().wait_state("stable")
         before = puppet.generation
         group.evict(puppet.member_id)
         group.advance(10)
-        assert puppet.wait("stable").assignment == {"t": [0, 1]}
+        assert puppet.wait_state("stable").assignment == {"t": [0, 1]}
         assert puppet.generation > before
 
 

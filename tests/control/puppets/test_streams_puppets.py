@@ -74,11 +74,11 @@ def test_an_evicted_puppet_joins_again() -> None:
     with Emulator() as cluster:
         cluster.create_topic("t", 2)
         group = cluster.group("g")
-        puppet = group.puppet("one", group_protocol="streams", topics=["t"]).join().wait("stable")
+        puppet = group.create_puppet("one", group_protocol="streams", topics=["t"]).join().wait_state("stable")
         before = puppet.generation
         group.evict(puppet.member_id)
         group.advance(10)
-        assert puppet.wait("stable").assignment == {"0": [0, 1]}
+        assert puppet.wait_state("stable").assignment == {"0": [0, 1]}
         assert puppet.generation > before
 
 

@@ -104,8 +104,8 @@ def test_a_healthy_puppet_learns_of_a_rebalance_within_200_ms_of_real_time() -> 
 def test_a_handle_advances_an_hour_at_once() -> None:
     with Simulation(topics={"t": 4}) as cluster:
         group = cluster.group("svc")
-        group.puppet("healthy").join().wait("stable")
-        silent = group.puppet("silent", behaviour="silent").join()
+        group.create_puppet("healthy").join().wait_state("stable")
+        silent = group.create_puppet("silent", behaviour="silent").join()
         group.wait_stable(members=2)
         (fired,) = [each for each in group.advance("1h", keep_alive="none") if each.kind == "session"]
         assert fired.member_id == silent.member_id

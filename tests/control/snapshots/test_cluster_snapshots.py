@@ -20,7 +20,7 @@ def a_world(cluster: Cluster) -> None:
     group = cluster.group("svc")
     for name in ("a", "b"):
         # a group that was loaded knows of its members only the protocol they voted for
-        group.puppet(name, ("range",), topics=["orders"], instance_id=f"i-{name}").join()
+        group.create_puppet(name, ("range",), topics=["orders"], instance_id=f"i-{name}").join()
     group.wait_stable(members=2)
     group.puppets["a"].commit({("orders", 0): 1})
     cluster.load_groups([{"group_id": "old", "generation": 4, "members": [{"instance_id": "x"}]}])
@@ -28,7 +28,7 @@ def a_world(cluster: Cluster) -> None:
 
 
 def answers(cluster: Cluster) -> list[object]:
-    groups = [[each.id, each.snapshot(), each.offsets, each.clock] for each in cluster.groups()]
+    groups = [[each.id, each.describe(), each.offsets, each.clock] for each in cluster.groups()]
     return [groups, cluster.dump_groups(), cluster.records("orders"), cluster.produce("orders", "more")]
 
 
@@ -58,7 +58,7 @@ def test_a_restored_cluster_continues() -> None:
     document = a_document()
     with Simulation() as cluster:
         cluster.restore(document)
-        back = cluster.group("svc").puppet("again", topics=["orders"], instance_id="i-a")
+        back = cluster.group("svc").create_puppet("again", topics=["orders"], instance_id="i-a")
         with cluster.group("svc").assert_no_rebalance():
             back.join()
         assert back.assignment == {"orders": [0, 1]}
@@ -104,12 +104,12 @@ def test_a_reset_clears_the_named_scopes_only() -> None:
     with Simulation() as cluster:
         a_world(cluster)
         cluster.reset("trace")
-        assert cluster.trace() == []
+        assert cluster.events() == []
         cluster.reset("groups")
         assert ([group.id for group in cluster.groups()], len(cluster.records("orders"))) == ([], 2)
         a_world_again = cluster.group("svc").puppets["a"]
         assert a_world_again.state != "out"
-        cluster.rule("Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), optional=True)
+        cluster.add_rule("Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), optional=True)
         cluster.reset()
         assert cluster.rules == []
         assert cluster.group("svc").puppets == {}
@@ -134,67 +134,64 @@ def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
 
 
 def test_a_flapping_puppet_that_is_away_does_not_return_after_a_reset() -> None:
-    simulation = Simulation(clock="real")
-    with simulation as cluster:
+    with Simulation(clock="real") as cluster:
         cluster.create_topic("orders", 2)
         group = cluster.group("svc")
-        group.puppet("a", ("range",), topics=["orders"], behaviour="flapping").join()
+        group.create_puppet("a", ("range",), topics=["orders"], behaviour="flapping").join()
         group.wait_stable(members=1)
-        simulation.pass_time(12)
+        cluster.pass_time(12)
         assert group.puppets["a"].state == "out"
         cluster.reset("puppets")
         cluster.reset("trace")
-        simulation.pass_time(60)
-        assert [event for event in cluster.trace() if event.get("api") == "JoinGroup"] == []
+        cluster.pass_time(60)
+        assert [event for event in cluster.events() if event.get("api") == "JoinGroup"] == []
 
 
 def test_what_waits_in_group_time_waits_no_longer_after_a_reset() -> None:
-    simulation = Simulation(clock="real")
-    with simulation as cluster:
+    with Simulation(clock="real") as cluster:
         cluster.create_topic("orders", 2)
         group = cluster.group("svc")
-        group.puppet("a", ("range",), topics=["orders"]).join()
-        group.puppet("b", ("range",), topics=["orders"], behaviour="straggler").join()
+        group.create_puppet("a", ("range",), topics=["orders"]).join()
+        group.create_puppet("b", ("range",), topics=["orders"], behaviour="straggler").join()
         group.wait_stable(members=2)
         group.advance("10m")
         group.rebalance()
-        simulation.pass_time(1)
-        rule = cluster.rule("JoinGroup", faults.delay(5_000, clock="group"), optional=True)
-        group.puppet("c", ("range",), topics=["orders"]).join()
+        cluster.pass_time(1)
+        rule = cluster.add_rule("JoinGroup", faults.delay(5_000, clock="group"), optional=True)
+        group.create_puppet("c", ("range",), topics=["orders"]).join()
         assert rule.hits == 1
         cluster.reset("groups")
         cluster.reset("trace")
-        simulation.pass_time(20)
-        assert {event["client_id"] for event in cluster.trace() if event.get("api") == "JoinGroup"} == {"a", "b", "c"}
+        cluster.pass_time(20)
+        assert {event["client_id"] for event in cluster.events() if event.get("api") == "JoinGroup"} == {"a", "b", "c"}
 
 
 def test_a_group_that_returns_has_the_mode_that_its_clock_was_given() -> None:
-    simulation = Simulation(clock="manual")
-    with simulation as cluster:
+    with Simulation(clock="manual") as cluster:
         group = cluster.group("svc")
         group.set_clock("real")
         cluster.create_topic("orders")
         group.set_offsets({("orders", 0): 1})
-        simulation.pass_time(8 * 86_400)
+        cluster.pass_time(8 * 86_400)
         assert (group.state, group.clock) == ("Dead", "real")
 
 
 def test_the_trace_goes_on_after_a_reset_as_if_nothing_were_missing() -> None:
     with Simulation() as cluster:
         a_world(cluster)
-        newest = cluster.trace()[-1]["seq"]
+        newest = cluster.events()[-1]["seq"]
         cluster.reset("trace")
         cluster.nodes[1].pause()
-        assert [(event["seq"], event["kind"]) for event in cluster.trace()] == [(newest + 1, "node")]  # type: ignore[operator]
+        assert [(event["seq"], event["kind"]) for event in cluster.events()] == [(newest + 1, "node")]  # type: ignore[operator]
 
 
 def test_a_restored_transaction_keeps_its_producer_its_partitions_and_its_offsets() -> None:
     with Simulation(topics={"t": 1, "in": 1}, brokers=3) as cluster:
-        cluster.producer("p", "x").init().produce("t", "kept").send_offsets("g", {("in", 0): 7})
+        cluster.create_producer("p", "x").init().produce("t", "kept").send_offsets("g", {("in", 0): 7})
         document = json.loads(json.dumps(cluster.snapshot()))
         then = cluster.transaction("x").describe()
     with Simulation(brokers=3) as another:
-        another.producer("q", "gone").init()
+        another.create_producer("q", "gone").init()
         another.restore(document)
         transaction = another.transaction("x")
         now = transaction.describe()
@@ -208,9 +205,9 @@ def test_a_restored_transaction_keeps_its_producer_its_partitions_and_its_offset
 
 def test_a_reset_of_topics_discards_transactions() -> None:
     with Simulation(topics={"t": 1}) as cluster:
-        cluster.producer("p", "x").init().produce("t", "a")
+        cluster.create_producer("p", "x").init().produce("t", "a")
         cluster.reset("topics")
         assert cluster.transaction("x").state == "Dead"
         cluster.create_topic("t", 1)
-        producer = cluster.producer("q", "x").init().produce("t", "b")
+        producer = cluster.create_producer("q", "x").init().produce("t", "b")
         assert (producer.error, producer.producer_epoch) == (None, 0)

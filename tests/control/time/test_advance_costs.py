@@ -24,7 +24,7 @@ HELLO = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 def stable(cluster: Cluster) -> Group:
     """Return a stable group of one puppet."""
     group = cluster.group("g")
-    group.puppet("a", topics=["t"]).join()
+    group.create_puppet("a", topics=["t"]).join()
     return group.wait_stable(members=1)
 
 
@@ -37,7 +37,7 @@ def heartbeats(group: Group) -> int:
 def test_faults_of_other_groups_and_apis_do_not_bring_heartbeats_back(koordinator: Cluster) -> None:
     group = stable(koordinator)
     with koordinator.hold("Heartbeat", group="other-*"), koordinator.hold("LeaveGroup"):
-        rule = koordinator.rule("OffsetCommit", faults.error("NOT_COORDINATOR"))
+        rule = koordinator.add_rule("OffsetCommit", faults.error("NOT_COORDINATOR"))
         before = heartbeats(group)
         assert group.advance("7d") == []
         assert heartbeats(group) - before < 10
@@ -47,7 +47,7 @@ def test_faults_of_other_groups_and_apis_do_not_bring_heartbeats_back(koordinato
 @pytest.mark.koordinator(topics={"t": 1})
 def test_a_rule_on_heartbeats_of_the_group_sees_each_of_them(koordinator: Cluster) -> None:
     group = stable(koordinator)
-    rule = koordinator.rule("Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), group="g*", nth=10_000)
+    rule = koordinator.add_rule("Heartbeat", faults.error("UNKNOWN_MEMBER_ID"), group="g*", nth=10_000)
     before = heartbeats(group)
     group.advance("1m")
     rule.remove()
@@ -87,7 +87,7 @@ def test_other_clients_are_served_during_a_long_advance(koordinator: Cluster) ->
 def test_a_puppet_that_waits_for_a_response_costs_no_heartbeats() -> None:
     with Simulation(topics={"t": 1}) as cluster:
         group = cluster.group("g")
-        group.puppet("a", topics=["t"], group_protocol="consumer").join()
+        group.create_puppet("a", topics=["t"], group_protocol="consumer").join()
         group.wait_stable(members=1)
         cluster.hold("ConsumerGroupHeartbeat", group="g")
         group.advance("5s", keep_alive="none")

@@ -94,7 +94,7 @@ def test_a_member_is_named_by_instance_or_member_id(here: GroupBroker, name: str
     assert here.control("expire_session", member=a if name == "member id" else name) == [("session", "a")]
 
 
-def test_expire_join_barrier_keeps_all_sessions(here: GroupBroker) -> None:
+def test_expire_join_phase_keeps_all_sessions(here: GroupBroker) -> None:
     dynamic = joining()
     ids = []
     for _ in range(2):
@@ -108,7 +108,7 @@ def test_expire_join_barrier_keeps_all_sessions(here: GroupBroker) -> None:
     here.send(peer, here.request(peer, joining(None, ids[0]), 5))
     assert here.group.state.value == "PreparingRebalance"
     here.disconnect_all()
-    assert here.control("expire_join_barrier") == [("join", None)]
+    assert here.control("expire_join_phase") == [("join", None)]
     assert list(here.group.members) == [ids[0]]
 
 
@@ -117,7 +117,7 @@ def test_an_initial_delay_is_a_join_barrier_however_often_it_is_extended() -> No
     for instance in ("a", "b"):
         peer = here.connect(here.node)
         here.send(peer, here.request(peer, joining(instance), 5))
-    assert here.control("expire_join_barrier") == [("initial_delay", None), ("initial_delay", None)]
+    assert here.control("expire_join_phase") == [("initial_delay", None), ("initial_delay", None)]
     assert here.group.generation == 1
 
 
@@ -284,7 +284,7 @@ class TestBadInputOfClocks:
             ("advance", {"by": 60, "expire": ["a"], "keep_alive": "none"}, "which keeps no session; leave it out"),
             ("advance", {"by": 1, "expire": ["a"]}, "the session of 'a' ends 8500 ms later; advance further"),
             ("expire_session", {"member": "aa"}, "has no member 'aa'; there is 'a', 'b'; did you mean 'a'"),
-            ("expire_join_barrier", {}, "is Stable: it has no join phase to expire"),
+            ("expire_join_phase", {}, "is Stable: it has no join phase to expire"),
             ("expire_sync", {}, "is Stable and awaits no SyncGroup"),
             ("expire_pending", {"member": "a"}, "group 'g' has no pending member id for 'a'; there is none"),
             ("expire_offsets", {}, "which is Stable, can expire: there are none"),

@@ -54,13 +54,13 @@ def values(topic: Topic) -> list[bytes | None]:
     return [record.value for record in topic.records()]
 
 
-def test_records_expire_at_the_first_check_after_retention_ms(simulation: Simulation, cluster: Cluster) -> None:
+def test_records_expire_at_the_first_check_after_retention_ms(cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_ms="60000")
     topic.produce("a")
-    simulation.pass_time(59)
+    cluster.pass_time(59)
     topic.produce("b")
     assert values(topic) == [b"a", b"b"]
-    simulation.pass_time(2 * CHECK_S)
+    cluster.pass_time(2 * CHECK_S)
     assert values(topic) == []
     assert topic.partitions[0].end_offset == 2
     topic.produce("c")
@@ -69,50 +69,49 @@ def test_records_expire_at_the_first_check_after_retention_ms(simulation: Simula
 
 def test_topics_inherit_the_configs_of_brokers() -> None:
     config = {"log.retention.hours": "1", "log.retention.minutes": "5", "log.segment.bytes": "14"}
-    simulation = Simulation(kafka_version="3.9", config=config)
-    with simulation as cluster:
+    with Simulation(kafka_version="3.9", config=config) as cluster:
         inherited, own = cluster.create_topic("t"), cluster.create_topic("u", configs={"retention.ms": "-1"})
         for topic in (inherited, own):
             topic.produce("a")
-        simulation.pass_time(2 * CHECK_S)
+        cluster.pass_time(2 * CHECK_S)
         assert values(inherited) == []
         assert values(own) == [b"a"]
 
 
-def test_a_segment_expires_with_its_newest_record(simulation: Simulation, cluster: Cluster) -> None:
+def test_a_segment_expires_with_its_newest_record(cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_ms="350000")
     topic.produce("a")
-    simulation.pass_time(250)
+    cluster.pass_time(250)
     topic.produce("b")
-    simulation.pass_time(CHECK_S)
+    cluster.pass_time(CHECK_S)
     assert values(topic) == [b"a", b"b"]
-    simulation.pass_time(CHECK_S)
+    cluster.pass_time(CHECK_S)
     assert values(topic) == []
 
 
-def test_only_whole_segments_expire(simulation: Simulation, cluster: Cluster) -> None:
+def test_only_whole_segments_expire(cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_ms="300000", segment_ms="1000")
     topic.produce("a")
-    simulation.pass_time(250)
+    cluster.pass_time(250)
     topic.produce("b")
-    simulation.pass_time(CHECK_S)
+    cluster.pass_time(CHECK_S)
     assert values(topic) == [b"b"]
 
 
-def test_the_oldest_segments_beyond_retention_bytes_are_deleted(simulation: Simulation, cluster: Cluster) -> None:
+def test_the_oldest_segments_beyond_retention_bytes_are_deleted(cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_bytes="150", segment_bytes=SMALL)
     for value in "abcd":
         topic.produce(value)
-    simulation.pass_time(CHECK_S)
+    cluster.pass_time(CHECK_S)
     # a batch has 69 bytes; a log never becomes smaller than the limit
     assert values(topic) == [b"b", b"c", b"d"]
 
 
 @pytest.mark.slow
-def test_without_limits_records_stay(simulation: Simulation, cluster: Cluster) -> None:
+def test_without_limits_records_stay(cluster: Cluster) -> None:
     topic = topic_with(cluster, retention_ms="-1")
     topic.produce("a")
-    simulation.pass_time(30 * 86_400)
+    cluster.pass_time(30 * 86_400)
     assert values(topic) == [b"a"]
 
 
@@ -120,13 +119,12 @@ def test_without_limits_records_stay(simulation: Simulation, cluster: Cluster) -
 def test_without_a_configured_retention_records_expire_after_seven_days_unless_the_profile_is_fast(
     profile: str, left: list[bytes]
 ) -> None:
-    simulation = Simulation(profile=profile)
-    with simulation as cluster:
+    with Simulation(profile=profile) as cluster:
         topic = topic_with(cluster)
         topic.produce("a")
-        simulation.pass_time(7 * 86_400)
+        cluster.pass_time(7 * 86_400)
         assert values(topic) == [b"a"]
-        simulation.pass_time(CHECK_S)
+        cluster.pass_time(CHECK_S)
         assert values(topic) == left
 
 
@@ -140,30 +138,28 @@ def test_retention_is_checked_30_s_after_the_start_of_a_broker_and_then_at_its_i
     started_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("koordinator.handles.simulation.BEGIN_MS", 1_700_000_100_000 + started_ms)
-    simulation = Simulation(profile="kafka-defaults")
-    with simulation as cluster:
+    with Simulation(profile="kafka-defaults") as cluster:
         topic = topic_with(cluster)
         for due_s in (FIRST_CHECK_S, CHECK_S, CHECK_S):
             topic.produce(old("a"))
-            simulation.pass_time(due_s - 0.001)
+            cluster.pass_time(due_s - 0.001)
             assert values(topic) == [b"a"]
-            simulation.pass_time(0.001)
+            cluster.pass_time(0.001)
             assert values(topic) == []
         cluster.nodes[1].kill()
-        simulation.pass_time(100)
+        cluster.pass_time(100)
         cluster.nodes[1].start()
         topic.produce(old("b"))
-        simulation.pass_time(FIRST_CHECK_S - 0.001)
+        cluster.pass_time(FIRST_CHECK_S - 0.001)
         assert values(topic) == [b"b"]
-        simulation.pass_time(0.001)
+        cluster.pass_time(0.001)
         assert values(topic) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_cleaner_runs_at_its_backoff_whatever_else_is_written(seed: int) -> None:
     chance = random.Random(seed)
-    simulation = Simulation(kafka_version="3.9", brokers=2)
-    with simulation as cluster:
+    with Simulation(kafka_version="3.9", brokers=2) as cluster:
         policies = chance.sample(["delete", "compact", "delete", "compact,delete"], 4)
         topics = {
             cluster.create_topic(f"t{at}", 2, configs={**COMPACT, "cleanup.policy": policy}): policy
@@ -173,12 +169,12 @@ def test_the_cleaner_runs_at_its_backoff_whatever_else_is_written(seed: int) -> 
             for topic in chance.sample([*topics], 4):
                 for value in "123":
                     topic.produce({"key": "k", "value": value, "partition": chance.randrange(2)})
-                simulation.pass_time(0.1)
-            simulation.pass_time(CLEANER_S)
+                cluster.pass_time(0.1)
+            cluster.pass_time(CLEANER_S)
             for topic, policy in topics.items():
                 # of each partition the last closed segment with the key, and the active one
                 assert policy == "delete" or len(topic.records()) <= 4
-            simulation.pass_time(chance.randrange(60))
+            cluster.pass_time(chance.randrange(60))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -207,75 +203,75 @@ def test_a_topic_that_becomes_compacted_is_cleaned_at_the_next_run_of_the_cleane
     assert durable.values("t") == [b"2", b"3"]
 
 
-def test_the_cleaner_keeps_the_last_record_of_each_key(simulation: Simulation, cluster: Cluster) -> None:
+def test_the_cleaner_keeps_the_last_record_of_each_key(cluster: Cluster) -> None:
     topic = cluster.create_topic("t", configs=COMPACT)
     for key, value in (("k", "1"), ("j", "1"), ("k", "2"), ("k", "3")):
         topic.produce((key, value))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     # the active segment is not compacted, and its keys do not count
     assert [(record.offset, record.value) for record in topic.records()] == [(1, b"1"), (2, b"2"), (3, b"3")]
 
 
-def test_a_tombstone_goes_after_delete_retention_ms(simulation: Simulation, cluster: Cluster) -> None:
+def test_a_tombstone_goes_after_delete_retention_ms(cluster: Cluster) -> None:
     topic = cluster.create_topic("t", configs={**COMPACT, "delete.retention.ms": "60000"})
     for record in ({"key": "k", "value": "1"}, {"key": "k", "value": None}, ("j", "1")):
         topic.produce(record)
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [None, b"1"]
-    simulation.pass_time(30)
+    cluster.pass_time(30)
     topic.produce(("j", "2"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [None, b"1", b"2"]
-    simulation.pass_time(60)
+    cluster.pass_time(60)
     topic.produce(("j", "3"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [b"2", b"3"]
 
 
-def test_a_log_is_compacted_only_if_it_is_dirty_enough(simulation: Simulation, cluster: Cluster) -> None:
+def test_a_log_is_compacted_only_if_it_is_dirty_enough(cluster: Cluster) -> None:
     topic = cluster.create_topic("t", configs={**COMPACT, "min.cleanable.dirty.ratio": "0.5"})
     for key in "abcd":
         topic.produce((key, "1"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     topic.produce(("a", "2"))
     topic.produce(("a", "3"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [b"1"] * 4 + [b"2", b"3"]
     topic.produce(("a", "4"))
     topic.produce(("a", "5"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [b"1"] * 3 + [b"4", b"5"]
 
 
-def test_young_records_are_not_compacted(simulation: Simulation, cluster: Cluster) -> None:
+def test_young_records_are_not_compacted(cluster: Cluster) -> None:
     topic = cluster.create_topic("t", configs={**COMPACT, "min.compaction.lag.ms": "60000"})
     for value in "123":
         topic.produce(("k", value))
-    simulation.pass_time(45)
+    cluster.pass_time(45)
     assert values(topic) == [b"1", b"2", b"3"]
-    simulation.pass_time(30)
+    cluster.pass_time(30)
     assert values(topic) == [b"2", b"3"]
 
 
-def test_max_compaction_lag_ms_overrides_the_dirty_ratio(simulation: Simulation, cluster: Cluster) -> None:
+def test_max_compaction_lag_ms_overrides_the_dirty_ratio(cluster: Cluster) -> None:
     configs = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1", "max.compaction.lag.ms": "60000"}
     topic = cluster.create_topic("t", configs=configs)
     topic.produce(("k", "1"))
     topic.produce(("k", "2"))
-    simulation.pass_time(61)
+    cluster.pass_time(61)
     # begins a segment
     topic.produce(("k", "3"))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [b"2", b"3"]
 
 
-def test_a_topic_with_both_policies_is_compacted_and_expires(simulation: Simulation, cluster: Cluster) -> None:
+def test_a_topic_with_both_policies_is_compacted_and_expires(cluster: Cluster) -> None:
     topic = cluster.create_topic("t", configs={**COMPACT, "cleanup.policy": "compact,delete", "retention.ms": "60000"})
     for value in "123":
         topic.produce(("k", value))
-    simulation.pass_time(CLEANER_S)
+    cluster.pass_time(CLEANER_S)
     assert values(topic) == [b"2", b"3"]
-    simulation.pass_time(CHECK_S)
+    cluster.pass_time(CHECK_S)
     assert values(topic) == []
 
 

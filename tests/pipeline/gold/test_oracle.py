@@ -55,15 +55,14 @@ def churn(
     name: str, seed: int, away_s: float, *, static: bool = False, third: str = "healthy", **puppet: Any
 ) -> list[Line]:
     """Let members join, pause, leave, crash and return; return the lines of the trace."""
-    simulation = Simulation(topics={"t": 7}, config={"group.initial.rebalance.delay.ms": 1000}, seed=seed)
-    with simulation as cluster:
-        COUNTED[name] = ClusterCounters(cast("RegisteredCluster", SimpleNamespace(cluster=simulation._ports[-1].built)))
+    with Simulation(topics={"t": 7}, config={"group.initial.rebalance.delay.ms": 1000}, seed=seed) as cluster:
+        COUNTED[name] = ClusterCounters(cast("RegisteredCluster", SimpleNamespace(cluster=cluster._port.built)))
         group = cluster.group("svc")
         a, b, c = (
-            group.puppet(
+            group.create_puppet(
                 name,
-                session_timeout_s=10,
-                heartbeat_interval_s=2,
+                session_timeout=10,
+                heartbeat_interval=2,
                 instance_id=name if static else None,
                 behaviour=behaviour,
                 **puppet,
@@ -72,25 +71,25 @@ def churn(
         )
         for puppet_, pause_s in ((a, 5), (b, 4), (c, 20)):
             puppet_.join()
-            simulation.pass_time(pause_s)
+            cluster.pass_time(pause_s)
         b.stop()
-        simulation.pass_time(away_s)
+        cluster.pass_time(away_s)
         b.join()
-        simulation.pass_time(15)
+        cluster.pass_time(15)
         a.commit({("t", 0): 3})
         a.leave()
-        simulation.pass_time(0.5)
+        cluster.pass_time(0.5)
         a.join()
-        simulation.pass_time(15)
+        cluster.pass_time(15)
         if c.state != "out":
             c.stop()
-        simulation.pass_time(60)
+        cluster.pass_time(60)
         a.leave()
         b.leave()
-        simulation.pass_time(1)
+        cluster.pass_time(1)
         if c.state == "out":
             c.join()
-        lines: list[Line] = json.loads(json.dumps(cluster.trace()))
+        lines: list[Line] = json.loads(json.dumps(cluster.events()))
         return lines
 
 
@@ -102,9 +101,9 @@ def gold(spark: SparkSession) -> Gold:
     traces["eager"] = churn("eager", 1, 7, protocols=["range"])
     traces["cooperative"] = churn("cooperative", 2, 8, protocols=["cooperative-sticky"])
     traces["static"] = churn("static", 3, 7, static=True, protocols=["range"])
-    traces["slow"] = churn("slow", 4, 12, third="straggler", rebalance_timeout_s=4, protocols=["range"])
+    traces["slow"] = churn("slow", 4, 12, third="straggler", rebalance_timeout=4, protocols=["range"])
     traces["flapping"] = churn("flapping", 5, 12, third="flapping", static=True, protocols=["cooperative-sticky"])
-    traces["stuck"] = churn("stuck", 6, 12, third="never_syncs", rebalance_timeout_s=12, protocols=["range"])
+    traces["stuck"] = churn("stuck", 6, 12, third="never_syncs", rebalance_timeout=12, protocols=["range"])
     return Gold(spark, traces)
 
 

@@ -20,39 +20,39 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 def crowd(*, members: int = 50, events: int) -> list[dict[str, Any]]:
     """Return a trace, of at least `events` events, of puppets that restart in turn; half of them are static."""
-    simulation = Simulation(topics={"orders": 2 * members}, seed=1)
-    with simulation as cluster:
+    with Simulation(topics={"orders": 2 * members}, seed=1) as cluster:
         group = cluster.group("crowd")
         names = [f"svc-{number:02}" for number in range(members)]
-        puppets = [group.puppet(name, instance_id=name if number % 2 else None) for number, name in enumerate(names)]
+        puppets = [
+            group.create_puppet(name, instance_id=name if number % 2 else None) for number, name in enumerate(names)
+        ]
         for puppet in puppets:
             puppet.join()
         turn = 0
-        while cluster.trace()[-1]["seq"] < events:
-            simulation.pass_time(4)
+        while cluster.events()[-1]["seq"] < events:
+            cluster.pass_time(4)
             puppets[turn % members].stop() if turn % 2 else puppets[turn % members].leave()
-            simulation.pass_time(2)
+            cluster.pass_time(2)
             puppets[turn % members].join()
             turn += 1
-        simulation.pass_time(30)
+        cluster.pass_time(30)
         return cluster._port.trace_lines()
 
 
 def with_faults() -> list[dict[str, Any]]:
     """Return a trace with actions of a test: a rule, a hold, a fence and a clock jump."""
-    simulation = Simulation(topics={"orders": 6}, seed=1)
-    with simulation as cluster:
+    with Simulation(topics={"orders": 6}, seed=1) as cluster:
         group = cluster.group("orders-svc")
-        first, second = group.puppet("svc-1"), group.puppet("svc-2", instance_id="i-2")
+        first, second = group.create_puppet("svc-1"), group.create_puppet("svc-2", instance_id="i-2")
         first.join()
         second.join()
-        simulation.pass_time(1)
-        group.rule("OffsetCommit", faults.error("REBALANCE_IN_PROGRESS"), client_id="svc-1")
+        cluster.pass_time(1)
+        group.add_rule("OffsetCommit", faults.error("REBALANCE_IN_PROGRESS"), client_id="svc-1")
         first.commit({("orders", 0): 10})
         with group.hold("Heartbeat", client_id="svc-2"):
-            simulation.pass_time(1)
+            cluster.pass_time(1)
         group.fence("i-2")
-        simulation.pass_time(1)
+        cluster.pass_time(1)
         group.advance("2m")
-        simulation.pass_time(1)
+        cluster.pass_time(1)
         return cluster._port.trace_lines()

@@ -93,7 +93,7 @@ class RandomOperations:
                 ("verbs.fence", {"group": group, "instance": chance.choice(INSTANCES)}),
                 ("verbs.set_offsets", {"group": group, "offsets": [{"topic": "t", "partition": 0, "offset": 5}]}),
                 ("verbs.add_partitions", {"topic": "t", "count": chance.randint(4, 9)}),
-                ("verbs.set_max_size", {"size": chance.choice((2, 5, 1_000))}),
+                ("verbs.set_group_max_size", {"size": chance.choice((2, 5, 1_000))}),
                 ("groups.dump", {}),
                 ("topics.produce", {"topic": "t", "records": ["v"]}),
                 ("topics.create", {"topic": chance.choice(("u", "v"))}),

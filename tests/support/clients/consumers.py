@@ -358,7 +358,7 @@ def wait_settled(group: Group) -> None:
     while True:
         since = events[-1]["seq"] if events else 0
         events += group._port.wait(Events.read, until - time.monotonic(), group=group.id, since=since)
-        seen = group.snapshot()
+        seen = group.describe()
         beating = {
             event["member_id"]
             for event in events

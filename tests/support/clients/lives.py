@@ -56,7 +56,7 @@ def rebalance(cluster: Cluster, members: LineClients, protocol: str) -> str:
     """A third member joins and leaves, and then the second."""
     for name in "abc":
         join(members, name, protocol)
-    cluster.group("g").wait_stable(members=3, owned="all")
+    cluster.group("g").wait_stable(members=3, all_owned=True)
     members.ask("leave", "c")
     share(members, "a", "b")
     members.ask("leave", "b")
@@ -70,7 +70,7 @@ def static(cluster: Cluster, members: LineClients, protocol: str) -> str:
     join(members, "b", protocol, "i2")
     before = share(members, "a", "b")
     group = cluster.group("g")
-    group.wait_stable(members=2, owned="all")
+    group.wait_stable(members=2, all_owned=True)
     generation = group.generation
     members.ask("leave", "a")
     join(members, "back", protocol, "i1")

@@ -45,13 +45,13 @@ class Suite:
         """Return about this many lines, with fetches of the members among them."""
         with self._simulation as cluster:
             self._cluster = cluster
-            while len(cluster.trace()) < n_lines:
+            while len(cluster.events()) < n_lines:
                 action = self.chance.choice(self._actions())
                 # Kafka refuses some of these, and that is in the trace as well
                 with suppress(Exception):
                     action()
                 self._simulation.pass_time(self.chance.choice((0, 0.01, 0.2, 1, 4)))
-            return with_fetches(self.chance, cluster.trace())
+            return with_fetches(self.chance, cluster.events())
 
     def _actions(self) -> list[Callable[[], None]]:
         usual = [self._starts, self._starts, self._acts, self._acts, self._acts, self._waits, self._waits]
@@ -70,10 +70,10 @@ class Suite:
         if not is_consumer:
             settings["protocols"] = PROTOCOLS[int(name[1:]) % len(PROTOCOLS)]
             settings["behaviour"] = self.chance.choice(("healthy", "healthy", "healthy", "silent", "never_syncs"))
-            settings |= {"session_timeout_s": 10, "rebalance_timeout_s": 20}
+            settings |= {"session_timeout": 10, "rebalance_timeout": 20}
         instance_id = self.chance.choice((None, None, f"s{self.chance.randrange(2)}"))
         group = self._cluster.group(name)
-        puppet = group.puppet(f"p{self._number}", topics=["t"], instance_id=instance_id, **settings)
+        puppet = group.create_puppet(f"p{self._number}", topics=["t"], instance_id=instance_id, **settings)
         self._puppets.append(puppet)
         puppet.join()
 
@@ -111,7 +111,7 @@ class Suite:
         action = self.chance.choice(
             (faults.error("NOT_COORDINATOR"), faults.delay(1500), faults.lose_reply(), faults.never_answer())
         )
-        self._cluster.rule(api, action, times=self.chance.randrange(1, 3))
+        self._cluster.add_rule(api, action, times=self.chance.randrange(1, 3))
 
     def _node(self) -> None:
         if self._stopped is not None:
@@ -125,7 +125,7 @@ class Suite:
 
     def _transaction(self) -> None:
         if not self._producers or self.chance.random() < 0.2:
-            self._producers.append(self._cluster.producer(f"tx{len(self._producers)}").init())
+            self._producers.append(self._cluster.create_producer(f"tx{len(self._producers)}").init())
             return
         producer = self.chance.choice(self._producers)
         match self.chance.randrange(4):

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 PARTITIONS, MEMBERS = 12, 3
 
 PROTOCOLS: Mapping[str, dict[str, Any]] = {
-    "classic, range": {"protocols": ["range"], "heartbeat_interval_s": 3, "session_timeout_s": 45},
+    "classic, range": {"protocols": ["range"], "heartbeat_interval": 3, "session_timeout": 45},
     "classic, cooperative-sticky": {
         "protocols": ["cooperative-sticky"],
-        "heartbeat_interval_s": 3,
-        "session_timeout_s": 45,
+        "heartbeat_interval": 3,
+        "session_timeout": 45,
     },
-    "consumer, uniform": {"group_protocol": "consumer", "heartbeat_interval_s": 5},
+    "consumer, uniform": {"group_protocol": "consumer", "heartbeat_interval": 5},
 }
 
 SLOW_S = 10
@@ -49,24 +49,23 @@ def cost(protocol: str, case: str) -> Cost:
     """Return the cost of a case in a group of three members."""
     options = PROTOCOLS[protocol]
     config = {"group.initial.rebalance.delay.ms": 0, "group.max.session.timeout.ms": 60_000}
-    simulation = Simulation(topics={"t": PARTITIONS}, config=config)
-    with simulation as cluster:
+    with Simulation(topics={"t": PARTITIONS}, config=config) as cluster:
         group = cluster.group("g")
         for number in range(MEMBERS):
             slow = case == "a member joins, another is slow" and number == 0
             behaviour: Any = {"kind": "straggler", "delay_s": SLOW_S} if slow else "healthy"
-            group.puppet(f"m{number}", **options, behaviour=behaviour).join()
-            simulation.pass_time(1)
-        group.wait_stable(members=MEMBERS, owned="all", timeout=LIMIT_S)
-        simulation.pass_time(60)
+            group.create_puppet(f"m{number}", **options, behaviour=behaviour).join()
+            cluster.pass_time(1)
+        group.wait_stable(members=MEMBERS, all_owned=True, timeout=LIMIT_S)
+        cluster.pass_time(60)
         began = group.now_ms
         members = CASES[case](group, options)
-        group.wait_stable(members=members, owned="all", timeout=LIMIT_S)
-        return _cost([line for line in cluster.trace() if line["kind"] == "puppet"], began)
+        group.wait_stable(members=members, all_owned=True, timeout=LIMIT_S)
+        return _cost([line for line in cluster.events() if line["kind"] == "puppet"], began)
 
 
 def _join(group: Group, options: dict[str, Any]) -> int:
-    group.puppet("new", **options).join()
+    group.create_puppet("new", **options).join()
     return MEMBERS + 1
 
 

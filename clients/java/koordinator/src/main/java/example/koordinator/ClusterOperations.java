@@ -51,7 +51,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     /** Returns the connected clients, without puppets. */
     public List<ClientConnection> connections() {
         var values = values();
-        return call("GET", "/nodes/connections", values, each -> Json.list(each, ClientConnection::of));
+        return call("GET", "/connections", values, each -> Json.list(each, ClientConnection::of));
     }
 
     /** Replaces groups with those of a groups file ({@code emulator.formats.groups_file}). */
@@ -65,7 +65,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         options.accept(given);
         var values = given.values;
         values.put("lines", lines);
-        call("POST", "/world", values);
+        call("POST", "/groups_file", values);
     }
 
     /** The options of {@code loadGroups}. */
@@ -85,7 +85,8 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     /** Returns all groups in {@code ConsumerOffsets}, as the lines of a groups file. */
     public List<Map<String, Object>> dumpGroups() {
         var values = values();
-        return call("GET", "/world", values, each -> Json.list(each, inner -> Json.map(inner, Object.class::cast)));
+        return call("GET", "/groups_file", values,
+                each -> Json.list(each, inner -> Json.map(inner, Object.class::cast)));
     }
 
     /** Returns topics, records, groups, offsets and clocks as one JSON document. */
@@ -153,10 +154,10 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
      * Adds small random delays, drawn from {@code seed}, to requests and responses of group APIs. The jitter varies
      * the order in which clients reach the coordinator. null turns it off.
      */
-    public void disturb(Long seed) {
+    public void addJitter(Long seed) {
         var values = values();
         values.put("seed", seed);
-        call("PUT", "/disturbance", values);
+        call("PUT", "/jitter", values);
     }
 
     /** Returns all holds and lock-steps, oldest first, as {@code look} does. */
@@ -166,27 +167,27 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     }
 
     /** Describes the held requests of a group, or of all groups, for the message of a failed wait. */
-    public List<String> blocked() {
-        return blocked(options -> {});
+    public List<String> parked() {
+        return parked(options -> {});
     }
 
     /** Describes the held requests of a group, or of all groups, for the message of a failed wait. */
-    public List<String> blocked(Consumer<BlockedOptions> options) {
-        var given = new BlockedOptions();
+    public List<String> parked(Consumer<ParkedOptions> options) {
+        var given = new ParkedOptions();
         options.accept(given);
         var values = given.values;
-        return call("GET", "/blocked", values, each -> Json.list(each, String.class::cast));
+        return call("GET", "/parked", values, each -> Json.list(each, String.class::cast));
     }
 
-    /** The options of {@code blocked}. */
-    public static final class BlockedOptions {
+    /** The options of {@code parked}. */
+    public static final class ParkedOptions {
 
         final Map<String, Object> values = new LinkedHashMap<>();
 
-        BlockedOptions() {}
+        ParkedOptions() {}
 
         /** Sets {@code group}. */
-        public BlockedOptions group(String value) {
+        public ParkedOptions group(String value) {
             values.put("group", value);
             return this;
         }
@@ -205,10 +206,10 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     }
 
     /** Sets {@code group.max.size} on every node. Existing members stay until the next join phase (KIP-389). */
-    public void setMaxSize(int size) {
+    public void setGroupMaxSize(int size) {
         var values = values();
         values.put("size", size);
-        call("PUT", "/max_size", values);
+        call("PUT", "/group_max_size", values);
     }
 
     /** Returns all ACLs, in the order in which their patterns were first used. */
@@ -531,40 +532,40 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     }
 
     /** Creates a producer without a producer id; {@code init} fetches one. The ids default to the name. */
-    public Producer producer(String name) {
-        return producer(name, options -> {});
+    public Producer createProducer(String name) {
+        return createProducer(name, options -> {});
     }
 
     /** Creates a producer without a producer id; {@code init} fetches one. The ids default to the name. */
-    public Producer producer(String name, Consumer<ProducerOptions> options) {
-        var given = new ProducerOptions();
+    public Producer createProducer(String name, Consumer<CreateProducerOptions> options) {
+        var given = new CreateProducerOptions();
         options.accept(given);
         var values = given.values;
         call("POST", path("/producers/%s", name), values);
         return new Producer(this, name);
     }
 
-    /** The options of {@code producer}. */
-    public static final class ProducerOptions {
+    /** The options of {@code createProducer}. */
+    public static final class CreateProducerOptions {
 
         final Map<String, Object> values = new LinkedHashMap<>();
 
-        ProducerOptions() {}
+        CreateProducerOptions() {}
 
         /** Sets {@code transactionalId}. */
-        public ProducerOptions transactionalId(String value) {
+        public CreateProducerOptions transactionalId(String value) {
             values.put("transactional_id", value);
             return this;
         }
 
         /** Sets {@code clientId}. */
-        public ProducerOptions clientId(String value) {
+        public CreateProducerOptions clientId(String value) {
             values.put("client_id", value);
             return this;
         }
 
         /** Sets {@code transactionTimeout}. */
-        public ProducerOptions transactionTimeout(Duration value) {
+        public CreateProducerOptions transactionTimeout(Duration value) {
             values.put("transaction_timeout_ms", value);
             return this;
         }

@@ -35,7 +35,7 @@ public final class Group extends GroupOperations {
      * @return Empty, PreparingRebalance, CompletingRebalance or Stable; Dead if the group does not exist
      */
     public String state() {
-        return snapshot().state();
+        return describe().state();
     }
 
     /**
@@ -44,7 +44,7 @@ public final class Group extends GroupOperations {
      * @return the generation; -1 without a group
      */
     public int generation() {
-        return snapshot().generation();
+        return describe().generation();
     }
 
     /**
@@ -54,7 +54,7 @@ public final class Group extends GroupOperations {
      */
     public Map<String, Map<String, List<Integer>>> assignment() {
         var owned = new LinkedHashMap<String, Map<String, List<Integer>>>();
-        for (Member each : snapshot().members()) {
+        for (Member each : describe().members()) {
             owned.put(each.instanceId() == null ? each.memberId() : each.instanceId(), each.assignment());
         }
         return owned;
@@ -76,8 +76,8 @@ public final class Group extends GroupOperations {
      * @param action the effect, from {@link Faults}
      * @return the rule
      */
-    public Rule rule(String api, Action action) {
-        return rule(api, action, options -> {});
+    public Rule addRule(String api, Action action) {
+        return addRule(api, action, options -> {});
     }
 
     /**
@@ -88,7 +88,7 @@ public final class Group extends GroupOperations {
      * @param options sets conditions, a trigger, and whether the rule is optional
      * @return the rule
      */
-    public Rule rule(String api, Action action, Consumer<RuleOptions> options) {
+    public Rule addRule(String api, Action action, Consumer<RuleOptions> options) {
         return addRule(api, action, ofThisGroup(), RuleOptions.of(options));
     }
 

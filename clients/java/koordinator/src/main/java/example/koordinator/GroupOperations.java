@@ -24,15 +24,15 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     }
 
     /** Returns a group at this moment. A group that does not exist is Dead, in generation -1. */
-    public Snapshot snapshot() {
+    public GroupInfo describe() {
         var values = values();
-        return call("GET", path("/groups/%s", id), values, Snapshot::of);
+        return call("GET", path("/groups/%s", id), values, GroupInfo::of);
     }
 
     /**
      * Waits until the group is Stable and every member has its assignment. {@code members} also awaits that number of
-     * members; {@code owned} {@code all} also awaits that exactly one member owns each partition of the subscribed
-     * topics; {@code afterGeneration} also awaits a later generation. The timeout is 30 s by default.
+     * members; {@code allOwned} also awaits that exactly one member owns each partition of the subscribed topics;
+     * {@code afterGeneration} also awaits a later generation. The timeout is 30 s by default.
      */
     public void waitStable() {
         waitStable(options -> {});
@@ -40,8 +40,8 @@ public abstract sealed class GroupOperations extends Handle permits Group {
 
     /**
      * Waits until the group is Stable and every member has its assignment. {@code members} also awaits that number of
-     * members; {@code owned} {@code all} also awaits that exactly one member owns each partition of the subscribed
-     * topics; {@code afterGeneration} also awaits a later generation. The timeout is 30 s by default.
+     * members; {@code allOwned} also awaits that exactly one member owns each partition of the subscribed topics;
+     * {@code afterGeneration} also awaits a later generation. The timeout is 30 s by default.
      */
     public void waitStable(Consumer<WaitStableOptions> options) {
         var given = new WaitStableOptions();
@@ -65,15 +65,15 @@ public abstract sealed class GroupOperations extends Handle permits Group {
             return this;
         }
 
-        /** Sets {@code members}. */
-        public WaitStableOptions members(int value) {
-            values.put("members", value);
+        /** Sets {@code allOwned}. */
+        public WaitStableOptions allOwned(boolean value) {
+            values.put("all_owned", value);
             return this;
         }
 
-        /** Sets {@code owned}. */
-        public WaitStableOptions owned(String value) {
-            values.put("owned", value);
+        /** Sets {@code members}. */
+        public WaitStableOptions members(int value) {
+            values.put("members", value);
             return this;
         }
 
@@ -300,42 +300,42 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * Advances to the end of the join phase; all sessions are kept. This ends the initial delay with all its
      * extensions, too. The timeout is 30 s by default.
      */
-    public List<Fired> expireJoinBarrier() {
-        return expireJoinBarrier(options -> {});
+    public List<Fired> expireJoinPhase() {
+        return expireJoinPhase(options -> {});
     }
 
     /**
      * Advances to the end of the join phase; all sessions are kept. This ends the initial delay with all its
      * extensions, too. The timeout is 30 s by default.
      */
-    public List<Fired> expireJoinBarrier(Consumer<ExpireJoinBarrierOptions> options) {
-        var given = new ExpireJoinBarrierOptions();
+    public List<Fired> expireJoinPhase(Consumer<ExpireJoinPhaseOptions> options) {
+        var given = new ExpireJoinPhaseOptions();
         options.accept(given);
         if (given.without != null) {
             waitAwaited(given.without, given.timeout == null ? WAIT_LIMIT : given.timeout);
         }
         var values = given.values;
-        return call("POST", path("/groups/%s/actions/expire_join_barrier", id), values,
+        return call("POST", path("/groups/%s/actions/expire_join_phase", id), values,
                 each -> Json.list(each, Fired::of));
     }
 
-    /** The options of {@code expireJoinBarrier}. */
-    public static final class ExpireJoinBarrierOptions {
+    /** The options of {@code expireJoinPhase}. */
+    public static final class ExpireJoinPhaseOptions {
 
         final Map<String, Object> values = new LinkedHashMap<>();
         Duration timeout;
         List<String> without;
 
-        ExpireJoinBarrierOptions() {}
+        ExpireJoinPhaseOptions() {}
 
         /** Sets the limit of the wait. */
-        public ExpireJoinBarrierOptions timeout(Duration value) {
+        public ExpireJoinPhaseOptions timeout(Duration value) {
             this.timeout = value;
             return this;
         }
 
         /** First waits until the phase awaits no other members than these. */
-        public ExpireJoinBarrierOptions without(String... value) {
+        public ExpireJoinPhaseOptions without(String... value) {
             this.without = List.of(value);
             return this;
         }
@@ -958,8 +958,8 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
      * worker.
      */
-    public Puppet puppet(String name) {
-        return puppet(name, options -> {});
+    public Puppet createPuppet(String name) {
+        return createPuppet(name, options -> {});
     }
 
     /**
@@ -979,113 +979,113 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
      * worker.
      */
-    public Puppet puppet(String name, Consumer<PuppetOptions> options) {
-        var given = new PuppetOptions();
+    public Puppet createPuppet(String name, Consumer<CreatePuppetOptions> options) {
+        var given = new CreatePuppetOptions();
         options.accept(given);
         var values = given.values;
         call("POST", path("/groups/%s/puppets/%s", id, name), values);
         return new Puppet(this, id(), name);
     }
 
-    /** The options of {@code puppet}. */
-    public static final class PuppetOptions {
+    /** The options of {@code createPuppet}. */
+    public static final class CreatePuppetOptions {
 
         final Map<String, Object> values = new LinkedHashMap<>();
 
-        PuppetOptions() {}
+        CreatePuppetOptions() {}
 
         /** Sets {@code protocols}. */
-        public PuppetOptions protocols(String... value) {
+        public CreatePuppetOptions protocols(String... value) {
             values.put("protocols", List.of(value));
             return this;
         }
 
         /** Sets {@code instanceId}. */
-        public PuppetOptions instanceId(String value) {
+        public CreatePuppetOptions instanceId(String value) {
             values.put("instance_id", value);
             return this;
         }
 
         /** Sets {@code topics}. */
-        public PuppetOptions topics(String... value) {
+        public CreatePuppetOptions topics(String... value) {
             values.put("topics", List.of(value));
             return this;
         }
 
         /** Sets {@code topics}. */
-        public PuppetOptions topics(Map<String, Integer> value) {
+        public CreatePuppetOptions topics(Map<String, Integer> value) {
             values.put("topics", value);
             return this;
         }
 
         /** Sets {@code owned}. */
-        public PuppetOptions owned(Map<String, List<Integer>> value) {
+        public CreatePuppetOptions owned(Map<String, List<Integer>> value) {
             values.put("owned", value);
             return this;
         }
 
         /** Sets {@code behaviour}. */
-        public PuppetOptions behaviour(String value) {
+        public CreatePuppetOptions behaviour(String value) {
             values.put("behaviour", value);
             return this;
         }
 
         /** Sets {@code behaviour}. */
-        public PuppetOptions behaviour(Map<String, Object> value) {
+        public CreatePuppetOptions behaviour(Map<String, Object> value) {
             values.put("behaviour", value);
             return this;
         }
 
         /** Sets {@code sessionTimeout}. */
-        public PuppetOptions sessionTimeout(Duration value) {
+        public CreatePuppetOptions sessionTimeout(Duration value) {
             values.put("session_timeout_ms", value);
             return this;
         }
 
         /** Sets {@code rebalanceTimeout}. */
-        public PuppetOptions rebalanceTimeout(Duration value) {
+        public CreatePuppetOptions rebalanceTimeout(Duration value) {
             values.put("rebalance_timeout_ms", value);
             return this;
         }
 
         /** Sets {@code heartbeatInterval}. */
-        public PuppetOptions heartbeatInterval(Duration value) {
+        public CreatePuppetOptions heartbeatInterval(Duration value) {
             values.put("heartbeat_interval_ms", value);
             return this;
         }
 
         /** Sets {@code clientId}. */
-        public PuppetOptions clientId(String value) {
+        public CreatePuppetOptions clientId(String value) {
             values.put("client_id", value);
             return this;
         }
 
         /** Sets {@code protocolType}. */
-        public PuppetOptions protocolType(String value) {
+        public CreatePuppetOptions protocolType(String value) {
             values.put("protocol_type", value);
             return this;
         }
 
         /** Sets {@code scheduledRebalanceMaxDelay}. */
-        public PuppetOptions scheduledRebalanceMaxDelay(Duration value) {
+        public CreatePuppetOptions scheduledRebalanceMaxDelay(Duration value) {
             values.put("scheduled_rebalance_max_delay_ms", value);
             return this;
         }
 
         /** Sets {@code groupProtocol}. */
-        public PuppetOptions groupProtocol(String value) {
+        public CreatePuppetOptions groupProtocol(String value) {
             values.put("group_protocol", value);
             return this;
         }
 
         /** Sets {@code pattern}. */
-        public PuppetOptions pattern(String value) {
+        public CreatePuppetOptions pattern(String value) {
             values.put("pattern", value);
             return this;
         }
 
         /** Sets {@code metadata}. */
-        public PuppetOptions metadata(Map<String, byte[]> value) {
+        public CreatePuppetOptions metadata(Map<String, byte[]> value) {
             values.put("metadata", value);
             return this;
         }

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A hold or a lock-step: {@code inside} are the parked requests, {@code behind} the requests queued on their
+ * A hold or a lock-step: {@code parked} are the parked requests, {@code behind} the requests queued on their
  * connections. {@code entered} counts every request that was parked; {@code rounds} counts the completed rounds of
  * a lock-step, whose participants are {@code clients}. {@code isOpen}: the hold was released.
  */
@@ -15,7 +15,7 @@ public record HoldInfo(
         Map<String, Object> match,
         List<String> clients,
         int entered,
-        List<Request> inside,
+        List<Request> parked,
         List<Request> behind,
         int rounds,
         boolean isOpen) {
@@ -29,7 +29,7 @@ public record HoldInfo(
                 Json.map(from.get("match"), Object.class::cast),
                 Json.list(from.get("clients"), String.class::cast),
                 Json.integer(from.get("entered")),
-                Json.list(from.get("inside"), Request::of),
+                Json.list(from.get("parked"), Request::of),
                 Json.list(from.get("behind"), Request::of),
                 Json.integer(from.get("rounds")),
                 (Boolean) from.get("is_open"));

@@ -22,8 +22,8 @@ public abstract sealed class HoldOperations extends Handle permits Hold, Lockste
     }
 
     /**
-     * Returns a hold: {@code id}, {@code match}, {@code clients}, {@code entered}, {@code inside}, {@code behind},
-     * {@code rounds} and {@code isOpen}. {@code entered} counts all requests that entered. {@code inside} lists the
+     * Returns a hold: {@code id}, {@code match}, {@code clients}, {@code entered}, {@code parked}, {@code behind},
+     * {@code rounds} and {@code isOpen}. {@code entered} counts all requests that entered. {@code parked} lists the
      * held requests, in the shape of {@code faults.rule}; {@code behind} lists the requests that wait behind them on
      * their connections. {@code rounds} counts complete rounds of a lock-step.
      */

@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
  * <pre>{@code
  * try (var koordinator = Koordinator.builder().topic("orders", 4).start()) {
  *     startMyConsumer(koordinator.bootstrapServers());
- *     koordinator.group("svc").waitStable(o -> o.members(1).owned("all"));
+ *     koordinator.group("svc").waitStable(o -> o.members(1).allOwned(true));
  * }
  * }</pre>
  *
@@ -124,25 +124,25 @@ public final class Koordinator extends ClusterOperations implements AutoCloseabl
     }
 
     /**
-     * Adds a rule as {@link Group#rule(String, Action)} does, for requests of every group, and of none.
+     * Adds a rule as {@link Group#addRule(String, Action)} does, for requests of every group, and of none.
      *
      * @param api the name of the requests, such as Fetch
      * @param action the effect, from {@link Faults}
      * @return the rule
      */
-    public Rule rule(String api, Action action) {
-        return rule(api, action, options -> {});
+    public Rule addRule(String api, Action action) {
+        return addRule(api, action, options -> {});
     }
 
     /**
-     * Adds a rule as {@link Group#rule(String, Action)} does, for requests of every group, and of none.
+     * Adds a rule as {@link Group#addRule(String, Action)} does, for requests of every group, and of none.
      *
      * @param api the name of the requests, such as Fetch
      * @param action the effect, from {@link Faults}
      * @param options sets conditions, a trigger, and whether the rule is optional
      * @return the rule
      */
-    public Rule rule(String api, Action action, Consumer<RuleOptions> options) {
+    public Rule addRule(String api, Action action, Consumer<RuleOptions> options) {
         return addRule(api, action, values(), RuleOptions.of(options));
     }
 

@@ -120,10 +120,10 @@ public final class Node extends Handle {
      * Makes a node answer FindCoordinator for a group with another node, as long as that node is up. null restores the
      * right answer.
      */
-    public void believe(String group, Integer coordinator) {
+    public void misdirect(String group, Integer coordinator) {
         var values = values();
         values.put("group", group);
         values.put("coordinator", coordinator);
-        call("POST", path("/nodes/%s/believe", id), values);
+        call("POST", path("/nodes/%s/misdirect", id), values);
     }
 }

@@ -130,14 +130,14 @@ public final class Puppet extends Handle {
     }
 
     /** Waits until the puppet is in a state. The timeout is 30 s by default. */
-    public void waitFor(String state) {
-        waitFor(state, null);
+    public void waitState(String state) {
+        waitState(state, null);
     }
 
     /** Waits until the puppet is in a state. The timeout is 30 s by default. */
-    public void waitFor(String state, Duration timeout) {
+    public void waitState(String state, Duration timeout) {
         var values = values();
         values.put("state", state);
-        await("waitFor", "GET", path("/groups/%s/puppets/%s/wait", group, name), values, timeout);
+        await("waitState", "GET", path("/groups/%s/puppets/%s/wait", group, name), values, timeout);
     }
 }

@@ -40,9 +40,9 @@ class ConsumersTest {
     void aConsumerGetsEveryPartition(Koordinator koordinator) {
         Group group = koordinator.group("svc");
         Consuming consumer = join(koordinator, "svc-1");
-        group.waitStable(o -> o.members(1).owned("all"));
+        group.waitStable(o -> o.members(1).allOwned(true));
         group.assertOwnedExactlyOnce(o -> o.topics("orders"));
-        Member member = group.snapshot().members().get(0);
+        Member member = group.describe().members().get(0);
         assertEquals("svc-1", member.clientId());
         assertEquals(6000, member.sessionTimeoutMs());
         assertEquals(Set.of(0, 1, 2, 3), new HashSet<>(member.assignment().get("orders")));
@@ -56,10 +56,10 @@ class ConsumersTest {
     void aSecondMemberJoinsInOneRebalance(Koordinator koordinator) {
         Group group = koordinator.group("svc");
         join(koordinator, "svc-1");
-        group.waitStable(o -> o.members(1).owned("all"));
+        group.waitStable(o -> o.members(1).allOwned(true));
         Rebalance rebalance = group.expectRebalance("member_join", () -> join(koordinator, "svc-2"));
         assertNotNull(rebalance.generation());
-        group.waitStable(o -> o.members(2).owned("all"));
+        group.waitStable(o -> o.members(2).allOwned(true));
         assertEquals(2, group.assignment().size());
         assertEquals(rebalance.generation(), group.generation());
     }
@@ -69,35 +69,35 @@ class ConsumersTest {
         Group group = koordinator.group("svc");
         Map<String, Object> isStatic = Map.of("group.instance.id", "worker-1");
         Consuming consumer = join(koordinator, "svc-1", isStatic);
-        group.waitStable(o -> o.members(1).owned("all"));
-        String before = group.snapshot().members().get(0).memberId();
+        group.waitStable(o -> o.members(1).allOwned(true));
+        String before = group.describe().members().get(0).memberId();
         group.assertNoRebalance(() -> {
             consumer.close();
             join(koordinator, "svc-1", isStatic);
             group.assertRequest("JoinGroup", o -> o.instanceId("worker-1").atLeast(2).timeout(LIMIT));
-            group.waitStable(o -> o.members(1).owned("all"));
+            group.waitStable(o -> o.members(1).allOwned(true));
         });
         group.assertDidNotLeave("svc-1");
         assertEquals(1, group.generation());
-        assertEquals(false, group.snapshot().members().get(0).memberId().equals(before));
+        assertEquals(false, group.describe().members().get(0).memberId().equals(before));
     }
 
     @Test
     void aConsumerReturnsAfterItsSessionExpired(Koordinator koordinator) {
         Group group = koordinator.group("svc");
         join(koordinator, "svc-1");
-        group.waitStable(o -> o.members(1).owned("all"));
+        group.waitStable(o -> o.members(1).allOwned(true));
         int generation = group.generation();
         List<Fired> fired = group.advance(Duration.ofMinutes(1), o -> o.expire("svc-1"));
         assertEquals("session", fired.get(0).kind());
-        group.waitStable(o -> o.members(1).owned("all").afterGeneration(generation));
+        group.waitStable(o -> o.members(1).allOwned(true).afterGeneration(generation));
         group.assertRequest("Heartbeat", o -> o.error("UNKNOWN_MEMBER_ID").timeout(LIMIT));
     }
 
     @Test
     void aRuleFailsACommitOnce(Koordinator koordinator) {
         Group group = koordinator.group("svc");
-        Rule rule = group.rule("OffsetCommit", Faults.error("COORDINATOR_LOAD_IN_PROGRESS"), o -> o.times(1));
+        Rule rule = group.addRule("OffsetCommit", Faults.error("COORDINATOR_LOAD_IN_PROGRESS"), o -> o.times(1));
         koordinator.produce("orders", Map.of("value", "paid", "partition", 1));
         join(koordinator, "svc-1");
         group.assertCommitted(List.of(new Offset("orders", 1, 1)), LIMIT);
@@ -121,9 +121,9 @@ class ConsumersTest {
     @Test
     void puppetsPlayTheOtherMembers(Koordinator koordinator) {
         Group group = koordinator.group("svc");
-        Puppet peer = group.puppet("peer", o -> o.topics("orders").sessionTimeout(Duration.ofSeconds(10)));
+        Puppet peer = group.createPuppet("peer", o -> o.topics("orders").sessionTimeout(Duration.ofSeconds(10)));
         peer.join();
-        group.waitStable(o -> o.members(1).owned("all"));
+        group.waitStable(o -> o.members(1).allOwned(true));
         peer.waitFor("stable");
         peer.stop();
         assertEquals(1, group.advance(Duration.ofMinutes(1), o -> o.expire("peer")).size());

@@ -20,12 +20,12 @@ class FailingTest {
 
     @Test
     void anAssertionOfTheTestFails(Koordinator koordinator) {
-        koordinator.group("svc").puppet("peer", o -> o.topics("orders")).join();
+        koordinator.group("svc").createPuppet("peer", o -> o.topics("orders")).join();
         assertEquals("Empty", koordinator.group("svc").state());
     }
 
     @Test
     void aRuleIsNeverUsed(Koordinator koordinator) {
-        koordinator.group("svc").rule("OffsetCommit", Faults.loseReply());
+        koordinator.group("svc").addRule("OffsetCommit", Faults.loseReply());
     }
 }

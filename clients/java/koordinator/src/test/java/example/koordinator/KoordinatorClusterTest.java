@@ -48,11 +48,11 @@ class KoordinatorClusterTest {
             Group group = koordinator.group("svc[1]*");
             try (Lockstep rounds = group.lockstep("JoinGroup", "a", "b")) {
                 for (String name : List.of("a", "b")) {
-                    group.puppet(name, o -> o.topics("orders")).join();
+                    group.createPuppet(name, o -> o.topics("orders")).join();
                 }
                 rounds.waitRound();
             }
-            group.waitStable(o -> o.members(2).owned("all"));
+            group.waitStable(o -> o.members(2).allOwned(true));
             var error = assertThrows(
                     AssertionError.class, () -> group.waitState("Dead", Duration.ofMillis(10)));
             String expected = "group \"svc[1]*\": waitState: not within 0.01 s: {\"state\":\"Dead\"}\n";
@@ -81,9 +81,9 @@ class KoordinatorClusterTest {
                 Faults.rebalance(o -> o.cause("test")));
         try (var koordinator = Koordinator.start()) {
             for (Action each : actions) {
-                koordinator.group("svc").rule("Heartbeat", each, o -> o.version(4).nth(2).optional(true));
+                koordinator.group("svc").addRule("Heartbeat", each, o -> o.version(4).nth(2).optional(true));
             }
-            Rule rule = koordinator.rule("Fetch", Faults.drop());
+            Rule rule = koordinator.addRule("Fetch", Faults.drop());
             assertEquals(actions.size() + 1, koordinator.rules().size());
             assertThrows(AssertionError.class, koordinator::check);
             rule.remove();
@@ -109,7 +109,7 @@ class KoordinatorClusterTest {
     @Test
     void aTransactionStaysOpenUntilItIsAborted() {
         try (var koordinator = Koordinator.builder().topic("orders", 1).start()) {
-            Producer producer = koordinator.producer("p", o -> o.transactionalId("tx"));
+            Producer producer = koordinator.createProducer("p", o -> o.transactionalId("tx"));
             producer.init();
             producer.waitFor();
             producer.produce("orders", List.of("a"), o -> o.partition(0));

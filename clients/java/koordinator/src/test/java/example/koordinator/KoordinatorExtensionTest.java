@@ -43,8 +43,8 @@ class KoordinatorExtensionTest {
         koordinator.createTopic("payments", 1, "a");
         koordinator.produce("orders", "b");
         Group group = koordinator.group("svc");
-        group.rule("Heartbeat", Faults.drop(), o -> o.optional(true));
-        group.puppet("peer", o -> o.topics("orders")).join();
+        group.addRule("Heartbeat", Faults.drop(), o -> o.optional(true));
+        group.createPuppet("peer", o -> o.topics("orders")).join();
         koordinator.node(1).pause();
         koordinator.node(2).stop();
     }

@@ -18,7 +18,7 @@ import org.testcontainers.utility.DockerImageName;
  * try (var container = new KoordinatorContainer().withTopic("orders", 4)) {
  *     container.start();
  *     startMyConsumer(container.getBootstrapServers());
- *     container.koordinator().group("svc").waitStable(o -> o.members(1).owned("all"));
+ *     container.koordinator().group("svc").waitStable(o -> o.members(1).allOwned(true));
  * }
  * }</pre>
  */

@@ -87,10 +87,10 @@ class KoordinatorContainerTest {
             assertEquals(2, container.getBootstrapServers().split(",").length);
             Thread consumer = consume(container.getBootstrapServers());
             Group group = container.koordinator().group("svc");
-            group.waitStable(o -> o.members(1).owned("all"));
+            group.waitStable(o -> o.members(1).allOwned(true));
             int generation = group.generation();
             group.expireSession("svc-1");
-            group.waitStable(o -> o.members(1).owned("all").afterGeneration(generation));
+            group.waitStable(o -> o.members(1).allOwned(true).afterGeneration(generation));
             consumer.interrupt();
             consumer.join();
         }

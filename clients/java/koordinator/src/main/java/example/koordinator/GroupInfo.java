@@ -10,7 +10,7 @@ import java.util.Map;
  * type} is "classic" or "consumer" (KIP-848). The generation of a consumer group is the epoch of its target, its
  * protocol the server's assignor; {@code epoch} is that of the group, and it has no leader.
  */
-public record Snapshot(
+public record GroupInfo(
         String state,
         int generation,
         String protocolType,
@@ -21,11 +21,11 @@ public record Snapshot(
         String type,
         int epoch) {
 
-    static Snapshot of(Object json) {
+    static GroupInfo of(Object json) {
         if (!(json instanceof Map<?, ?> from)) {
             return null;
         }
-        return new Snapshot(
+        return new GroupInfo(
                 (String) from.get("state"),
                 Json.integer(from.get("generation")),
                 (String) from.get("protocol_type"),
