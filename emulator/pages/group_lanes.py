@@ -22,9 +22,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.exchanges import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from koordinator.trace.rebalances import PREPARING
+
 from ..trace.vocabulary import REMOVAL_CAUSES
-from ..verify.group_trace import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
-from ..verify.rebalances import PREPARING
 from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
 from .story import Story
 from .texts import (

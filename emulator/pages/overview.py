@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.rebalances import PREPARING
+
 from ..trace.vocabulary import CAUSES
-from ..verify.rebalances import PREPARING
 from .texts import is_error, spaced
 
 if TYPE_CHECKING:

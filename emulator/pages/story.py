@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.rebalances import BARRIERS, PREPARING, STARTS, Rebalance
+
 from ..trace.vocabulary import CAUSES
 from ..verify.group_trace import GroupTrace
-from ..verify.rebalances import BARRIERS, PREPARING, STARTS, Rebalance, rebalances
+from ..verify.rebalances import rebalances
 from .texts import count, duration, listed, number_name, partition_ranges, spaced
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.exchanges import HEARTBEAT
+
 from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
-from ..verify.group_trace import HEARTBEAT
 from .share_texts import records_text
 
 if TYPE_CHECKING:

@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .group_trace import OK, Exchange
+from koordinator.trace.exchanges import OK, Exchange
+
 from .observations import Observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .group_trace import GroupTrace, Line
+    from koordinator.trace.exchanges import Line
+
+    from .group_trace import GroupTrace
 
 Partition = tuple[str, int]
 

@@ -15,7 +15,7 @@ from .observations import Observations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 TITLES = {
     "T01": "the offsets of a transaction are committed when it commits, not before and not otherwise",

@@ -21,7 +21,7 @@ from koordinator.emulator.control.results import (
 )
 from koordinator.emulator.core.data.direct_records import StoredRecord
 from koordinator.emulator.verify.conformance import Verdict
-from koordinator.emulator.verify.rebalances import Rebalance
+from koordinator.trace.rebalances import Rebalance
 
 from ..handles.checks import ExpectedRebalance
 from ..handles.clocks import Duration, KeepAlive

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.control.results import Snapshot
     from koordinator.emulator.verify.conformance import Verdict
-    from koordinator.emulator.verify.rebalances import Rebalance
+    from koordinator.trace.rebalances import Rebalance
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)

@@ -12,7 +12,7 @@ from .group_facts import ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import Row
 
