@@ -10,8 +10,10 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
-from ..trace.vocabulary import is_expected_error
-from .timeline_text import EventTexts, call_of
+from koordinator.trace.events import call_of, is_error
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS
+
+from .timeline_text import EventTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,18 +31,10 @@ HEADING = "its last events:"
 COMMIT = "OffsetCommit"
 """The API whose successful requests are only counted where the same client repeats them."""
 
-HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"}
+HEARTBEATS = {"Heartbeat", *EPOCH_HEARTBEATS}
 """The APIs whose successful requests are only counted."""
 
 FIRST_ERROR = "   <-- first error"
-
-
-def is_error(event: Event) -> bool:
-    """Return whether this is a response with an error that is not part of the protocol."""
-    error = event.get("error")
-    return (
-        event["kind"] == "response" and error is not None and not is_expected_error(str(event.get("api")), str(error))
-    )
 
 
 def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:

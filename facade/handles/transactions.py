@@ -10,7 +10,7 @@ from koordinator.emulator.control.results import PendingOffset, ProducerInfo, Tr
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
 from koordinator.emulator.pages.timeline import HEADING, timeline
-from koordinator.emulator.pages.timeline_text import call_of
+from koordinator.trace.events import call_of
 
 from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
 from .handle import Handle
