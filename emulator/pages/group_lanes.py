@@ -47,7 +47,7 @@ from .texts import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
     Row = list[Any]
 
@@ -121,6 +121,7 @@ class GroupLanes:
     def note(self, at: int, line: Line) -> None:
         """Take a line that concerns every group: an action of a test, or the end of a connection."""
         if line["kind"] == "conn":
+            self.story.closed(line)
             lane = next((lane for lane in self.lanes.values() if lane.connection == connection_of(line)), None)
             if lane is None:
                 return

@@ -13,7 +13,7 @@ from .transactions import TransactionBars
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
 
 class Lanes:

@@ -13,7 +13,7 @@ from ..trace.vocabulary import CAUSES
 from .texts import spaced
 
 if TYPE_CHECKING:
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
 
 @dataclass

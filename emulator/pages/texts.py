@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.trace.events import is_error
 from koordinator.trace.exchanges import EPOCH_HEARTBEATS
@@ -14,7 +14,8 @@ from .share_texts import records_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    Line = Mapping[str, Any]
+    from koordinator.trace.exchanges import Line
+
 
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),

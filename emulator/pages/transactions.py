@@ -17,8 +17,9 @@ from ..trace.vocabulary import TRANSACTION_CAUSES
 from .texts import partition_ranges, summary
 
 if TYPE_CHECKING:
+    from koordinator.trace.exchanges import Line
+
     from .group_lanes import GroupLanes
-    from .texts import Line
 
 BARS_MAX = 500
 """The newest transactions that a page shows."""

@@ -94,10 +94,10 @@ class Round:
         generation.
         """
         found: dict[str, list[Exchange]] = {}
-        if self.join is not None:
-            generation, until = self.join["generation"], self.join["seq"]
+        if self.join is not None and self.generation is not None:
             for exchange in joins:
-                if self.joined_before < exchange.seq <= until and exchange.joined_generation == generation:
+                is_between = self.joined_before < exchange.seq <= self.join["seq"]
+                if is_between and exchange.joined_generation == self.generation:
                     found[exchange.member_id] = [*found.pop(exchange.member_id, ()), exchange]
         return list(found.values())
 
@@ -245,9 +245,9 @@ class Rebalances:
 
     def _forget(self, lines: Round) -> None:
         if lines.join is not None:
-            until, generation = int(lines.join["seq"]), int(lines.join["generation"])
+            until, formed = int(lines.join["seq"]), lines.generation or 0
             self._joins = [each for each in self._joins if each.seq > until]
-            self._targets = {epoch: target for epoch, target in self._targets.items() if epoch >= generation}
+            self._targets = {epoch: target for epoch, target in self._targets.items() if epoch >= formed}
 
     def forget_names(self, present: Callable[[str], bool]) -> None:
         """Forget the names of members that are no longer in the group."""
