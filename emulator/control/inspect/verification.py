@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from koordinator.trace.rebalances import Rebalance  # noqa: TC001 - read at run time
+
 from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from koordinator.trace.exchanges import Line
-    from koordinator.trace.rebalances import Rebalance
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...trace.trace import Trace
