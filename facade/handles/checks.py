@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.control.results import Snapshot
     from koordinator.emulator.verify.conformance import Verdict
-    from koordinator.trace.rebalances import Rebalance
+
+    from ..trace import Event, Rebalance
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
@@ -56,7 +57,7 @@ class Checks(GroupHandle):
     if TYPE_CHECKING:
 
         def snapshot(self) -> Snapshot: ...  # noqa: D102 - a method of Group
-        def events(self) -> list[dict[str, object]]: ...  # noqa: D102 - a method of Group
+        def events(self) -> list[Event]: ...  # noqa: D102 - a method of Group
 
     def wait_stable(
         self,
