@@ -16,7 +16,7 @@ from koordinator.emulator.trace.vocabulary import sub_cause
 OWN = {
     ("emulator/trace/vocabulary.py", "text"),
 }
-"""The expressions that are no literals: the table of client reasons, and an escaped instance id."""
+"""The expressions that are no literals: the table of client reasons."""
 
 LINEAR_S = 10
 """The limit of the processor time. Backtracking over these texts would take hours."""
