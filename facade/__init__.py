@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from koordinator.emulator.formats.json_lines import LineError
     from koordinator.emulator.storage.data_dir import DataDirRefused
     from koordinator.emulator.verify.conformance import Verdict
-    from koordinator.emulator.verify.rebalances import Rebalance
 
-    from . import aio, faults
+    from . import aio, faults, trace
     from .handles.checks import ExpectedRebalance, GroupTimeout
     from .handles.clocks import Duration
     from .handles.cluster import Cluster
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from .handles.simulation import Simulation
     from .handles.topics import Topic
     from .handles.transactions import PuppetProducer, Transaction, TransactionTimeout
+    from .trace import Event, Rebalance, TraceError
 
 __all__ = [
     "Action",
@@ -69,6 +69,7 @@ __all__ = [
     "Duration",
     "Emulator",
     "EmulatorOnly",
+    "Event",
     "ExpectedRebalance",
     "Fired",
     "Group",
@@ -113,6 +114,7 @@ __all__ = [
     "Timer",
     "Topic",
     "TopicLike",
+    "TraceError",
     "Transaction",
     "TransactionInfo",
     "TransactionTimeout",
@@ -120,6 +122,7 @@ __all__ = [
     "__version__",
     "aio",
     "faults",
+    "trace",
 ]
 
 _NAMES = {
@@ -137,7 +140,6 @@ _NAMES = {
     "emulator.formats.json_lines": "LineError",
     "emulator.storage.data_dir": "DataDirRefused",
     "emulator.verify.conformance": "Verdict",
-    "emulator.verify.rebalances": "Rebalance",
     "handles.checks": "ExpectedRebalance GroupTimeout",
     "handles.clocks": "Duration",
     "handles.cluster": "Cluster",
@@ -154,6 +156,7 @@ _NAMES = {
     "handles.simulation": "Simulation",
     "handles.topics": "Topic",
     "handles.transactions": "PuppetProducer Transaction TransactionTimeout",
+    "trace": "Event Rebalance TraceError",
 }
 """The names of each module."""
 
@@ -165,7 +168,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 
 def __getattr__(name: str) -> object:
     """Import a name on first use. Raises ImportError with the remedy if the extra of a name is not installed."""
-    if name in ("aio", "faults"):
+    if name in ("aio", "faults", "trace"):
         return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

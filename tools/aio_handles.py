@@ -145,13 +145,16 @@ def _annotation(function: Any, name: str, used: Used) -> str:
 @cache
 def _imports(module: str) -> dict[str, tuple[str, str]]:
     """Return the module and the name of each import of a module, with absolute module names."""
-    package = module.rpartition(".")[0]
     return {
-        (alias.asname or alias.name): (f"{package}.{node.module}" if node.level else node.module or "", alias.name)
+        (alias.asname or alias.name): (_absolute(node, module), alias.name)
         for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
+
+
+def _absolute(node: ast.ImportFrom, module: str) -> str:
+    return f"{module.rsplit('.', node.level)[0]}.{node.module}" if node.level else node.module or ""
 
 
 if __name__ == "__main__":

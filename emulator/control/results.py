@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from koordinator.trace.rebalances import Rebalance  # noqa: TC001 - read at run time
 from koordinator.wire.values import value
 
 from ..core.groups.classic.group import ClassicGroupState
 from ..verify.conformance import Verdict  # noqa: TC001 - read at run time
-from ..verify.rebalances import Rebalance  # noqa: TC001 - read at run time
 
 Assignment = dict[str, list[int]]
 """Partitions by topic, in order."""

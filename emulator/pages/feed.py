@@ -12,7 +12,7 @@ from .replay import source_of_test
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
 
 class Feed:

@@ -19,19 +19,19 @@ Every change is also recorded as a row for the pages (`GroupLanes.take`), which 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.events import connection_of, is_error
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS, JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH, Calls
+from koordinator.trace.names import without_uuid
+from koordinator.trace.rebalances import PREPARING
+
 from ..trace.vocabulary import REMOVAL_CAUSES
-from ..verify.group_trace import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
-from ..verify.rebalances import PREPARING
-from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span, call_of, connection_of
+from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span
 from .story import Story
 from .texts import (
-    EPOCH_HEARTBEATS,
     GENERATION,
     action_text,
-    is_error,
     is_routine,
     is_test_action,
     level_of,
@@ -47,12 +47,9 @@ from .texts import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
     Row = list[Any]
-
-UUID_OF_MEMBER = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-"""The end of a member id, after the client id or instance id."""
 
 
 class GroupLanes:
@@ -73,7 +70,7 @@ class GroupLanes:
         self.fences: list[tuple[int, str]] = []
         """Instance ids that a test fenced, by position."""
         self._rows: list[Row] = []
-        self._requests: dict[tuple[Any, ...], int] = {}
+        self._requests: Calls[int] = Calls()
         self._named: dict[str, list[Lane]] = {}
         self._joiner: Lane | None = None
         self._barrier: Barrier | None = None
@@ -124,6 +121,7 @@ class GroupLanes:
     def note(self, at: int, line: Line) -> None:
         """Take a line that concerns every group: an action of a test, or the end of a connection."""
         if line["kind"] == "conn":
+            self.story.closed(line)
             lane = next((lane for lane in self.lanes.values() if lane.connection == connection_of(line)), None)
             if lane is None:
                 return
@@ -150,7 +148,7 @@ class GroupLanes:
         member_id = line.get("member_id", "")
         if member_id in self.lane_of_member:
             return self.lane_of_member[member_id]
-        name = line.get("instance_id") or line.get("client_id") or UUID_OF_MEMBER.sub("", member_id)
+        name = line.get("instance_id") or line.get("client_id") or without_uuid(member_id)
         if not name:
             return None
         named = self._named.setdefault(name, [])
@@ -206,7 +204,7 @@ class GroupLanes:
             self._rows.append(["owners", at, name, self.owners[name]])
 
     def _request(self, at: int, line: Line) -> Lane | None:
-        self._requests[call_of(line)] = at
+        self._requests.take(line, at)
         lane = self._lane_of(line) if line.get("api") in MEMBER_APIS else None
         if lane is None:
             return None
@@ -242,7 +240,7 @@ class GroupLanes:
         self._fill_barrier(at, lane)
 
     def _response(self, at: int, line: Line) -> Lane | None:
-        lane = self.lane_of_call.get(self._requests.pop(call_of(line), -1))
+        lane = self._lane_of_request(self._requests.pop(line))
         if lane is None:
             return None
         self.lane_of_call[at] = lane
@@ -266,6 +264,9 @@ class GroupLanes:
         if error in NOT_MEMBER and not lane.is_member:
             self._own(lane, (), at, line)
         return lane
+
+    def _lane_of_request(self, at: int | None) -> Lane | None:
+        return None if at is None else self.lane_of_call.get(at)
 
     def _heard(self, lane: Lane, at: int, api: str, *, is_refused: bool) -> None:
         """Take the response to a heartbeat; steps of consumer groups have lines of their own."""
@@ -406,7 +407,7 @@ class GroupLanes:
 
     def _fault(self, at: int, line: Line) -> Lane | None:
         """Mark a fault in the lane of its request, or in the group."""
-        lane = self.lane_of_call.get(self._requests.get(call_of(line), -1))
+        lane = self._lane_of_request(self._requests.get(line))
         if lane is None:
             return self._other(at, line)
         self._mark(at, lane, "test", action_text(line))

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 from .feed import drawn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from koordinator.trace.exchanges import Line
 
 STYLES = ("timeline.css",)
 """The style sheets of the timeline."""
@@ -28,7 +30,7 @@ _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:const|class|function) (\w+))", re.MULTILINE)
 
 
-def html_of(lines: Iterable[Mapping[str, object]], *, title: str, subtitle: str = "") -> str:
+def html_of(lines: Iterable[Line], *, title: str, subtitle: str = "") -> str:
     """Return the page of the lines of a trace (see `koordinator.emulator.trace.trace`).
 
     `title` and `subtitle` are plain text, such as the name of a test and its failure.

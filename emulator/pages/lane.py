@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .texts import EPOCH_HEARTBEATS, listed
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS
+
+from .texts import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from .texts import Line
 
 COOPERATIVE = re.compile("cooperative|compatible|sessioned")
 """Names of protocols that keep partitions during a rebalance (KIP-429, KIP-415)."""
@@ -110,13 +111,3 @@ class Barrier:
         elif len(self.joined) > 1:
             remark = f", {list(self.joined.values())[-1].name} last"
         return joined, joined + len(waiting), listed(waiting), remark
-
-
-def call_of(line: Line) -> tuple[Any, ...]:
-    """Return the key of a call, equal for its request and response."""
-    return line.get("node"), line.get("conn_id"), line.get("correlation_id")
-
-
-def connection_of(line: Line) -> tuple[Any, ...]:
-    """Return the node and the number of a line's connection."""
-    return line.get("node"), line.get("conn_id")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.exchanges import Calls
+
 from .group_lanes import GroupLanes
-from .lane import call_of
 from .texts import is_test_action
 from .transactions import TransactionBars
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
 
 class Lanes:
@@ -52,12 +53,6 @@ def lanes_of(lines: Iterable[Line]) -> dict[str, GroupLanes]:
 
 def responses_of(lines: Sequence[Line]) -> dict[int, int]:
     """Return the positions of responses by those of their requests."""
-    requests: dict[tuple[Any, ...], int] = {}
-    responses = {}
-    for at, line in enumerate(lines):
-        call = call_of(line)
-        if line["kind"] == "request":
-            requests[call] = at
-        elif line["kind"] == "response" and call in requests:
-            responses[requests.pop(call)] = at
-    return responses
+    calls: Calls[int] = Calls()
+    asked = {at: calls.take(line, at) for at, line in enumerate(lines)}
+    return {request: at for at, request in asked.items() if request is not None}

@@ -6,12 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.events import is_error
+from koordinator.trace.rebalances import PREPARING
+
 from ..trace.vocabulary import CAUSES
-from ..verify.rebalances import PREPARING
-from .texts import is_error, spaced
+from .texts import spaced
 
 if TYPE_CHECKING:
-    from .texts import Line
+    from koordinator.trace.exchanges import Line
 
 
 @dataclass

@@ -22,9 +22,10 @@ from .transactions import TransactionBars
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from koordinator.trace.exchanges import Line
+
     from .group_lanes import GroupLanes
     from .lane import Lane, Span
-    from .texts import Line
     from .transactions import Bar
 
     Event = dict[str, Any]
@@ -49,7 +50,7 @@ OMITTED = frozenset({"seq", "kind", "node", "group_id", "group_ts_us", "api_key"
 """Columns that other parts of an event contain."""
 
 
-def perfetto_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def perfetto_of(lines: Iterable[Line]) -> dict[str, Any]:
     """Return a trace, with or without its header, as an object with `traceEvents`, `displayTimeUnit`, `otherData`."""
     all_lines = list(lines)
     header = all_lines[0] if all_lines and all_lines[0]["kind"] == "header" else {}
@@ -209,7 +210,8 @@ def _times(lines: Sequence[Line], group_id: str | None) -> dict[int, int]:
     last = -1
     for at, line in enumerate(lines):
         if line.get("group_id") == group_id:
-            times[at] = last = max(line.get("group_ts_us", line["wall_ts"] if group_id is None else 0), last + 1)
+            otherwise: int = line["wall_ts"] if group_id is None else 0
+            times[at] = last = max(line.get("group_ts_us", otherwise), last + 1)
     return times
 
 

@@ -1,4 +1,4 @@
-"""The story of a group in sentences: its rebalances as `verify` finds them, and what happened to its members.
+"""The story of a group in sentences: its rebalances, and what happened to its members.
 
 Adjacent items that differ only in their member are one item, so that a crash of 500 members is one sentence. The item
 of a rebalance is rewritten while partitions move.
@@ -9,25 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.rebalances import BARRIERS, PREPARING, STARTS, Rebalance, Rebalances
+
 from ..trace.vocabulary import CAUSES
-from ..verify.group_trace import GroupTrace
-from ..verify.rebalances import BARRIERS, PREPARING, STARTS, Rebalance, rebalances
 from .texts import count, duration, listed, number_name, partition_ranges, spaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from koordinator.trace.exchanges import Line
+
     from .group_lanes import GroupLanes
     from .lane import Lane
-    from .texts import Line
 
 REJOINS = frozenset({"metadata_change", "leader_rejoin"})
-
-REBALANCE_APIS = frozenset({"JoinGroup", "SyncGroup"})
-"""The APIs whose lines decide what `verify` says of a rebalance."""
-
-MISSING = {"generation": -1, "member_id": "", "cause": "", "reason": ""}
-"""Columns that the lines of a broker's log may lack."""
 
 SUBJECTS_MAX = 3
 
@@ -65,7 +60,7 @@ class Course:
     start: Line
     before: dict[str, tuple[int, ...]]
     rebalance: Rebalance | None = None
-    """What `verify` says of it after its end."""
+    """The rebalance after its end."""
     state: str = PREPARING
     lost_us: dict[str, int] = field(default_factory=dict)
     """When the partitions without an owner lost it."""
@@ -84,7 +79,8 @@ class Story:
         self._course: Course | None = None
         self._last: Item | None = None
         self._changed: dict[int, Item] = {}
-        self._tail: list[dict[str, Any]] = []
+        self._reader = Rebalances()
+        self._ended: Rebalance | None = None
         self._away_us: dict[int, int] = {}
         self._has_failed = False
 
@@ -146,18 +142,23 @@ class Story:
     # -- rebalances ----------------------------------------------------------------------------------------------
 
     def take_line(self, line: Line) -> None:
-        """Keep a line that belongs to a rebalance."""
-        if line["kind"] in {"state", "member", "target"} or line.get("api") in REBALANCE_APIS:
-            self._tail.append({**MISSING, "group_ts_us": _us(line), **line})
+        """Take the next line of the group."""
+        ended = self._reader.feed(line)
+        self._ended = None if ended is None else self._reader.rebalance(ended)
+        # a rebalance is told at its end, and not once more when a response that was held back is sent
+        list(self._reader.settled())
+
+    def closed(self, line: Line) -> None:
+        """Take the end of a connection."""
+        self._reader.close(line)
 
     def state_changed(self, at: int, line: Line, lane: Lane | None) -> None:
         """The group changed its state; `lane` is the member that caused it."""
         state, course = line.get("state_to", ""), self._course
         if course is not None and course.rebalance is None and state not in BARRIERS:
-            course.state, course.rebalance = state, self._judged(course.start)
+            # a state that ends no rebalance leaves it open
+            course.state, course.rebalance = state, self._ended or self._reader.unsettled[-1]
             self.rebalances.append((at, course.rebalance))
-            joined = [n for n, each in enumerate(self._tail) if each.get("state_to") in BARRIERS]
-            self._tail = self._tail[joined[-1] :] if joined else self._tail[-1:]
         if state not in STARTS:
             return
         if course is not None:
@@ -186,11 +187,6 @@ class Story:
         elif name in course.lost_us:
             paused_us = _us(line) - course.lost_us.pop(name)
             course.paused_us[name] = course.paused_us.get(name, 0) + paused_us
-
-    def _judged(self, start: Line) -> Rebalance:
-        """Return what `verify` says of the rebalance that began with a line."""
-        found = rebalances(GroupTrace(self._tail, self._group.id))
-        return next(each for each in found if each.start_seq == start["seq"])
 
     def _why(self, line: Line, lane: Lane | None) -> str:
         """Return the cause of a rebalance. A cooperative member rejoins to release its revoked partitions."""
@@ -226,7 +222,7 @@ class Story:
             yield f"{self.name_of(rebalance.straggler)} joined last."
 
     def name_of(self, label: str) -> str:
-        """Return the lane's name of a member, by the label that `verify` uses."""
+        """Return the lane's name of a member, by its label."""
         lane = self._group.lane_of_member.get(label) or self._group.static_lane(label)
         return label if lane is None else lane.name
 

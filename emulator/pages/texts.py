@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS, is_expected_error
-from ..verify.group_trace import HEARTBEAT
+from koordinator.trace.events import is_error
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS
+
+from ..trace.vocabulary import CONSUMER_GROUP_STATES, GROUP_STATES, TEST_ACTION_KINDS
 from .share_texts import records_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    Line = Mapping[str, Any]
+    from koordinator.trace.exchanges import Line
 
-EPOCH_HEARTBEATS = frozenset({HEARTBEAT, "ShareGroupHeartbeat", "StreamsGroupHeartbeat"})
-"""The heartbeats with which members join and leave (KIP-848, KIP-932, KIP-1071)."""
 
 ROUTINE_APIS = {
     *("ApiVersions", "Metadata", "FindCoordinator", "DescribeCluster", "DescribeConfigs", "DescribeGroups"),
@@ -101,15 +101,6 @@ def _ranges(numbers: Sequence[int]) -> str:
         else:
             ends.append([number, number])
     return ", ".join(f"{first}–{last}" if first != last else f"{first}" for first, last in ends)  # noqa: RUF001
-
-
-def is_error(line: Line) -> bool:
-    """Return whether a response has an error that is not part of the normal protocol."""
-    return (
-        line["kind"] == "response"
-        and bool(line.get("error"))
-        and not is_expected_error(line.get("api", ""), line["error"])
-    )
 
 
 def level_of(line: Line) -> str:

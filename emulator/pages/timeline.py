@@ -8,15 +8,17 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from ..trace.vocabulary import is_expected_error
-from .timeline_text import EventTexts, call_of
+from koordinator.trace.events import call_of, is_error
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS
+
+from .timeline_text import EventTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from .timeline_text import Event
+    from koordinator.trace.exchanges import Line
 
 NAME_WIDTH = 19
 
@@ -29,21 +31,13 @@ HEADING = "its last events:"
 COMMIT = "OffsetCommit"
 """The API whose successful requests are only counted where the same client repeats them."""
 
-HEARTBEATS = {"Heartbeat", "ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"}
+HEARTBEATS = {"Heartbeat", *EPOCH_HEARTBEATS}
 """The APIs whose successful requests are only counted."""
 
 FIRST_ERROR = "   <-- first error"
 
 
-def is_error(event: Event) -> bool:
-    """Return whether this is a response with an error that is not part of the protocol."""
-    error = event.get("error")
-    return (
-        event["kind"] == "response" and error is not None and not is_expected_error(str(event.get("api")), str(error))
-    )
-
-
-def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
+def timeline(events: Sequence[Line], shown: int = 15) -> list[str]:
     """Return the last `shown` events, one line each, preceded by the first error; times start at the first event.
 
     Successful heartbeats are only counted, and so are share fetches without records and successful commits that their
@@ -51,7 +45,7 @@ def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     """
     if not events:
         return []
-    start = cast("int", events[0]["wall_ts"])
+    start = events[0]["wall_ts"]
     texts = EventTexts(events)
     shown_events, repeated = _without_repeated_commits(
         [event for event, after in zip_longest(events, events[1:]) if not _is_redundant(event, after)]
@@ -69,19 +63,17 @@ def timeline(events: Sequence[Event], shown: int = 15) -> list[str]:
     return [*lines, f"and {' and '.join(counts)}"] if counts else lines
 
 
-def by_group(events: Iterable[Event]) -> dict[str, list[Event]]:
+def by_group(events: Iterable[Line]) -> dict[str, list[Line]]:
     """Return the events of each group; groups with errors are last, and of the others those with the latest events."""
-    groups: dict[str, list[Event]] = {}
+    groups: dict[str, list[Line]] = {}
     for event in events:
         if "group_id" in event:
-            groups.setdefault(cast("str", event["group_id"]), []).append(event)
-    ranked = sorted(groups.items(), key=lambda each: (any(map(is_error, each[1])), cast("int", each[1][-1]["seq"])))
+            groups.setdefault(event["group_id"], []).append(event)
+    ranked = sorted(groups.items(), key=lambda each: (any(map(is_error, each[1])), each[1][-1]["seq"]))
     return dict(ranked)
 
 
-def report(
-    events: Sequence[Event], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()
-) -> list[str]:
+def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> list[str]:
     """Return the lines after a failure message: a group's state, its parked requests and its last events.
 
     `elsewhere` are lines about other groups, for a group without events.
@@ -96,10 +88,10 @@ def report(
     ]
 
 
-def _without_repeated_commits(events: Sequence[Event]) -> tuple[list[Event], int]:
+def _without_repeated_commits(events: Sequence[Line]) -> tuple[list[Line], int]:
     """Return the events without successful commits that the same client repeats next, and the number of those."""
     succeeded = {call_of(event) for event in events if event["kind"] == "response" and not event.get("error")}
-    kept: list[Event] = []
+    kept: list[Line] = []
     repeated = 0
     # what follows an event decides, so backwards: the clients that commit before anything else happens
     committing: set[tuple[object, ...]] = set()
@@ -117,7 +109,7 @@ def _without_repeated_commits(events: Sequence[Event]) -> tuple[list[Event], int
     return kept[::-1], repeated
 
 
-def _is_redundant(event: Event, after: Event | None) -> bool:
+def _is_redundant(event: Line, after: Line | None) -> bool:
     if _is_empty_fetch(event):
         return True
     if after is not None and event["kind"] == "request" and after["kind"] == "response":
@@ -129,22 +121,22 @@ def _is_redundant(event: Event, after: Event | None) -> bool:
     return _is_heartbeat(event) or (event["kind"] == "member" and is_repeated)
 
 
-def _is_heartbeat(event: Event) -> bool:
+def _is_heartbeat(event: Line) -> bool:
     """Return whether an event is a heartbeat that says nothing; a throttled one does."""
     if event["kind"] not in {"request", "response"} or event.get("api") not in HEARTBEATS or event.get("error"):
         return False
-    return "throttle_time_ms" not in cast("Event", event.get("body") or {})
+    return "throttle_time_ms" not in (event.get("body") or {})
 
 
-def _is_empty_fetch(event: Event) -> bool:
+def _is_empty_fetch(event: Line) -> bool:
     """Return whether a ShareFetch acknowledges nothing, or gets nothing: members fetch all the time (KIP-932)."""
     if event.get("api") != "ShareFetch" or event["kind"] not in {"request", "response"} or event.get("error"):
         return False
     shown = {"acknowledged", "acquired", "refused", "throttle_time_ms"}
-    return not cast("Event", event.get("body") or {}).keys() & shown
+    return not (event.get("body") or {}).keys() & shown
 
 
-def _line(texts: EventTexts, event: Event, start_us: int) -> str:
-    at_s = (cast("int", event["wall_ts"]) - start_us) / 1e6
+def _line(texts: EventTexts, event: Line, start_us: int) -> str:
+    at_s = (event["wall_ts"] - start_us) / 1e6
     line = f"{at_s:+9.3f}s  {texts.subject(event):<{NAME_WIDTH}} {texts.text(event)}".rstrip()
     return line if len(line) <= LINE_MAX else f"{line[: LINE_MAX - 1]}…"

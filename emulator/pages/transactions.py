@@ -11,13 +11,15 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.exchanges import Calls
+
 from ..trace.vocabulary import TRANSACTION_CAUSES
-from .lane import call_of
 from .texts import partition_ranges, summary
 
 if TYPE_CHECKING:
+    from koordinator.trace.exchanges import Line
+
     from .group_lanes import GroupLanes
-    from .texts import Line
 
 BARS_MAX = 500
 """The newest transactions that a page shows."""
@@ -67,7 +69,7 @@ class TransactionBars:
     def __init__(self) -> None:
         self.bars: deque[Bar] = deque(maxlen=BARS_MAX)
         self._open: dict[str, Bar] = {}
-        self._commits: dict[tuple[Any, ...], Line] = {}
+        self._commits: Calls[Line] = Calls()
         self._taken: defaultdict[str, dict[Bar, int]] = defaultdict(dict)
 
     def add(self, at: int, line: Line) -> None:
@@ -78,10 +80,8 @@ class TransactionBars:
             self._changed(at, line, name, body)
         elif line.get("api") != "TxnOffsetCommit":
             return
-        elif line["kind"] == "request":
-            self._commits[call_of(line)] = line
-        elif line["kind"] == "response" and call_of(line) in self._commits:
-            self._committed(at, line, self._commits.pop(call_of(line)))
+        elif (request := self._commits.take(line, line)) is not None:
+            self._committed(at, line, request)
 
     def _committed(self, at: int, response: Line, request: Line) -> None:
         """Add the offsets that are accepted; with transaction version 2 the request may have begun the transaction."""

@@ -7,11 +7,14 @@ from collections import defaultdict
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from .group_trace import OK
+from koordinator.trace.exchanges import OK
+
 from .observations import Observations
 
 if TYPE_CHECKING:
-    from .group_trace import Exchange, GroupTrace
+    from koordinator.trace.exchanges import Exchange
+
+    from .group_trace import GroupTrace
 
 
 def no_old_generation(trace: GroupTrace) -> Observations:

@@ -27,7 +27,9 @@ from .observations import FAIL, INCONCLUSIVE, PASS, Observations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from .group_trace import GroupTrace, Line
+    from koordinator.trace.exchanges import Line
+
+    from .group_trace import GroupTrace
     from .ownership import MemberAssignment
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .group_trace import HEARTBEAT, JOINING_EPOCH, OK, after
+from koordinator.trace.exchanges import HEARTBEAT, JOINING_EPOCH, OK
+
+from .group_trace import after
 from .observations import Observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from .group_trace import Exchange, GroupTrace, Line
+    from koordinator.trace.exchanges import Exchange, Line
+
+    from .group_trace import GroupTrace
 
 Partition = tuple[str, int]
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from koordinator.trace.exchanges import HEARTBEAT, paired
+from koordinator.trace.names import is_member_of
 
 from ..trace.vocabulary import METADATA_KINDS
 from .lazy import lazy
@@ -19,21 +21,7 @@ from .lazy import lazy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-Line = dict[str, Any]
-
-OK = "NONE"
-"""The error name of a successful response."""
-
-HEARTBEAT = "ConsumerGroupHeartbeat"
-"""The only request of the members of a consumer group, besides those for offsets (KIP-848)."""
-
-JOINING_EPOCH = 0
-"""The epoch of a heartbeat that joins."""
-
-LEAVING_EPOCH, STATIC_LEAVING_EPOCH = -1, -2
-"""The epochs of a heartbeat that leaves, for good or for a while."""
-
-_UUID = r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    from koordinator.trace.exchanges import Exchange, Line
 
 LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", HEARTBEAT)
 """The APIs of a member whose requests have its latest client id."""
@@ -41,127 +29,6 @@ LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", HEARTBEAT)
 _REPLACED = re.compile(r"(?:was replaced by|assigning new member id|Created a new member) ([^\s,]+)")
 """Texts for a replaced static member that name the new member id: the emulator's, those of Kafka before 3.0, and those
 for consumer groups (KIP-848)."""
-
-
-@dataclass(slots=True)
-class Exchange:
-    """A request and its response; the response is None while there is none.
-
-    The checks read most fields many times, so they are no properties.
-    """
-
-    request: Line
-    response: Line | None
-    seq: int = field(init=False)
-    """The sequence number of the request."""
-    response_seq: int | None = field(init=False)
-    """The sequence number of the response."""
-    api: str = field(init=False)
-    """The API, as Kafka's schemas name it."""
-    connection: tuple[int | None, int | None] = field(init=False)
-    """The node and the connection, whose number is unique per node."""
-    client_id: str = field(init=False)
-    """The client id; "" if the request has none."""
-    request_member_id: str = field(init=False)
-    """The member id in the request; "" if it has none."""
-    member_id: str = field(init=False)
-    """The member id in the request, else the id that a JoinGroup response assigns."""
-    generation: int | None = field(init=False)
-    """The generation in the request; None if the API or the member has none."""
-    error: str | None = field(init=False)
-    """The error of the response, "NONE" for success; None without a response."""
-
-    def __post_init__(self) -> None:
-        request, response = self.request, self.response
-        self.seq = int(request["seq"])
-        self.api = str(request["api"])
-        self.connection = request.get("node"), request.get("conn_id")
-        self.client_id = str(request.get("client_id") or "")
-        self.request_member_id = self.member_id = str(request.get("member_id") or "")
-        generation = request.get("generation")
-        self.generation = None if generation is None else int(generation)
-        if response is None:
-            self.response_seq = self.error = None
-        else:
-            self.response_seq = int(response["seq"])
-            self.error = str(response.get("error") or OK)
-            self.member_id = self.member_id or str(response.get("member_id") or "")
-
-    @property
-    def instance_id(self) -> str | None:
-        """The `group.instance.id` in the request."""
-        return self.request.get("instance_id")
-
-    @property
-    def joined_generation(self) -> int | None:
-        """The generation in a successful JoinGroup response."""
-        if self.api != "JoinGroup" or self.error != OK or self.response is None:
-            return None
-        generation = self.response.get("generation")
-        return None if generation is None else int(generation)
-
-    @property
-    def member_epoch(self) -> int | None:
-        """The epoch of the member in a successful response of ConsumerGroupHeartbeat."""
-        if self.api != HEARTBEAT or self.error != OK or self.response is None:
-            return None
-        return int(self.response["generation"])
-
-    @property
-    def leaves(self) -> bool:
-        """Whether the request leaves the group."""
-        return self.api == "LeaveGroup" or (
-            self.api == HEARTBEAT and self.generation in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
-        )
-
-    @property
-    def joins(self) -> bool:
-        """Whether the request joins the group."""
-        return self.api == "JoinGroup" or (self.api == HEARTBEAT and self.generation == JOINING_EPOCH)
-
-    @property
-    def committed(self) -> list[tuple[str, int, int]]:
-        """The topics, partitions and offsets of a commit that the coordinator has stored."""
-        if self.error is None:
-            return []
-        body = self.response_body
-        if "refused" not in body and self.error != OK:
-            # a broker or a rule that gives no rows, or a body that is too large for the trace
-            return []
-        refused = {(row[0], row[1]) for row in body.get("refused", ())}
-        rows = ((row[0], row[1], row[2]) for row in self.request_body.get("offsets") or ())
-        return [row for row in rows if (row[0], row[1]) not in refused]
-
-    @property
-    def rule_id(self) -> str | None:
-        """The fault rule that applied to the response, or to the request."""
-        return (self.response or {}).get("rule_id") or self.request.get("rule_id")
-
-    @property
-    def count(self) -> int:
-        """The number of equal heartbeats that this one stands for."""
-        return int(self.request.get("count", 1))
-
-    @property
-    def request_body(self) -> Line:
-        """The body of the request."""
-        return self.request.get("body") or {}
-
-    @property
-    def response_body(self) -> Line:
-        """The body of the response."""
-        return (self.response or {}).get("body") or {}
-
-    def __str__(self) -> str:
-        name = self.instance_id or self.client_id or self.member_id
-        has_other_id = self.request_member_id and self.request_member_id != name
-        sender = f"{name} as member {self.request_member_id}" if has_other_id else name
-        generation = "" if self.generation in (None, -1) else f" (generation {self.generation})"
-        by_rule = "" if self.response is None or not self.response.get("rule_id") else " by a rule of the test"
-        outcome = "no response yet" if self.error is None else f"{'OK' if self.error == OK else self.error}{by_rule}"
-        version = self.request.get("api_version")
-        api = self.api if version is None else f"{self.api} v{version}"
-        return f"#{self.seq} {api} from {sender}{generation} -> {outcome}"
 
 
 class GroupTrace:
@@ -186,13 +53,13 @@ class GroupTrace:
     @lazy
     def exchanges(self) -> list[Exchange]:
         """The requests that name the group, with their responses, in the order of the requests."""
-        return _paired(self.group_lines)
+        return paired(self.group_lines)
 
     def client_exchanges(self, api: str) -> list[Exchange]:
         """Return the requests of an API that name no group, of the group's clients by client id."""
         names = {*self.clients.values()}
         lines = (line for line in self.lines if line.get("api") == api and "group_id" not in line)
-        return _paired(line for line in lines if line.get("client_id", "") in names)
+        return paired(line for line in lines if line.get("client_id", "") in names)
 
     @lazy
     def by_member(self) -> dict[str, list[Exchange]]:
@@ -367,28 +234,13 @@ class GroupTrace:
         return next((line for line in reversed(self.group_lines) if line.get("group_ts_us") is not None), None)
 
 
-def _paired(lines: Iterable[Line]) -> list[Exchange]:
-    """Return the requests with their responses, in the order of the requests."""
-    pending: dict[tuple[object, ...], int] = {}
-    requests: list[Line] = []
-    responses: dict[int, Line] = {}
-    for line in lines:
-        key = (line.get("node"), line.get("conn_id"), line.get("correlation_id"))
-        if line["kind"] == "request":
-            pending[key] = len(requests)
-            requests.append(line)
-        elif line["kind"] == "response" and key in pending:
-            responses[pending.pop(key)] = line
-    return [Exchange(request, responses.get(at)) for at, request in enumerate(requests)]
-
-
 def _successor(replaced: Line, later: Iterable[Line]) -> str | None:
     match = _REPLACED.search(replaced.get("reason") or "")
     if match:
         return match[1]
-    new_id = re.compile(re.escape(replaced.get("instance_id") or "") + _UUID)
-    ids = (line["member_id"] for line in later if line["member_id"] != replaced["member_id"])
-    return next(filter(new_id.fullmatch, ids), None)
+    instance_id, old_id = replaced.get("instance_id") or "", replaced["member_id"]
+    ids = (line["member_id"] for line in later)
+    return next((each for each in ids if each != old_id and is_member_of(instance_id, each)), None)
 
 
 def after(exchanges: Sequence[Exchange], seq: int) -> Iterator[Exchange]:

@@ -16,7 +16,9 @@ from .observations import Observations
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .group_trace import Exchange, GroupTrace, Line
+    from koordinator.trace.exchanges import Exchange, Line
+
+    from .group_trace import GroupTrace
 
 FATAL = (
     "FENCED_INSTANCE_ID",

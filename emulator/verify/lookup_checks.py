@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import OK, after, at_least_ms, client_ms
+from koordinator.trace.exchanges import OK
+
+from .group_trace import after, at_least_ms, client_ms
 from .observations import Observations
 
 if TYPE_CHECKING:
-    from .group_trace import Exchange, GroupTrace
+    from koordinator.trace.exchanges import Exchange
+
+    from .group_trace import GroupTrace
 
     Connection = tuple[int | None, int | None]
 

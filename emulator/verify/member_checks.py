@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
-from .group_trace import HEARTBEAT, OK, STATIC_LEAVING_EPOCH, after, at_least_ms, between_ms
+from koordinator.trace.exchanges import HEARTBEAT, OK, STATIC_LEAVING_EPOCH
+
+from .group_trace import after, at_least_ms, between_ms
 from .observations import Observations
 
 if TYPE_CHECKING:
-    from .group_trace import Exchange, GroupTrace, Line
+    from koordinator.trace.exchanges import Exchange, Line
+
+    from .group_trace import GroupTrace
 
 MEMBER_APIS = ("Heartbeat", "SyncGroup", "OffsetCommit")
 """The APIs whose requests need a generation after a SyncGroup."""

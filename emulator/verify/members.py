@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from .names import require_known
 
 if TYPE_CHECKING:
-    from .group_trace import GroupTrace, Line
+    from koordinator.trace.exchanges import Line
+
+    from .group_trace import GroupTrace
 
 FENCED = "FENCED_INSTANCE_ID"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.trace.exchanges import OK
+
 from .consumer_group_checks import owned_as_assigned
-from .group_trace import OK
 from .observations import Observations
 from .ownership import owners_by_partition, ownership_errors
 from .rebalances import assignments
@@ -14,7 +15,9 @@ from .zombies import zombies
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .group_trace import Exchange, GroupTrace
+    from koordinator.trace.exchanges import Exchange
+
+    from .group_trace import GroupTrace
     from .ownership import MemberAssignment
 
 Partition = tuple[str, int]

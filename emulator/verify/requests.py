@@ -15,7 +15,9 @@ from .names import require_known
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .group_trace import Exchange, GroupTrace
+    from koordinator.trace.exchanges import Exchange
+
+    from .group_trace import GroupTrace
 
 SHOWN = 5
 """The number of requests that a message lists."""

@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from .group_trace import OK, after
+from koordinator.trace.exchanges import OK
+from koordinator.trace.rebalances import COMPLETING, PREPARING
+
+from .group_trace import after
 from .observations import Observations
-from .rebalances import COMPLETING, PREPARING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .group_trace import Exchange, GroupTrace, Line
+    from koordinator.trace.exchanges import Exchange, Line
+
+    from .group_trace import GroupTrace
 
 ID_REQUIRED_SINCE = 4
 """The version of JoinGroup from which a dynamic member must rejoin with an assigned id (KIP-394)."""

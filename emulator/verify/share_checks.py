@@ -11,13 +11,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .group_trace import OK, Exchange
+from koordinator.trace.events import call_of, connection_of
+from koordinator.trace.exchanges import OK, Exchange
+
 from .observations import Observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .group_trace import GroupTrace, Line
+    from koordinator.trace.exchanges import Line
+
+    from .group_trace import GroupTrace
 
 Partition = tuple[str, int]
 
@@ -111,7 +115,7 @@ class _Records:
         self._records: dict[Partition, dict[int, _Record]] = {}
         self._most = 0
         # requests that a test kept back: their responses tell of an earlier time
-        self._held = {_call(line) for line in trace.lines if line["kind"] == "hold" and line.get("correlation_id")}
+        self._held = {call_of(line) for line in trace.lines if line["kind"] == "hold" and line.get("correlation_id")}
         self._exchanges = {
             id(line): exchange
             for exchange in trace.exchanges
@@ -146,10 +150,7 @@ class _Records:
         """Forget who holds the records that a closed connection has acquired; most are released by now."""
         for records in self._records.values():
             for record in records.values():
-                if record.holder and (record.delivered.get("node"), record.delivered.get("conn_id")) == (
-                    line.get("node"),
-                    line.get("conn_id"),
-                ):
+                if record.holder and connection_of(record.delivered) == connection_of(line):
                     record.holder = ""
 
     # -- acknowledgements ----------------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ class _Records:
     def _responded(self, exchange: Exchange) -> None:
         """Judge the records that a response delivers, and note their holder."""
         rows = exchange.response_body.get("acquired", ())
-        if exchange.response is None or exchange.rule_id or _call(exchange.request) in self._held:
+        if exchange.response is None or exchange.rule_id or call_of(exchange.request) in self._held:
             for topic, number, *_ in rows:
                 self._records.pop((topic, number), None)
             return
@@ -253,7 +254,3 @@ class _Records:
 
 def _named(place: Partition, offset: int) -> str:
     return f"{place[0]}-{place[1]}: {offset}"
-
-
-def _call(line: Line) -> tuple[object, object, object]:
-    return line.get("node"), line.get("conn_id"), line.get("correlation_id")

@@ -10,12 +10,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from koordinator.trace.exchanges import Calls
+
 from .observations import Observations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 TITLES = {
     "T01": "the offsets of a transaction are committed when it commits, not before and not otherwise",
@@ -50,7 +52,7 @@ class _TransactionTrace:
     def __init__(self) -> None:
         self.offsets, self.isolation, self.fencing = Observations(), Observations(), Observations()
         self._is_whole = True
-        self._requests: dict[tuple[Any, ...], Line] = {}
+        self._requests: Calls[Line] = Calls()
         self._states: dict[int, str] = {}
         self._epochs: dict[int, int] = {}
         self._sent: set[tuple[Any, ...]] = set()
@@ -73,13 +75,13 @@ class _TransactionTrace:
                 for row in (*body.get("committed", ()), *body.get("dropped", ())):
                     self._sent.discard((line.get("group_id"), body["producer_id"], *row))
             case "request":
-                self._requests[call_of(line)] = line
+                self._requests.take(line, line)
                 for topic, partition, producer_id, _, is_commit in body.get("markers", ()):
                     written = self._open.pop((topic, partition, producer_id), None)
                     if written is not None:
                         written.is_commit = is_commit
             case "response":
-                request = self._requests.pop(call_of(line), None)
+                request = self._requests.pop(line)
                 if request is not None and not line.get("rule_id"):
                     self._answered(request, line, body)
 
@@ -150,8 +152,3 @@ class _TransactionTrace:
             self.fencing.add_failure(f"{text}; its epoch is {latest}", line)
         else:
             self.fencing.add_pass(line)
-
-
-def call_of(line: Line) -> tuple[Any, ...]:
-    """Return the key of a call, equal for its request and response."""
-    return line.get("node"), line.get("conn_id"), line.get("correlation_id")

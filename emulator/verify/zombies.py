@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from koordinator.trace.exchanges import OK
+from koordinator.trace.rebalances import COMPLETING
+
 from .consumer_group_checks import Holders
-from .group_trace import OK
 from .ownership import owners_by_partition
-from .rebalances import COMPLETING, assignments
+from .rebalances import assignments
 
 if TYPE_CHECKING:
-    from .group_trace import Exchange, GroupTrace, Line
+    from koordinator.trace.exchanges import Exchange, Line
+
+    from .group_trace import GroupTrace
 
 Owners = dict[tuple[str, int], list[str]]
 """The labels of the members that own each partition."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..handles import cluster, emulator, faults, group, nodes, puppets, topics, transactions
 from ..handles.renames import Renamed, current_arguments
+from ..trace import Event
 from .pending import Pending, PendingHandle
 from .waiting import acquired, entered, in_thread
 
@@ -80,7 +81,7 @@ class Proxy:
             return self
         if isinstance(result, list):
             return [self._wrap(each) for each in result]
-        if isinstance(result, dict):
+        if isinstance(result, dict) and not isinstance(result, Event):
             return {key: self._wrap(value) for key, value in result.items()}
         twin = TWINS.get(type(result))
         return result if twin is None else twin(result)

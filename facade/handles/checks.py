@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from koordinator.emulator.control.results import GroupInfo
     from koordinator.emulator.verify.conformance import Verdict
-    from koordinator.emulator.verify.rebalances import Rebalance
+
+    from ..trace import Event, Rebalance
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
@@ -60,7 +61,7 @@ class Checks(GroupHandle):
     if TYPE_CHECKING:
 
         def describe(self) -> GroupInfo: ...  # noqa: D102 - a method of Group
-        def events(self) -> list[dict[str, object]]: ...  # noqa: D102 - a method of Group
+        def events(self) -> list[Event]: ...  # noqa: D102 - a method of Group
 
     @renamed_arguments(owned=("all_owned", True))
     def wait_stable(

@@ -15,6 +15,7 @@ from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.control.snapshots.operations import SCOPES, Snapshots
 from koordinator.emulator.control.verbs import Verbs
 
+from ..trace import Event
 from .clients import MECHANISMS, OAUTHBEARER, client_config
 from .durations import Duration, ms_of
 from .faults import ClusterFaults
@@ -316,13 +317,14 @@ class Cluster(ClusterFaults, TransactionControls):
 
         return replace(security, mechanism=mechanism, user=user or security.user, token=token)
 
-    def events(self, since: int = 0, group: GroupLike | None = None) -> list[dict[str, object]]:
+    def events(self, since: int = 0, group: GroupLike | None = None) -> list[Event]:
         """Return the events after sequence number `since`, oldest first, of one group if it is given.
 
-        `koordinator.emulator.trace.trace` describes their columns.
+        They have their columns as keys and as attributes. `koordinator.trace.read` makes exchanges and rebalances of
+        them.
         """
         group_id = None if group is None else group_id_of(group)
-        return self._port.call(Events.read, since=since, group=group_id)
+        return [Event(line) for line in self._port.call(Events.read, since=since, group=group_id)]
 
     trace = renamed(events)
 

@@ -7,6 +7,7 @@ from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.control.results import GroupInfo, Member
 
+from ..trace import Event
 from .checks import Checks
 from .clocks import ClockControls
 from .faults import FaultControls
@@ -94,6 +95,6 @@ class Group(Checks, ClockControls, FaultControls, PuppetControls, ShareControls,
         pending = self._port.call(Groups.pending_offsets, group=self.id)
         return {(each.topic, each.partition): each.offset for each in pending}
 
-    def events(self) -> list[dict[str, object]]:
-        """Return the group's events in the trace, oldest first."""
-        return self._port.call(Events.read, group=self.id)
+    def events(self) -> list[Event]:
+        """Return the group's events in the trace, oldest first; see `koordinator.trace`."""
+        return [Event(line) for line in self._port.call(Events.read, group=self.id)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack
 
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.verification import Verify
@@ -10,8 +10,8 @@ from koordinator.emulator.control.results import PendingOffset, ProducerInfo, Tr
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
 from koordinator.emulator.pages.timeline import HEADING, timeline
-from koordinator.emulator.pages.timeline_text import call_of
 
+from ..trace import Event
 from .durations import Duration, ms_of, seconds_of
 from .errors import KoordinatorTimeout
 from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
@@ -64,15 +64,14 @@ class Transaction(Handle):
         """Return the whole transactional id at one moment."""
         return self._port.call(Transactions.describe, transaction=self.id)
 
-    def events(self) -> list[dict[str, object]]:
+    def events(self) -> list[Event]:
         """Return the events in the trace that name the transactional id, and the responses to its requests."""
         calls, events = set(), []
-        for event in self._port.call(Events.read):
-            call = call_of(event)
-            if cast("dict[str, object]", event.get("body") or {}).get("transactional_id") == self.id:
-                calls.add(call)
+        for event in map(Event, self._port.call(Events.read)):
+            if event.body.get("transactional_id") == self.id:
+                calls.add(event.call)
                 events.append(event)
-            elif event["kind"] == "response" and call in calls:
+            elif event.kind == "response" and event.call in calls:
                 events.append(event)
         return events
 

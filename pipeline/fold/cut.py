@@ -16,8 +16,9 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.verify.group_trace import OK, GroupTrace, at_least_ms
+from koordinator.emulator.verify.group_trace import GroupTrace, at_least_ms
 from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, Observations
+from koordinator.trace.exchanges import OK
 
 from .group_facts import CLIENT, JOIN_FIELDS, GroupFacts
 from .members import fences
@@ -26,8 +27,8 @@ from .settled import LEFT, OfTrace, Settled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from koordinator.emulator.verify.group_trace import Exchange, Line
     from koordinator.emulator.verify.observations import Observation
+    from koordinator.trace.exchanges import Exchange, Line
 
     from .group_facts import Row
     from .partitions import Marks, PartitionFacts

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 
 TIMEOUTS = ("session_timeout_ms", "rebalance_timeout_ms", "heartbeat_interval_ms")

@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.verify.group_trace import HEARTBEAT, OK, GroupTrace
 from koordinator.emulator.verify.lazy import lazy
-from koordinator.emulator.verify.rebalances import arrivals, rounds
+from koordinator.emulator.verify.rebalances import rounds
+from koordinator.trace.exchanges import HEARTBEAT, OK
 
 from .settled import LEFT, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from koordinator.emulator.verify.group_trace import Exchange, Line
-    from koordinator.emulator.verify.rebalances import Round
+    from koordinator.emulator.verify.group_trace import GroupTrace
+    from koordinator.trace.exchanges import Exchange, Line
+    from koordinator.trace.rebalances import Round
 
 Row = dict[str, Any]
 """A row of a table, by column; missing columns are null."""
@@ -70,7 +71,7 @@ class GroupFacts:
     @lazy
     def arrivals(self) -> list[list[list[Exchange]]]:
         """For each rebalance, the JoinGroups of each member."""
-        return [arrivals(self.trace, each) for each in self.rounds]
+        return [each.arrivals(self.trace.joins.get(each.generation or 0, ())) for each in self.rounds]
 
     @lazy
     def spans(self) -> list[Row]:

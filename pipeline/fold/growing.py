@@ -16,7 +16,7 @@ from .group_facts import NEVER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import GroupFacts, Row
     from .rebalances import RebalanceFacts

@@ -13,7 +13,7 @@ from .group_facts import CLASSIC, CLIENT, CONSUMER, NEVER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import GroupFacts, Row
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from koordinator.emulator.verify.group_trace import OK
 from koordinator.emulator.verify.lazy import lazy
+from koordinator.trace.exchanges import OK
 
 from .group_facts import CONSUMER, NEVER, Row, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from koordinator.emulator.verify.group_trace import Line
-    from koordinator.emulator.verify.rebalances import Round
+    from koordinator.trace.exchanges import Line
+    from koordinator.trace.rebalances import Round
 
     from .group_facts import GroupFacts
 

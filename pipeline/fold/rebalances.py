@@ -8,17 +8,18 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.trace.vocabulary import sub_cause
-from koordinator.emulator.verify.group_trace import OK
 from koordinator.emulator.verify.lazy import lazy
-from koordinator.emulator.verify.rebalances import member_ids, straggler, target_of
+from koordinator.emulator.verify.rebalances import target_of
+from koordinator.trace.exchanges import OK
+from koordinator.trace.rebalances import member_ids, straggler
 
 from .group_facts import CLASSIC, CLIENT, CONSUMER, ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from koordinator.emulator.verify.group_trace import Exchange, Line
-    from koordinator.emulator.verify.rebalances import Round
+    from koordinator.trace.exchanges import Exchange, Line
+    from koordinator.trace.rebalances import Round
 
     from .group_facts import GroupFacts, Row
     from .partitions import PartitionFacts
@@ -196,7 +197,7 @@ class RebalanceFacts:
         if each["gen_after"] is None:
             return {}
         late = (each["late_member"],) if each["late_member"] else ()
-        member, wait_us = straggler(self._facts.trace, [joins[-1] for joins in joined], late, lines.barrier)
+        member, wait_us = straggler([joins[-1] for joins in joined], late, lines.barrier, self._facts.trace.label)
         barrier_us = each["over_us"] - each["start_us"]
         share = wait_us / barrier_us if wait_us is not None and barrier_us > 0 else None
         wait_ms = None if wait_us is None else wait_us / 1000

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from koordinator.emulator.verify.group_trace import Line
     from koordinator.emulator.verify.observations import Observations
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import GroupFacts, Row
     from .rebalances import RebalanceFacts

@@ -19,8 +19,8 @@ from .transactions import transactions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
     from koordinator.emulator.verify.observations import Observations
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import Row
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from koordinator.emulator.verify.transaction_checks import call_of
+from koordinator.trace.exchanges import Calls
 
 from .group_facts import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import Row
 
@@ -33,13 +33,13 @@ def transactions(trace_id: str, lines: Sequence[Line]) -> Iterator[Row]:
     """Return gold/transaction: every transaction whose beginning is in the trace."""
     open_: dict[str, Row] = {}
     offsets: defaultdict[str, set[tuple[Any, ...]]] = defaultdict(set)
-    commits: dict[tuple[Any, ...], Line] = {}
+    commits: Calls[Line] = Calls()
     for line in lines:
         body = line.get("body") or {}
         if line["kind"] == "request" and line.get("api") == "TxnOffsetCommit":
-            commits[call_of(line)] = line
+            commits.take(line, line)
         elif line["kind"] == "response" and line.get("api") == "TxnOffsetCommit":
-            asked = (commits.pop(call_of(line), {}).get("body") or {}) | body
+            asked = ((commits.pop(line) or {}).get("body") or {}) | body
             # with transaction version 2 the request may have begun the transaction
             if asked.get("transactional_id") in open_:
                 offsets[asked["transactional_id"]] |= _accepted(line.get("group_id"), asked)

@@ -13,8 +13,8 @@ from koordinator.emulator.verify.transaction_checks import check_transactions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
     from koordinator.emulator.verify.observations import Observations
+    from koordinator.trace.exchanges import Line
 
     from .group_facts import GroupFacts, Row
 

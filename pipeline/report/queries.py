@@ -13,6 +13,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.emulator.trace.vocabulary import REMOVAL_CAUSES
+from koordinator.trace.names import SUFFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -43,10 +44,6 @@ MS_MIN = 0.1
 """Shorter times go into the first bar."""
 
 
-UUID = "-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
-"""The suffix that Kafka adds to the client id to form the member id of a dynamic member."""
-
-
 def scope() -> Column:
     """Return the test, else the cluster, else the trace."""
     return F.coalesce("test_id", "cluster", "trace_id").alias("scope")
@@ -54,7 +51,7 @@ def scope() -> Column:
 
 def member_name(member: str) -> Column:
     """Return the name of a member without the suffix of its member id."""
-    return F.regexp_replace(member, UUID, "").alias("member")
+    return F.regexp_replace(member, SUFFIX, "").alias("member")
 
 
 def _percentiles(column: str) -> list[Column]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
+from koordinator.trace.names import UUID
+
 NONE = "\N{EN DASH}"
 """Text of a value that is unknown or does not apply."""
 
 NAME_MAX = 64
 
-UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_UUID = re.compile(rf"\b{UUID}\b")
+
+DIGITS_SHOWN = 8
 
 
 def milliseconds(value: float | None) -> str:
@@ -68,7 +72,7 @@ def short(name: str | None) -> str:
     """Shorten a name: the beginning of a UUID, both ends of a long name."""
     if name is None:
         return NONE
-    text = UUID.sub(r"\1…", name)
+    text = _UUID.sub(lambda match: f"{match[0][:DIGITS_SHOWN]}…", name)
     if len(text) <= NAME_MAX:
         return text
     half = (NAME_MAX - 1) // 2

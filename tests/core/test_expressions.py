@@ -15,9 +15,8 @@ from koordinator.emulator.trace.vocabulary import sub_cause
 
 OWN = {
     ("emulator/trace/vocabulary.py", "text"),
-    ("emulator/verify/group_trace.py", "re.escape(replaced.get('instance_id') or '') + _UUID"),
 }
-"""The expressions that are no literals: the table of client reasons, and an escaped instance id."""
+"""The expressions that are no literals: the table of client reasons."""
 
 LINEAR_S = 10
 """The limit of the processor time. Backtracking over these texts would take hours."""

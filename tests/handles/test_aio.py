@@ -17,6 +17,7 @@ from koordinator.aio import handles
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop, ClusterStopped
 from koordinator.handles.renames import Renamed
+from koordinator.trace import Event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -266,3 +267,14 @@ def test_a_wait_that_would_block_a_loop_names_the_twin(run: Any) -> None:
 
     with pytest.raises(BlockingCallInLoop, match=r"await it with a handle of koordinator\.aio, such as aio\.Cluster\("):
         run(story)
+
+
+@loops
+def test_events_stay_events(run: Any) -> None:
+    async def kinds() -> set[type]:
+        async with aio.Emulator(topics={"orders": 1}) as cluster:
+            puppet = await cluster.group("svc").puppet("a")
+            await puppet.join()
+            return {type(event) for event in await cluster.trace()}
+
+    assert run(kinds) == {Event}

@@ -9,10 +9,11 @@ import pytest
 import trio
 from scenes.direct_members import join, join_request, sync
 
-from koordinator import Cluster, Emulator
+from koordinator import Cluster, Emulator, Simulation
 from koordinator.emulator.core.effects import Reply
 from koordinator.handles.checks import GroupTimeout
 from koordinator.handles.port import BlockingCallInLoop
+from koordinator.trace import read
 
 # -- topics and records ---
 
@@ -158,3 +159,14 @@ def test_extra_settings_override_client_settings(cluster: Cluster) -> None:
     assert config["bootstrap_servers"] == cluster.bootstrap_servers
     dotted = cluster.client_config("confluent-kafka", group_id="g", error_cb=print, **{"session.timeout.ms": 9_000})
     assert (dotted["group.id"], dotted["error_cb"], dotted["session.timeout.ms"]) == ("g", print, 9_000)
+
+
+def test_events_have_their_columns_as_attributes() -> None:
+    with Simulation(topics={"orders": 1}) as cluster:
+        group = cluster.group("svc")
+        group.puppet("a").join()
+        states = [event.state_to for event in group.events() if event.kind == "state"]
+        assert states == ["PreparingRebalance", "CompletingRebalance", "Stable"]
+        assert group.events() == cluster.trace(group="svc")
+        (rebalance,) = read(cluster.trace()).rebalances
+        assert (rebalance.cause, rebalance.outcome) == ("member_join", "completed")

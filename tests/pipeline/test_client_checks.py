@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 HERE = Path(__file__).parent
 CHECKS = HERE.parent / "verify"

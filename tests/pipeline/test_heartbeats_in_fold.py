@@ -25,7 +25,7 @@ from koordinator.pipeline.schema import EVENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 
 def beats(tale: Tale, times: int, interval_ms: float, *names: str) -> None:

@@ -22,8 +22,8 @@ from koordinator.pipeline.schema import EVENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from koordinator.emulator.verify.group_trace import Line
     from koordinator.pipeline.fold.group_facts import Row
+    from koordinator.trace.exchanges import Line
 
 RESULT = to_arrow_schema(frames.ROWS, timezone="UTC")
 

@@ -17,7 +17,7 @@ from koordinator.pipeline.generate import generate_trace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 
 def assert_loads_give_the_tables_of_one_load(lines: list[Line], cuts: Iterable[int]) -> TraceStore:

@@ -19,7 +19,7 @@ from koordinator.pipeline.fold.trace_fold import fold
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]

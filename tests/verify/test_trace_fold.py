@@ -11,7 +11,7 @@ from koordinator import Simulation
 from koordinator.pipeline.fold.trace_fold import fold
 
 if TYPE_CHECKING:
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 
 def folded(lines: list[Line]) -> dict[str, list[dict[str, Any]]]:

@@ -31,7 +31,7 @@ from koordinator.wire.records import Record, write_batch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 
 def transactions(api: str = "", version: int = 0) -> list[Line]:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from koordinator.trace.rebalances import Rebalance  # noqa: TC001 - read at run time
+
 from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
 from ...verify.conformance import conformance, failures, transaction_verdicts
-from ...verify.group_trace import GroupTrace, Line
+from ...verify.group_trace import GroupTrace
 from ...verify.names import require_known
-from ...verify.rebalances import Rebalance, rebalances
+from ...verify.rebalances import rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
 from ..resolve import error_name, group_if_any
@@ -26,6 +28,8 @@ from .owners import assignment_by, owners_of, partition_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from koordinator.trace.exchanges import Line
 
     from ...broker.cluster_runtime import ClusterRuntime
     from ...trace.trace import Trace

@@ -55,7 +55,7 @@ class ProducerStep:
 
 
 @value
-class Membership:
+class ConsumerGroupMetadata:
     """The member for which offsets are committed (KIP-447); by default none."""
 
     generation: int = -1
@@ -155,7 +155,7 @@ class ScriptedProducer:
         self._sequences[at] = sequence + len(records)
 
     def send_offsets(
-        self, group: str, offsets: Mapping[tuple[str, int], int], member: Membership
+        self, group: str, offsets: Mapping[tuple[str, int], int], member: ConsumerGroupMetadata
     ) -> Generator[ProducerStep, Message | None, None]:
         """Send TxnOffsetCommit, after AddOffsetsToTxn if the release needs that."""
         if not self._is_version_2:

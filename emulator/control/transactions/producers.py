@@ -9,7 +9,7 @@ from koordinator.wire.records import Record
 from ..record_inputs import seed_records
 from ..resolve import group_named, known, member_named
 from ..results import ProducerInfo
-from .producer import Membership, ScriptedProducer
+from .producer import ConsumerGroupMetadata, ScriptedProducer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -112,12 +112,12 @@ class PuppetProducers:
 
         With `member` they are those of a member (KIP-447) in the current generation, unless `generation` is given.
         """
-        membership = Membership(-1 if generation is None else generation)
+        membership = ConsumerGroupMetadata(-1 if generation is None else generation)
         if member is not None:
             target = group_named(self._runtime, group)
             found = member_named(target, member)
             current = target.generation if generation is None else generation
-            membership = Membership(current, found.id, found.instance_id)
+            membership = ConsumerGroupMetadata(current, found.id, found.instance_id)
         by_partition = {(topic, partition): offset for topic, partition, offset in offsets}
         return self._perform(now, name, lambda producer: producer.send_offsets(group, by_partition, membership))
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from koordinator.emulator.server.cluster_registry import RegisteredCluster
-    from koordinator.emulator.verify.group_trace import GroupTrace, Line
+    from koordinator.emulator.verify.group_trace import GroupTrace
+    from koordinator.trace.exchanges import Line
 
 RECORDED = Path(__file__).parents[2] / "pages" / "traces"
 

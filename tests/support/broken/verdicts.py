@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from broken.rules import BrokenRule
 
-CODE = "emulator/verify"
+CODE, READER = "emulator/verify", "facade/trace"
 MEMBERS = "tests/verify/test_member_checks.py"
 REBALANCES = "tests/verify/test_rebalance_checks.py"
 CASES = "tests/verify/test_single_cases.py"
 ZOMBIES = "tests/verify/test_zombies.py"
 STORIES = "tests/verify/test_rebalances.py"
+READING = "tests/trace/test_reader.py"
 SHARES = "tests/verify/test_share_checks.py"
 
 VERDICTS = "Verdicts"
@@ -208,18 +209,34 @@ VERDICT_RULES = (
     BrokenRule(
         VERDICTS,
         "a rebalance that another overtakes is superseded",
-        f"{CODE}/rebalances.py",
-        '("superseded", line) if end is None',
-        '("open", line) if end is None',
+        f"{READER}/rebalances.py",
+        'self._end(line, "superseded")',
+        'self._end(line, "open")',
         (f"{STORIES}::test_one_that_another_supersedes",),
     ),
     BrokenRule(
         VERDICTS,
         "the straggler is the last member to join",
-        f"{CODE}/rebalances.py",
+        f"{READER}/rebalances.py",
         "    last = last_joins[-1]\n",
         "    last = last_joins[0]\n",
         (f"{STORIES}::test_one_that_completes",),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "a rebalance waits for a JoinGroup response that is held back",
+        f"{READER}/rebalances.py",
+        "                return\n",
+        "                pass\n",
+        (f"{READING}::test_a_rebalance_waits_for_a_response_that_a_test_holds_back",),
+    ),
+    BrokenRule(
+        VERDICTS,
+        "the reader of traces forgets what is settled",
+        f"{READER}/rebalances.py",
+        "            self._forget(lines)\n",
+        "",
+        (f"{READING}::test_the_reader_keeps_only_what_is_open",),
     ),
     BrokenRule(
         VERDICTS,

@@ -29,7 +29,7 @@ from scenes.trace_tales import Tale
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
     Scene = Callable[[Tale], None]
 

@@ -85,7 +85,7 @@ from scenes.trace_tales import INTERVAL_MS, REBALANCE_MS, SESSION_MS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koordinator.emulator.verify.group_trace import Line
+    from koordinator.trace.exchanges import Line
 
 GROUP, TOPIC, TOPIC_ID = "g", "t", UUID(int=7)
 """The group and the topic of the lines."""

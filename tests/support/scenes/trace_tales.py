@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.verify.conformance import Verdict, conformance
-from koordinator.emulator.verify.group_trace import GroupTrace, Line
+from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.ownership import MemberAssignment
 from koordinator.wire.errors import Error
+
+if TYPE_CHECKING:
+    from koordinator.trace.exchanges import Line
 
 STABLE, PREPARING, COMPLETING, EMPTY = "Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
 

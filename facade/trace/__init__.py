@@ -1,0 +1,17 @@
+"""A reader of traces: events, exchanges, members and rebalances, from a file, from lines, or from a running cluster.
+
+    timeline = koordinator.trace.read("trace.jsonl")
+    for rebalance in timeline.rebalances: ...
+
+`read` returns a whole trace. `TraceReader` takes it line by line, and keeps only what is open. Nothing here needs the
+emulator: the lines are all that is known.
+"""
+
+from __future__ import annotations
+
+from .events import Event, TraceError
+from .exchanges import Exchange
+from .reader import Membership, Settled, Timeline, TraceReader, read
+from .rebalances import Rebalance
+
+__all__ = ["Event", "Exchange", "Membership", "Rebalance", "Settled", "Timeline", "TraceError", "TraceReader", "read"]
