@@ -273,8 +273,8 @@ def test_a_wait_that_would_block_a_loop_names_the_twin(run: Any) -> None:
 def test_events_stay_events(run: Any) -> None:
     async def kinds() -> set[type]:
         async with aio.Emulator(topics={"orders": 1}) as cluster:
-            puppet = await cluster.group("svc").puppet("a")
+            puppet = await cluster.group("svc").create_puppet("a")
             await puppet.join()
-            return {type(event) for event in await cluster.trace()}
+            return {type(event) for event in await cluster.events()}
 
     assert run(kinds) == {Event}

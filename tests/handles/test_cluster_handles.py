@@ -164,9 +164,9 @@ def test_extra_settings_override_client_settings(cluster: Cluster) -> None:
 def test_events_have_their_columns_as_attributes() -> None:
     with Simulation(topics={"orders": 1}) as cluster:
         group = cluster.group("svc")
-        group.puppet("a").join()
+        group.create_puppet("a").join()
         states = [event.state_to for event in group.events() if event.kind == "state"]
         assert states == ["PreparingRebalance", "CompletingRebalance", "Stable"]
-        assert group.events() == cluster.trace(group="svc")
-        (rebalance,) = read(cluster.trace()).rebalances
+        assert group.events() == cluster.events(group="svc")
+        (rebalance,) = read(cluster.events()).rebalances
         assert (rebalance.cause, rebalance.outcome) == ("member_join", "completed")

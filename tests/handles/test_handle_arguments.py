@@ -335,7 +335,7 @@ def test_a_group_and_a_node_are_named_by_handle_or_id(any_cluster: Cluster) -> N
     any_cluster.nodes[1].misdirect(group, coordinator=node)
     any_cluster.nodes[1].misdirect(group, None)
     group.create_puppet("a", topics=["orders"]).join().wait_state("stable")
-    assert any_cluster.trace(group=group) == group.events() != []
+    assert any_cluster.events(group=group) == group.events() != []
     rule = any_cluster.add_rule("Heartbeat", faults.drop(), group=group, broker=node, optional=True)
     assert "broker=2" in repr(rule)
     assert "group='svc'" in repr(rule)

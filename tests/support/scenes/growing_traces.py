@@ -50,7 +50,7 @@ class Suite:
                 # Kafka refuses some of these, and that is in the trace as well
                 with suppress(Exception):
                     action()
-                self._simulation.pass_time(self.chance.choice((0, 0.01, 0.2, 1, 4)))
+                self._cluster.pass_time(self.chance.choice((0, 0.01, 0.2, 1, 4)))
             return with_fetches(self.chance, cluster.events())
 
     def _actions(self) -> list[Callable[[], None]]:
@@ -104,7 +104,7 @@ class Suite:
                 puppet.commit({("t", self.chance.randrange(4)): self.chance.randrange(100)})
 
     def _waits(self) -> None:
-        self._simulation.pass_time(self.chance.choice((3, 7, 25)))
+        self._cluster.pass_time(self.chance.choice((3, 7, 25)))
 
     def _fault(self) -> None:
         api = self.chance.choice(("Heartbeat", "JoinGroup", "SyncGroup", "OffsetCommit", "ConsumerGroupHeartbeat"))
