@@ -228,6 +228,7 @@ def test_e610_a_partition_that_is_committed_twice(play: Player) -> None:
     play.fetch(("t", 0), ("t", 1)).expect({("t", 0): 5, ("t", 1): 6})
     long = at(0, 2, "m" * 5000)
     play.commit_topics((TopicOffsets(name="t", partitions=(at(0, 8), long)),)).answer()
+    play.fetch(("t", 0)).expect({("t", 0): 8 if play.new else 5})
     play.commit_topics((TopicOffsets(name="t", partitions=(long, at(0, 9))),)).answer()
     play.fetch(("t", 0)).expect({("t", 0): 9})
 

@@ -64,7 +64,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     if group is None:
         return store.reply(call, _commit_response(store, request, refused, error))
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
-    too_large: list[tuple[str, int]] = []
+    too_large: set[tuple[str, int]] = set()
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
@@ -72,11 +72,14 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         for p, partition in enumerate(topic.partitions):
             if (t, p) in refused:
                 continue
-            metadata = partition.committed_metadata or ""
+            at, metadata = (name, partition.partition_index), partition.committed_metadata or ""
             if metadata and utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
-                too_large.append((name, partition.partition_index))
+                too_large.add(at)
                 continue
+            if too_large and not store.dialect.repeats_partitions:
+                # the last row of a partition counts
+                too_large.discard(at)
             timestamp = group.now if partition.commit_timestamp == UNSET else partition.commit_timestamp
             value = OffsetCommitValue(
                 offset=partition.committed_offset,
@@ -86,11 +89,13 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 expire_timestamp=UNSET if retention_ms == UNSET else java_long(group.now + retention_ms),
                 topic_id=topic_id,
             )
-            written.append(((name, partition.partition_index), value))
+            written.append((at, value))
+    if too_large and not store.dialect.repeats_partitions:
+        written = [row for row in written if row[0] not in too_large]
     if not written:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if store.dialect.refused_offsets_stay_pending:
-        group.table.refused |= set(too_large)
+        group.table.refused |= too_large
 
     def answer(error: Error) -> offset_commit.OffsetCommitResponse:
         return _commit_response(store, request, refused, store.dialect.offset_write_error(error))

@@ -230,8 +230,13 @@ def _sorted_out(
             )
             if utf16_length(metadata) > store.settings.offset_metadata_max_bytes:
                 too_large[at] = value
-            else:
-                written.append((at, value))
+                continue
+            written.append((at, value))
+            if not store.dialect.repeats_partitions:
+                # the last row of a partition counts
+                too_large.pop(at, None)
+    if too_large and not store.dialect.repeats_partitions:
+        written = [row for row in written if row[0] not in too_large]
     return written, too_large
 
 
