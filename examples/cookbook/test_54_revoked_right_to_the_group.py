@@ -12,6 +12,8 @@ from confluent_kafka import Consumer, KafkaException
 
 LIMIT_S = 10
 
+POLLS_MAX = 50
+
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
 
 pytestmark = pytest.mark.koordinator(security="sasl_plaintext", config=AUTHORIZER, topics={"orders": 1})
@@ -29,11 +31,13 @@ def stop_at_refusals(error, partitions):
 
 def work(consumer, count):
     """Read some orders, and commit each of them."""
-    while count:
+    for _ in range(POLLS_MAX):
         message = consumer.poll(0.2)  # raises what a callback raises
         if message is not None:
             consumer.commit(message)
             count -= 1
+        if not count:
+            return
 
 
 @pytest.fixture
