@@ -45,7 +45,7 @@ async def look_at_the_port(config):
 @pytest.mark.parametrize(
     ("start", "expected"),
     [
-        pytest.param(take_it_for_an_outage, "outage", id="wrong: nobody repairs the settings"),
+        pytest.param(take_it_for_an_outage, "outage", id="wrong: the settings stay as they are"),
         pytest.param(look_at_the_port, "wrong settings", id="right"),
     ],
 )
