@@ -43,8 +43,8 @@ export class Group {
   }
 
   /** @param {number} index @param {any[]} values */
-  lane(index, [name, isStatic, isCooperative]) {
-    const lane = { index, name, isStatic, isCooperative };
+  lane(index, [name, isStatic, isCooperative, user]) {
+    const lane = { index, name, isStatic, isCooperative, user };
     this.lanes[index] = Object.assign(
       this.lanes[index] ?? { spans: [], owned: [], heartbeats: [], marks: [], holds: [] },
       lane,

@@ -6,7 +6,7 @@ Positions are numbers of the caller: indexes into the lines of the trace, or the
 
 Every change is also recorded as a row for the pages (`GroupLanes.take`), which draw it. A row starts with its kind:
 
-* `lane`: index, name, whether it is static, whether it is cooperative; replaces the row of this index
+* `lane`: index, name, whether it is static, whether it is cooperative, its user or None; replaces the row of this index
 * `member`: position, lane, state or None; `owned`: position, lane, partitions as text
 * `owners`: position, partition, lanes
 * `state`: position, state, generation, reason, the name of the generation
@@ -43,6 +43,7 @@ from .texts import (
     timer_text,
     why,
 )
+from .timeline_text import user_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -168,7 +169,7 @@ class GroupLanes:
         return lane
 
     def _lane_row(self, lane: Lane) -> None:
-        self._rows.append(["lane", lane.index, lane.name, lane.is_static, lane.is_cooperative])
+        self._rows.append(["lane", lane.index, lane.name, lane.is_static, lane.is_cooperative, lane.user])
 
     def static_lane(self, instance_id: str | None) -> Lane | None:
         """Return the lane of the process that has a `group.instance.id`, or else the first one that had it."""
@@ -212,6 +213,9 @@ class GroupLanes:
         # a commit without a member id comes from outside the group, such as from a tool
         if line.get("api") == "OffsetCommit" and not line.get("member_id"):
             return lane
+        if user_of(line) != lane.user:
+            lane.user = user_of(line)
+            self._lane_row(lane)
         if lane.state == "away" and lane.member_id != line.get("member_id") and not lane.is_static:
             lane.former.add(lane.member_id or "")
             lane.member_id, lane.is_member = None, False

@@ -41,6 +41,7 @@ export function rowLabel({ kind, top, height, label, lane, name }) {
     dot ? make("i", dot) : null,
     label,
     lane?.isStatic && height >= 20 ? make("small", {}, "static") : null,
+    lane?.user && height >= 20 ? make("small", {}, lane.user) : null,
   );
 }
 
@@ -49,7 +50,7 @@ export function rowLabel({ kind, top, height, label, lane, name }) {
  * @param {Group} group @param {ChartRow} row @param {number} at @param {Mark | null} mark
  */
 export function tipText(group, { kind, lane, name = "" }, at, mark) {
-  if (lane) return `${lane.name}: ${mark?.text ?? laneStateAt(lane, at)}`;
+  if (lane) return `${lane.name}${lane.user ? ` (${lane.user})` : ""}: ${mark?.text ?? laneStateAt(lane, at)}`;
   if (kind === "partition") {
     const owners = spanAt(group.partitions.get(name) ?? [], at)?.owners ?? [];
     const names = owners.map((index) => group.lanes[index].name);

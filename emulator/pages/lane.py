@@ -48,6 +48,8 @@ class Lane:
     id: str
     """The `group.instance.id`, or else the client id."""
     is_static: bool = False
+    user: str | None = None
+    """The user of its process, if that has authenticated."""
     spans: list[Span] = field(default_factory=list)
     state: str | None = None
     is_member: bool = False

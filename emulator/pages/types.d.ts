@@ -86,6 +86,8 @@ export interface Lane {
   index: number;
   isStatic: boolean;
   isCooperative: boolean;
+  /** The user of an authenticated client. */
+  user: string | null;
   spans: StateSpan[];
   owned: TextSpan[];
   heartbeats: number[];

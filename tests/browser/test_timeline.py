@@ -34,6 +34,11 @@ def test_the_story_of_a_static_bounce_has_no_rebalance(opened: Open) -> None:
     assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1\nstatic", "svc-2\nstatic", "svc-3\nstatic"]
 
 
+def test_the_label_of_a_member_has_its_user(opened: Open) -> None:
+    page = opened([line | {"principal": "User:alice"} if line["kind"] == "request" else line for line in with_faults()])
+    assert page.locator(".k-l-lane").all_inner_texts() == ["svc-1\nalice", "i-2\nstatic\nalice", "i-2 #2\nstatic"]
+
+
 def test_a_restarted_member_stays_in_its_lane(opened: Open) -> None:
     page = opened("static_bounce")
     states = page.evaluate("Koordinator.timeline.group.lanes.find((l) => l.name === 'svc-2').spans.map((s) => s.state)")

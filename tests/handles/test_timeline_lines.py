@@ -55,6 +55,15 @@ def test_a_member_id_is_short_and_a_static_member_is_called_by_its_instance() ->
     ]
 
 
+def test_the_user_of_an_authenticated_client_stands_beside_its_name() -> None:
+    anonymous = call(1, "request", "SyncGroup")
+    certain = call(2, "request", "SyncGroup", principal="User:alice")
+    assert timeline([anonymous, certain]) == [
+        "   +0.000s  svc-1               SyncGroup v8",
+        "   +0.001s  svc-1 (alice)       SyncGroup v8",
+    ]
+
+
 def test_a_loaded_group_is_one_line() -> None:
     reason = "Loaded group g with 1 members."
     state = event(1, "state", state_from="Empty", state_to="Stable", generation=2, cause="loaded", reason=reason)

@@ -221,7 +221,7 @@ def test_the_stream_of_the_live_page_has_all_groups_and_the_lines_of_one(http: h
         change = json.loads(next(next(lines) for line in lines if line == "event: page").removeprefix("data: "))
     assert {row[1] for row in change["groups"]} == {"g", "h"}
     assert {line.get("group_id") for line in change["lines"]} <= {"g", None}
-    assert ["lane", 0, "p", False, False] in change["rows"]
+    assert ["lane", 0, "p", False, False, None] in change["rows"]
 
 
 @pytest.mark.slow

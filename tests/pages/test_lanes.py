@@ -54,6 +54,16 @@ def test_a_failover_keeps_members_in_their_lanes() -> None:
     assert sum(map(len, (lane.owned for lane in group.lanes.values()))) == 4
 
 
+def test_a_lane_has_the_user_of_an_authenticated_client() -> None:
+    call = {"api": "JoinGroup", "group_id": "g", "member_id": "", "client_id": "svc-1", "conn_id": 1, "wall_ts": 1}
+    lines = [
+        {"kind": "request", "seq": seq, "correlation_id": seq, **call, **user}
+        for seq, user in enumerate(({}, {"principal": "User:alice"}, {"principal": "User:bob"}), start=1)
+    ]
+    rows = group_of(lines).take()
+    assert [row[-1] for row in rows if row[0] == "lane"] == [None, "alice", "bob"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_trace_that_begins_anywhere_is_drawn(name: str) -> None:

@@ -64,7 +64,7 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     if group is None:
         return store.reply(call, _commit_response(store, request, refused, error))
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
-    too_large: set[tuple[str, int]] = set()
+    too_large: dict[tuple[str, int], int] = {}
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
@@ -75,11 +75,8 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
             at, metadata = (name, partition.partition_index), partition.committed_metadata or ""
             if metadata and utf16_length(metadata) > metadata_max:
                 refused[t, p] = Error.OFFSET_METADATA_TOO_LARGE
-                too_large.add(at)
+                too_large[at] = len(written)
                 continue
-            if too_large and not store.dialect.repeats_partitions:
-                # the last row of a partition counts
-                too_large.discard(at)
             timestamp = group.now if partition.commit_timestamp == UNSET else partition.commit_timestamp
             value = OffsetCommitValue(
                 offset=partition.committed_offset,
@@ -90,12 +87,13 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
                 topic_id=topic_id,
             )
             written.append((at, value))
-    if too_large and not store.dialect.repeats_partitions:
-        written = [row for row in written if row[0] not in too_large]
+    if not store.dialect.repeats_partitions:
+        # the last row of a partition counts: those before a refused one are left out
+        written = [row for place, row in enumerate(written) if place >= too_large.get(row[0], 0)]
     if not written:
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if store.dialect.refused_offsets_stay_pending:
-        group.table.refused |= too_large
+        group.table.refused |= too_large.keys()
 
     def answer(error: Error) -> offset_commit.OffsetCommitResponse:
         return _commit_response(store, request, refused, store.dialect.offset_write_error(error))
