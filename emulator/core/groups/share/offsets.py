@@ -205,10 +205,7 @@ class _Altering:
 
 
 def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShareGroupOffsetsRequest) -> None:
-    """Move the start offsets of an Empty group.
-
-    A topic that exists creates the group, even without a partition to move: then the group has no record.
-    """
+    """Move the start offsets of an Empty group; a topic that exists creates it, even without a partition to move."""
     try:
         group = _changeable(store, now, request)
     except RefusedError as error:
@@ -219,6 +216,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
     if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
         group = create(store, now, request.group_id, ShareGroup)
     starts: dict[tuple[UUID, int], int] = {}
+    topics: dict[UUID, tuple[str, frozenset[int]]] = {}
     rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
     for asked in sorted(request.topics, key=lambda topic: topic.topic_name in store.cluster.topics):
         topic = store.cluster.topics.get(asked.topic_name)
@@ -228,6 +226,9 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             if topic is not None and exists:
                 starts[topic.topic_id, row.partition_index] = row.start_offset
             altered.append(_altered(row.partition_index, exists=exists))
+        if topic is not None:
+            existing = frozenset(row.partition_index for row in altered if not row.error_code)
+            topics[topic.topic_id] = topic.name, existing
         rows.append((asked.topic_name, ZERO_UUID if topic is None else topic.topic_id, altered))
     response = alter_wire.AlterShareGroupOffsetsResponse(
         responses=tuple(
@@ -237,9 +238,8 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             for name, topic_id, partitions in rows
         )
     )
-    if group is None or not starts:
+    if group is None or not topics:
         return store.reply(call, response)
-    topics = _named(store, starts)
     why = Reason(Cause.FORCED, f"The offsets of share group {group.id} are being altered.")
     records = [state_partitions_record(group.id, begun(group.state_partitions, topics))]
     epoch = group.epoch
@@ -247,6 +247,8 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
     def written(store: GroupStore, _group: object, error: Error) -> None:
         if error is not Error.NONE:
             return store.reply(call, alter_wire.AlterShareGroupOffsetsResponse(error_code=error))
+        if not starts:
+            return store.reply(call, response)
         altering = _Altering(call, request.group_id, topics, response)
         return ask(store, now, request.group_id, starts, initialization(request.group_id, epoch, starts), altering.done)
 
@@ -279,15 +281,6 @@ def _altered(partition: int, *, exists: bool) -> alter_wire.AlterShareGroupOffse
     return alter_wire.AlterShareGroupOffsetsResponsePartition(
         partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, error_message=NO_PARTITION
     )
-
-
-def _named(store: GroupStore, partitions: Iterable[tuple[UUID, int]]) -> dict[UUID, tuple[str, frozenset[int]]]:
-    """Return partitions by topic id, with the names of the topics."""
-    topics = store.cluster.topics_by_id
-    found: dict[UUID, set[int]] = {}
-    for topic, partition in partitions:
-        found.setdefault(topic, set()).add(partition)
-    return {topic: (topics[topic].name, frozenset(each)) for topic, each in found.items()}
 
 
 # -- DeleteShareGroupOffsets and DeleteGroups ---------------------------------------------------------------------

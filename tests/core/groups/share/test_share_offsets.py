@@ -139,6 +139,12 @@ class TestDescribedShareOffsets:
 
 
 class TestAlteredShareOffsets:
+    def test_a_topic_without_a_partition_to_move_is_noted_as_begun(self, play: SharePlay) -> None:
+        assert alter(play, {("t", 9): 7}) == {("t", 9): Error.UNKNOWN_TOPIC_OR_PARTITION}
+        (record,) = play.appended[-1].records
+        (row,) = record.value.initializing_topics
+        assert (row.topic_name, row.partitions, record.value.initialized_topics) == ("t", (), ())
+
     def test_an_error_of_the_share_coordinator_is_that_of_the_partition(self, play: SharePlay) -> None:
         left(play)
         play.state = Error.MESSAGE_TOO_LARGE

@@ -43,12 +43,13 @@ def _drawn(api: str, chance: random.Random, release: Release) -> Step:
     request = within(build(chance), version)
     for _ in range(chance.choice((0, 0, 1, 1, 1, 2))):
         odd = changed(request, version, chance)
-        if api not in STATEFUL or not _has_empty_group(odd):
+        if api not in STATEFUL or not has_empty_group(odd):
             request = odd
     return _step(request, version)
 
 
-def _has_empty_group(request: Any) -> bool:
+def has_empty_group(request: Any) -> bool:
+    """Return whether a request names the group without a name."""
     rows = getattr(request, "groups", ()) or ()
     names = [
         getattr(request, "group_id", None),

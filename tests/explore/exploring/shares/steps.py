@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from builders.requests import within
 
 from exploring.fields.odd import changed
+from exploring.fields.steps import has_empty_group
 from exploring.releases import versions_of
 from exploring.shares.requests import PLAIN, REQUESTS
 from exploring.transactions.steps import Sequence, Step
@@ -35,5 +36,8 @@ def _drawn(api: str, chance: random.Random, release: Release) -> Step:
     version = newest if chance.random() < 0.6 else chance.randint(max(lowest, first), newest)
     request = within(build(chance), version)
     for _ in range(0 if api in PLAIN else chance.choice((0, 0, 0, 1, 1, 2))):
-        request = changed(request, version, chance)
+        odd = changed(request, version, chance)
+        # all sequences share the one group without a name
+        if not has_empty_group(odd):
+            request = odd
     return Step(api, (("request", request), ("version", version)))
