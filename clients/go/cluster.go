@@ -47,7 +47,7 @@ func (c *Cluster) Produce(topic string, records ...any) int {
 	return c.Topic(topic).Produce(records)
 }
 
-// AddRule adds a rule as Group.Rule does, for requests of every group, and of none.
+// AddRule adds a rule as Group.AddRule does, for requests of every group, and of none.
 func (c *Cluster) AddRule(api string, action Action, options ...RuleOptions) Rule {
 	c.t.Helper()
 	return c.addRule(api, action, values{}, options)

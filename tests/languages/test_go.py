@@ -32,9 +32,9 @@ func TestFragment(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
 	for _, name := range []string{"svc-1", "svc-2"} {
-		group.Puppet(name, koordinator.PuppetOptions{Topics: []string{"orders"}}).Join()
+		group.CreatePuppet(name, koordinator.CreatePuppetOptions{Topics: []string{"orders"}}).Join()
 	}
-	group.WaitStable(koordinator.WaitStableOptions{Members: 2, Owned: "all"})
+	group.WaitStable(koordinator.WaitStableOptions{Members: 2, AllOwned: true})
 %s
 }
 """

@@ -57,15 +57,15 @@ SCAFFOLDS = {
     void startMyConsumer(String bootstrapServers) {}
 }
 """,
-    "group.rule": """@KoordinatorTest(topics = "orders:4")
+    "group.addRule": """@KoordinatorTest(topics = "orders:4")
 class StatementsTest {
     @Test
     void test(Koordinator koordinator) {
         Group group = koordinator.group("svc");
         for (String name : List.of("svc-1", "svc-2")) {
-            group.create_puppet(name, o -> o.topics("orders")).join();
+            group.createPuppet(name, o -> o.topics("orders")).join();
         }
-        group.waitStable(o -> o.members(2).owned("all"));
+        group.waitStable(o -> o.members(2).allOwned(true));
         %s
     }
 }

@@ -35,9 +35,9 @@ import { withKoordinator, faults } from "koordinator";
 const svc = { topics: ["orders"] };
 await withKoordinator({ topics: { orders: 4 } }, async (cluster) => {
   const group = cluster.group("svc");
-  await (await group.create_puppet("svc-1", svc)).join();
-  await (await group.create_puppet("svc-2", svc)).join();
-  await group.waitStable({ members: 2, owned: "all" });
+  await (await group.createPuppet("svc-1", svc)).join();
+  await (await group.createPuppet("svc-2", svc)).join();
+  await group.waitStable({ members: 2, allOwned: true });
   %s
 });
 """

@@ -59,6 +59,6 @@ func TestFailing(t *testing.T) {
 		t.Skip("fails as intended, with KOORDINATOR_FAILING")
 	}
 	k := container.Start(t, image(), koordinator.Options{Topics: map[string]int{"orders": 4}})
-	k.Group("svc").CreatePuppet("svc-1", koordinator.PuppetOptions{Topics: []string{"orders"}}).Join()
+	k.Group("svc").CreatePuppet("svc-1", koordinator.CreatePuppetOptions{Topics: []string{"orders"}}).Join()
 	k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 2, Timeout: 2 * time.Second})
 }

@@ -91,7 +91,7 @@ func TestARuleFailsACommitOnce(t *testing.T) {
 func TestPuppetsPlayTheOtherMembers(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")
-	peer := group.CreatePuppet("peer", koordinator.PuppetOptions{Topics: []string{"orders"}, SessionTimeout: 10 * time.Second})
+	peer := group.CreatePuppet("peer", koordinator.CreatePuppetOptions{Topics: []string{"orders"}, SessionTimeout: 10 * time.Second})
 	peer.Join()
 	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
 	peer.Stop()

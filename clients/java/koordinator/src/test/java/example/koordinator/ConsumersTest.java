@@ -124,7 +124,7 @@ class ConsumersTest {
         Puppet peer = group.createPuppet("peer", o -> o.topics("orders").sessionTimeout(Duration.ofSeconds(10)));
         peer.join();
         group.waitStable(o -> o.members(1).allOwned(true));
-        peer.waitFor("stable");
+        peer.waitState("stable");
         peer.stop();
         assertEquals(1, group.advance(Duration.ofMinutes(1), o -> o.expire("peer")).size());
         group.waitState("Empty");
