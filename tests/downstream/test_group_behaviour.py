@@ -92,6 +92,7 @@ def test_every_timeout_has_one_base(cluster: Cluster) -> None:
 def test_a_coordinator_is_a_node(cluster: Cluster) -> None:
     group = cluster.group("svc")
     node: Node | None = group.coordinator
+    assert node is not None
     assert node == cluster.coordinator(group) == cluster.nodes[1]
     assert node.pause().resume() == node
     assert cluster.assert_rules_used().assert_no_open_transactions().assert_transactions_isolated() is cluster

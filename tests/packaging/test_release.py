@@ -130,9 +130,9 @@ def test_a_project_made_from_the_quick_start_passes_with_each_client(
     page = blocks(repository / "docs" / "quick-start.md")
     (program,) = (text for _, text in page if re.search(rf"^from {CLIENTS[client]} import", text, re.MULTILINE))
     tests = dict(page)["test_orders.py"]
-    choice = 'CLIENT = "kafka-python"'
+    choice = '"kafka-python"'
     assert choice in tests
-    files = {"orders.py": program, "test_orders.py": tests.replace(choice, f'CLIENT = "{client}"')}
+    files = {"orders.py": program, "test_orders.py": tests.replace(choice, f'"{client}"')}
     passes(environments.python(version, "wheel"), tmp_path, files, tests=2)
 
 
