@@ -47,11 +47,11 @@ def work(config, commit, stopped):
 def moved(koordinator, start):
     """Run a worker that receives an order while its coordinator moves."""
 
-    def moved(commit, load_s):
+    def moved(commit, load):
         running = start(work, koordinator.client_config("confluent-kafka", group_id="svc"), commit)
         # it knows its position and has nothing to do
         koordinator.group("svc").assert_request("OffsetFetch", error="NONE", timeout=30)
-        koordinator.move_coordinator("svc", to=1, load=load_s)
+        koordinator.move_coordinator("svc", to=1, load=load)
         koordinator.produce("orders", "a")
         return running
 

@@ -60,11 +60,11 @@ def interrupted(koordinator, start):
         access = {"user": "olga", "mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": provider}
         config = koordinator.client_config("aiokafka", **settings, **access)
         start(work, config)
-        group = koordinator.group("svc").wait_stable(members=1, owned="all")
+        group = koordinator.group("svc").wait_stable(members=1, all_owned=True)
         with group.hold("JoinGroup", client_id="svc-1") as held:
-            group.puppet("peer").join()
+            group.create_puppet("peer").join()
             held.wait_entered()
-            provider.remember(koordinator.token("olga", lifetime_s=-1), time.time() - 1)
+            provider.remember(koordinator.token("olga", lifetime=-1), time.time() - 1)
             koordinator.expire_authentication("olga")
         return group
 
@@ -76,8 +76,8 @@ def interrupted(koordinator, start):
 def test_wrong_the_group_loses_the_worker(interrupted):
     group = interrupted(KeepsFirst).wait_state("CompletingRebalance")
     group.expire_session("svc-1")
-    group.wait_stable(members=1, owned="all").assert_assignment({"peer": {"orders": [0, 1]}})
+    group.wait_stable(members=1, all_owned=True).assert_assignment({"peer": {"orders": [0, 1]}})
 
 
 def test_right_the_worker_completes_the_rebalance(interrupted):
-    interrupted(Renews).wait_stable(members=2, owned="all").assert_owned_exactly_once()
+    interrupted(Renews).wait_stable(members=2, all_owned=True).assert_owned_exactly_once()

@@ -35,7 +35,7 @@ def states_of_expected(admin):
 @pytest.fixture
 def admin(koordinator):
     for group in EXPECTED:
-        koordinator.group(group).puppet("worker").join()
+        koordinator.group(group).create_puppet("worker").join()
     koordinator.allow("alice", "describe", group="shop-*")
     access = koordinator.client_config("kafka-python", user="alice")
     ours = {name: access[name] for name in access if name.startswith(("bootstrap", "security", "sasl"))}

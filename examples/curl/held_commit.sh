@@ -29,7 +29,7 @@ says "its commit is held" "$(field api <<<"$entered")" OffsetCommit
 ask POST /groups/svc/puppets/peer '{"topics": ["orders"]}' >/dev/null
 ask POST /groups/svc/puppets/peer/join >/dev/null
 says "a second member joins" "$(ask GET '/groups/svc/wait?state=PreparingRebalance&timeout=30')" true
-fired=$(ask POST /groups/svc/actions/expire_join_barrier)
+fired=$(ask POST /groups/svc/actions/expire_join_phase)
 says "nobody waits for the first one any longer" "$(field kind <<<"$fired")" join
 
 ask POST "/holds/$hold/release" >/dev/null

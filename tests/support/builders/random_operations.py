@@ -72,10 +72,10 @@ class RandomOperations:
         }  # fmt: skip
 
     def _expire(self) -> Operation:
-        name = self._chance.choice(("join_barrier", "sync", "session", "revocation", "pending", "offsets"))
+        name = self._chance.choice(("join_phase", "sync", "session", "revocation", "pending", "offsets"))
         member = {"member": self._chance.choice((*NAMES, *INSTANCES))}
         return f"clocks.expire_{name}", {
-            "group": self._group(), **({} if name in {"join_barrier", "sync", "offsets"} else member)
+            "group": self._group(), **({} if name in {"join_phase", "sync", "offsets"} else member)
         }  # fmt: skip
 
     def _freeze(self) -> Operation:
