@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import select
 import socket
-import ssl
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .errors import ClientError, TimedOut, Unreachable
@@ -124,11 +123,9 @@ class BrokerConnection:
         try:
             self._socket.settimeout(self._time_left())
             self._socket.sendall(data)
-            if if_silent is not None and not self._is_answered(SILENCE_S):
-                if_silent()
             while True:
-                self._socket.settimeout(self._time_left())
-                received = self._socket.recv(READ_BYTES)
+                received = self._receive(if_silent)
+                if_silent = None
                 if not received:
                     raise self._protocol.connection_closed()
                 response = self._protocol.receive_data(received)
@@ -140,10 +137,15 @@ class BrokerConnection:
             # a reset or a broken pipe also closes the connection
             raise self._protocol.connection_closed() from None
 
-    def _is_answered(self, within_s: float) -> bool:
-        """Return whether bytes come within a time; what TLS has decrypted already counts."""
-        has_pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
-        return has_pending or bool(select.select([self._socket], [], [], min(within_s, self._time_left()))[0])
+    def _receive(self, if_silent: Callable[[], None] | None) -> bytes:
+        """Return the next bytes; `if_silent` is called once if none come for some seconds."""
+        if if_silent is not None:
+            self._socket.settimeout(min(SILENCE_S, self._time_left()))
+            with suppress(TimeoutError):
+                return self._socket.recv(READ_BYTES)
+            if_silent()
+        self._socket.settimeout(self._time_left())
+        return self._socket.recv(READ_BYTES)
 
     def _look_for_http(self) -> None:
         """Raise InvalidResponse if a server of HTTP answers at this address."""
