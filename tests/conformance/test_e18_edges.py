@@ -87,7 +87,8 @@ def test_e601_of_a_subscription_the_fields_of_version_0_are_read(play: Player) -
 
 
 @scenario(kip="base")
-def test_e602_a_join_with_invalid_lengths_is_never_answered(play: Player) -> None:
+def test_e602_a_join_with_invalid_lengths_is_never_answered_and_changes_no_topics(play: Player) -> None:
+    offered_before = (("range", subscription("t")),)
     for number, metadata in enumerate(INVALID_LENGTHS.values()):
         group, offered = f"{play.g}.{number}", (("range", metadata),)
         a = play.new_id(group=group, protocols=offered)
@@ -101,6 +102,13 @@ def test_e602_a_join_with_invalid_lengths_is_never_answered(play: Player) -> Non
         play.heartbeat(1, a, group=group).expect(27)
         play.sync(1, a, group=group).expect(27)
         play.describe(group).expect("PreparingRebalance", [a])
+
+        # in a group that has a generation, its topics stay in use
+        group = f"{group}.again"
+        a = play.new_id(group=group, protocols=offered_before)
+        assert play.join(a, group=group, protocols=offered_before).answer().generation_id == 1
+        play.join(a, group=group, protocols=offered).expect(-1)
+        play.delete_offsets(("t", 0), ("u", 0), group=group).expect({("t", 0): 86, ("u", 0): 0})
 
 
 @scenario(kip="base")

@@ -310,25 +310,34 @@ class ClassicGroup(BaseGroup):
         return max(order(votes), key=votes.__getitem__)
 
     def form_generation(self, order: NameOrder) -> None:
-        """Start the next generation with the current members and the protocol they elect. Raises InvalidLength."""
+        """Start the next generation with the current members and the protocol they elect.
+
+        Raises InvalidLength for a subscription on which Kafka's coordinator fails.
+        """
         self.generation += 1
         self.use_protocol(self.select_protocol(order) if self.members else None)
 
     def use_protocol(self, name: str | None) -> None:
         """Use a protocol in the current generation, with each member's metadata for it.
 
-        Raises InvalidLength for a subscription on which Kafka's coordinator fails; it counts as unreadable.
+        Raises InvalidLength for a subscription on which Kafka's coordinator fails; the topics of the generation before
+        stay then, until `forget_subscriptions`.
         """
         self.protocol_name = name
-        self._subscribed_topics = None
+        topics: frozenset[str] | None = None
         if self.protocol_type == CONSUMER:
             subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
             try:
-                self._subscribed_topics = frozenset[str]().union(*subscriptions)
+                topics = frozenset[str]().union(*subscriptions)
             except InvalidLength:
                 raise
             except Malformed:
-                return
+                pass
+        self._subscribed_topics = topics
+
+    def forget_subscriptions(self) -> None:
+        """Count the subscriptions of the current generation as unreadable."""
+        self._subscribed_topics = None
 
     def is_subscribed(self, topic: str) -> bool:
         """Return whether a consumer group uses a topic, by the subscriptions of its current generation.

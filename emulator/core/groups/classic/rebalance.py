@@ -118,6 +118,7 @@ def complete_join(store: GroupStore, group: ClassicGroup, reason: str) -> None:
             # the group stays in its join phase: what caused it to end fails, and parked joins stay parked
             group.join_phase_failed = not store.dialect.failed_join_phase_may_end
             raise
+        group.forget_subscriptions()
     if not group.members:
         why = Reason(Cause.EMPTIED, f"Group {group.id} with generation {group.generation} is now empty.")
         transition(store, group, why)
