@@ -16,7 +16,7 @@ from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.puppets.operations import Puppets
 from koordinator.emulator.control.puppets.states import PuppetState
 from koordinator.emulator.control.puppets.supervisor import PuppetSupervisor
-from koordinator.emulator.core.registrations import PLAINTEXT, Endpoint
+from koordinator.emulator.core.brokers import PLAINTEXT, Endpoint
 from koordinator.emulator.server.build import build_cluster
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.acls.acl import user_principal
+from ..core.brokers import PLAINTEXT
 from ..core.effects import (
     Call,
     CloseConnection,
@@ -37,7 +38,6 @@ from ..core.effects import (
     Reply,
     SendRequest,
 )
-from ..core.registrations import PLAINTEXT
 from ..core.timers import Timers
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request

@@ -70,7 +70,7 @@ class ClusterRuntime(NodeRuntimes):
             node.queued_bytes[connection] = node.queued_bytes.get(connection, 0) + len(data)
             return outputs + self._input(node, now, Broker.received, connection, data)
         outputs += node.broker.received(now, connection, data)
-        unchanged = self._leader_changes_seen == self.cluster.leader_changes and not self.links.requests
+        unchanged = self._leader_changes_seen == self.cluster.topics.leader_changes and not self.links.requests
         return outputs if unchanged else outputs + self._catch_up(now)
 
     def identified(self, now: int, connection: int, subject: str) -> list[Output]:

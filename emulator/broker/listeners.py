@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from koordinator.wire.values import ready, value
 
-from ..core.registrations import PLAINTEXT
+from ..core.brokers import PLAINTEXT
 from .authentication.protocols import checked_protocol
 
 if TYPE_CHECKING:

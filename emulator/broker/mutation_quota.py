@@ -70,7 +70,7 @@ class MutationQuota:
     def _permits(self, call: Call, request: Mutation) -> Iterator[tuple[Row, int]]:
         """Yield the valid rows of a request, with the number of partitions that each creates or deletes."""
         cluster, dialect = self._cluster, self._cluster.features.dialect
-        if not dialect.any_broker_serves_admin_requests and cluster.controller_id != self._node_id:
+        if not dialect.any_broker_serves_admin_requests and cluster.brokers.controller_id != self._node_id:
             return
         if isinstance(request, DeleteTopicsRequest):
             counts = Counter(request.topics)
@@ -126,7 +126,7 @@ def with_refused(cluster: ClusterState, request: Mutation, refused: Sequence[Row
 
 
 def _topic_of(cluster: ClusterState, state: Row) -> TopicState | None:
-    return cluster.topics.get(state.name) if state.name is not None else cluster.topics_by_id.get(state.topic_id)
+    return cluster.topics.get(state.name) if state.name is not None else cluster.topics.by_id.get(state.topic_id)
 
 
 def _key_of(row: Row) -> object:

@@ -13,11 +13,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..core.brokers import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
 from ..core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRACE_TOPIC, TRANSACTIONS_TOPIC
 from ..core.groups.coordinator import Coordinator
 from ..core.node import NodeCore
-from ..core.registrations import Endpoint, Registration
 from ..core.share_state.coordinator import ShareCoordinator
 from ..core.timers import Timers
 from ..core.transactions.coordinator import TransactionCoordinator
@@ -95,14 +95,14 @@ class NodeRuntimes:
         self._nodes: dict[int, NodeRuntime] = {}
         self._by_connection: dict[int, NodeRuntime] = {}
         self._running: list[Broker] = []
-        self._leader_changes_seen = cluster.leader_changes
+        self._leader_changes_seen = cluster.topics.leader_changes
         self._deleted_topics: list[tuple[int, list[str]]] = []
         # loads in progress by node and partition, and the configured duration of coming loads by partition
         self._loads: Timers[tuple[int, int]] = Timers()
         self._load_durations_ms: dict[int, int] = {}
         self.failures = Failures(log, {**trace.header, "kafka.version": settings.kafka_version})
         """The bugs that ended requests."""
-        cluster.hidden_topics[TRACE_TOPIC] = trace_topic(trace, cluster)
+        cluster.topics.hidden[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.tickers: dict[Ticker, None] = {}
         """Actors with deadlines, each once. At equal times the nodes go first, then these in order."""
         self.heartbeat_sender: HeartbeatSender | None = None
@@ -177,8 +177,8 @@ class NodeRuntimes:
         node.broker = self._new_broker(now, node_id)
         self._note(node_id, "started")
         if node.has_snapshots:
-            for topic in self.cluster.all_topics():
-                topic.load_snapshots(node_id, self.cluster.is_up)
+            for topic in self.cluster.topics.everything():
+                topic.load_snapshots(node_id, self.cluster.brokers.is_up)
             node.has_snapshots = False
         self.cluster.unfence(node_id)
         self._states_changed()
@@ -299,7 +299,7 @@ class NodeRuntimes:
         if topic.name == OFFSETS_TOPIC:
             self._load_durations_ms[partition] = load_ms
         outputs = [output for broker in self._running for output in broker.tick(now)]
-        self.cluster.move_leader(topic, partition, node_id)
+        self.cluster.leaders.move(topic, partition, node_id)
         return outputs + self._catch_up(now)
 
     def _node(self, node_id: int) -> NodeRuntime:
@@ -361,8 +361,8 @@ class NodeRuntimes:
     def _catch_up(self, now: int, *, has_changes: bool = False) -> list[Output]:
         """Bring every running node up to date with the cluster's metadata, if it has changed."""
         outputs: list[Output] = []
-        while has_changes or self._leader_changes_seen != self.cluster.leader_changes:
-            self._leader_changes_seen, has_changes = self.cluster.leader_changes, False
+        while has_changes or self._leader_changes_seen != self.cluster.topics.leader_changes:
+            self._leader_changes_seen, has_changes = self.cluster.topics.leader_changes, False
             deleted, self._deleted_topics = self._deleted_topics, []
             for node_id, names in deleted:
                 for node in self._nodes.values():

@@ -5,7 +5,7 @@ They connect again and again, and their own messages seldom name the cause.
 
 from __future__ import annotations
 
-from ..core.registrations import PLAINTEXT
+from ..core.brokers import PLAINTEXT
 from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL
 
 TLS_HANDSHAKE = b"\x16\x03"

@@ -41,7 +41,7 @@ class TraceRecorder:
     def __init__(self, node: NodeCore, trace: Trace) -> None:
         self._node_id = node.node_id
         self._cluster = node.cluster
-        self._clocks = node.cluster.group_clocks
+        self._clocks = node.cluster.clocks
         self._trace = trace
 
     def note(self, event: TraceEvent) -> None:
@@ -121,7 +121,7 @@ class TraceRecorder:
         ranges: list[list[object]] = []
         aborted: list[list[object]] = []
         for row in response.responses:
-            topic = self._cluster.topic(row.topic) if row.topic else self._cluster.topic_by_id(row.topic_id)
+            topic = self._cluster.topics.find(row.topic) if row.topic else self._cluster.topics.find_id(row.topic_id)
             if topic is None:
                 continue
             for partition in row.partitions:
@@ -149,7 +149,7 @@ class TraceRecorder:
         except Malformed:
             return None
         topics = [
-            (self._cluster.topic(row.name) if row.name else self._cluster.topic_by_id(row.topic_id), row)
+            (self._cluster.topics.find(row.name) if row.name else self._cluster.topics.find_id(row.topic_id), row)
             for row in response.responses
         ]
         return {

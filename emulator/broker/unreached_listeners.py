@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from koordinator.wire.apis import APIS, ApiKey
 
-from ..core.registrations import PLAINTEXT
+from ..core.brokers import PLAINTEXT
 from .listeners import host_port
 
 if TYPE_CHECKING:

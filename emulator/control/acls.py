@@ -112,9 +112,9 @@ class Acls:
             is_group = kind == ResourceType.GROUP and pattern == PatternType.LITERAL and name != ANY_NAME
             group_id = name if is_group else None
         cluster, trace = self._runtime.cluster, self._runtime.trace
-        group_now = now if group_id is None else cluster.clock_of(group_id, now).read(now)
+        group_now = now if group_id is None else cluster.clocks.of(group_id, now).read(now)
         given: dict[str, object] = {name: value for name, value in arguments.items() if value is not None}
-        trace.add(trace.now_us(), VerbUsed(verb, group_id, group_now, given), cluster.controller_id)
+        trace.add(trace.now_us(), VerbUsed(verb, group_id, group_now, given), cluster.brokers.controller_id)
 
 
 def remove_acls(runtime: ClusterRuntime) -> None:

@@ -66,4 +66,4 @@ class Credentials:
 
     def _note(self, now: int, verb: str, arguments: dict[str, object]) -> None:
         trace = self._runtime.trace
-        trace.add(trace.now_us(), VerbUsed(verb, None, now, arguments), self._runtime.cluster.controller_id)
+        trace.add(trace.now_us(), VerbUsed(verb, None, now, arguments), self._runtime.cluster.brokers.controller_id)

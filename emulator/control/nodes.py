@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ..broker.listeners import host_port
+from ..core.brokers import PLAINTEXT
 from ..core.data.topic import NO_LEADER, OFFSETS_TOPIC
-from ..core.registrations import PLAINTEXT
 from .resolve import topic_named
 from .results import ClientConnection, NodeState
 

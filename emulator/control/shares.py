@@ -33,7 +33,7 @@ class Shares:
     def positions(self, now: int, *, group: str, topic: str | None = None) -> list[SharePosition]:
         """Return where a share group is in each partition that it has read, and the records in flight."""
         names = {each.topic_id: each.name for each in self._runtime.cluster.topics.values()}
-        group_now = self._runtime.cluster.clock_of(group, now).read(now)
+        group_now = self._runtime.cluster.clocks.of(group, now).read(now)
         found = [
             SharePosition(
                 names[led.topic_id],
@@ -86,7 +86,7 @@ class Shares:
                     yield broker, led
 
     def _note(self, now: int, group: str, given: dict[str, object], node_id: int) -> None:
-        group_now = self._runtime.cluster.clock_of(group, now).read(now)
+        group_now = self._runtime.cluster.clocks.of(group, now).read(now)
         trace = self._runtime.trace
         trace.add(trace.now_us(), VerbUsed("expire_locks", group, group_now, given), node_id)
 

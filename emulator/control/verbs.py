@@ -173,7 +173,7 @@ class Verbs:
             state = target.state_name
         if target is not None and target.is_frozen and target.state_name != state:
             raise ValueError(f"group {group!r} is frozen in {target.state_name}: thaw it first")
-        self._runtime.cluster.freeze_group(group, state)
+        self._runtime.cluster.frozen_states[group] = state
         self._note(self._verb(now, "freeze", group, state=state))
         if target is not None and target.state_name == state:
             self._override(now, group, None, overrides.freeze)
@@ -184,7 +184,7 @@ class Verbs:
         if group not in frozen_states:
             raise ValueError(f"group {group!r} is not frozen{known(group, frozen_states)}")
         coordinator = coordinator_of(self._runtime, group)
-        self._runtime.cluster.thaw_group(group)
+        del frozen_states[group]
         self._note(self._verb(now, "thaw", group))
         if coordinator is not None and group in coordinator.groups:
             self._override(now, group, None, overrides.thaw)
@@ -299,13 +299,13 @@ class Verbs:
         self._deliver(perform(self._runtime, now, request.group_id, coordinator.handle(now, call, request)))
 
     def _verb(self, now: int, name: str, group: str | None, **arguments: object) -> VerbUsed:
-        group_now = now if group is None else self._runtime.cluster.clock_of(group, now).read(now)
+        group_now = now if group is None else self._runtime.cluster.clocks.of(group, now).read(now)
         return VerbUsed(name, group, group_now, arguments)
 
     def _note(self, verb: VerbUsed | None) -> None:
         if verb is not None:
             trace, cluster = self._runtime.trace, self._runtime.cluster
-            node = cluster.controller_id if verb.group_id is None else cluster.coordinator_of(verb.group_id)
+            node = cluster.brokers.controller_id if verb.group_id is None else cluster.coordinator_of(verb.group_id)
             trace.add(trace.now_us(), verb, node)
 
 

@@ -67,6 +67,22 @@ class GroupClock:
         return self.mode == "real" and not self.origin
 
 
+class GroupClocks(dict[str, GroupClock]):
+    """The clocks of groups by group id, whichever node coordinates them. A new clock has the mode `group.clock`."""
+
+    def __init__(self, mode: ClockMode) -> None:
+        super().__init__()
+        self.mode = mode
+        self.auto: dict[str, None] = {}
+        """Groups with an `auto` clock that may have something to wait for; the clock advance removes the others."""
+
+    def of(self, group_id: str, now: int) -> GroupClock:
+        """Return the clock of a group, which need not exist."""
+        if group_id not in self:
+            self[group_id] = GroupClock(self.mode, now)
+        return self[group_id]
+
+
 def mode_of(mode: str) -> ClockMode:
     """Return a mode by its name. Raises ValueError, naming the valid modes."""
     if mode not in MODES:

@@ -192,7 +192,7 @@ class NodeCore:
         node_id = self.cluster.coordinator_of(found, topic)
         if topic == OFFSETS_TOPIC:
             node_id = self.coordinator_overrides.get(key, node_id)
-        endpoint = self.cluster.endpoint(node_id, listener)
+        endpoint = self.cluster.brokers.endpoint(node_id, listener)
         if endpoint is None:
             return _no_coordinator(key, Error.COORDINATOR_NOT_AVAILABLE)
         return CoordinatorRow(key=key, node_id=node_id, host=endpoint.host, port=endpoint.port, error_message="")

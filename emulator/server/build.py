@@ -278,7 +278,7 @@ def _build_cluster(
         "seed": seed,
         **options.trace_header,
     }
-    trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topic_name)
+    trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topics.name_of)
     runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log)
     warnings += _fill(runtime, options, started_at)
     return BuiltCluster(

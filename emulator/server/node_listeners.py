@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ..broker.listeners import host_port
-from ..core.registrations import Endpoint
+from ..core.brokers import Endpoint
 from .listening_sockets import ListeningSocket, address_of, listen, listen_again, port_of, reserve_port
 
 if TYPE_CHECKING:

@@ -26,7 +26,11 @@ def restore_topics(cluster: ClusterState, data_dir: DataDir) -> None:
         topic = TopicState(stored.name, stored.topic_id, configs=dict(stored.configs))
         for partition, nodes in enumerate(stored.replicas):
             # a cluster with fewer nodes places partitions of missing nodes again
-            placed = nodes if set(nodes) & set(cluster.brokers) else cluster.place_replicas([partition], len(nodes))[0]
+            placed = (
+                nodes
+                if set(nodes) & set(cluster.brokers)
+                else cluster.brokers.place_replicas([partition], len(nodes))[0]
+            )
             topic.replicas.append(placed)
             topic.logs.append(_restore_log(data_dir, stored, partition))
         cluster.restore_topic(topic, stored.epochs)

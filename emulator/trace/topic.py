@@ -122,7 +122,7 @@ class TraceLog(PartitionLog):
 def trace_topic(trace: Trace, cluster: ClusterState) -> TopicState:
     """Return the topic, led by a registered broker."""
     nodes = tuple(cluster.brokers)
-    leader = min((node_id for node_id in nodes if cluster.is_up(node_id)), default=-1)
+    leader = min((node_id for node_id in nodes if cluster.brokers.is_up(node_id)), default=-1)
     return TopicState(TRACE_TOPIC, TRACE_TOPIC_ID, [TraceLog(trace)], [nodes], [leader], [0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from koordinator.emulator.control.nodes import Nodes
-from koordinator.emulator.core.registrations import PLAINTEXT
+from koordinator.emulator.core.brokers import PLAINTEXT
 
 from .names import GroupLike, NodeHandle, NodeLike, group_id_of, node_id_of
 from .renames import renamed

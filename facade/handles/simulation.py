@@ -13,7 +13,7 @@ from koordinator.emulator.broker.listeners import host_port
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.control import Control
 from koordinator.emulator.control.results import is_satisfied
-from koordinator.emulator.core.registrations import PLAINTEXT, Endpoint
+from koordinator.emulator.core.brokers import PLAINTEXT, Endpoint
 from koordinator.emulator.server.build import build_cluster
 
 from .cluster import Cluster

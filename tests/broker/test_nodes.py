@@ -8,7 +8,7 @@ import pytest
 from brokers.cluster import GROUP, SESSION_MS, Nodes, joining, syncing
 from builders import requests
 
-from koordinator.emulator.core.registrations import Endpoint
+from koordinator.emulator.core.brokers import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -279,7 +279,7 @@ class TestPausing:
         nodes.do(nodes.runtime.pause_node, HERE)
         nodes.do(nodes.runtime.move_coordinator, GROUP, THERE)
         assert nodes.heartbeat(THERE, member) is Error.NONE
-        log = nodes.cluster.log("__consumer_offsets", 3)
+        log = nodes.cluster.topics.log("__consumer_offsets", 3)
         assert log is not None
         for _ in range(2):
             nodes.wait(SESSION_MS - 1)

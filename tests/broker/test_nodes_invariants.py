@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from koordinator.emulator.core.brokers import Endpoint
 from koordinator.emulator.core.data.topic import NO_LEADER
-from koordinator.emulator.core.registrations import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from koordinator.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -143,7 +143,7 @@ class Cluster(RuleBasedStateMachine):
         if "t" not in self.nodes.cluster.topics:
             self.acknowledged.clear()
             # there the name is free when the brokers of its replicas are up
-            if "t" not in self.nodes.cluster.queued_deletions:
+            if "t" not in self.nodes.cluster.topics.queued_deletions:
                 self.nodes.cluster.create_topic("t", 4)
 
     # -- invariants -----------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Cluster(RuleBasedStateMachine):
                 assert {group.partition for group in store.groups.values()} <= store.owned - store.loading
         cluster = self.nodes.cluster
         # with ZooKeeper no controller remains that takes the leaders from the last brokers
-        leaders_remain = cluster.controller_id == -1 and cluster.features.dialect.leaders_outlive_controller
+        leaders_remain = cluster.brokers.controller_id == -1 and cluster.features.dialect.leaders_outlive_controller
         assert leaders_remain or all(states.get(leader) != "down" for leader in plan.leaders)
 
     def teardown(self) -> None:

@@ -12,7 +12,7 @@ from builders.requests import within
 from clients.frame_clients import Wire
 
 from koordinator.emulator.broker.releases import ACCEPTED
-from koordinator.emulator.core import cluster as cluster_module
+from koordinator.emulator.core.data import cluster_topics
 from koordinator.wire.apis import APIS
 from koordinator.wire.messages import delete_share_group_state as delete_wire
 from koordinator.wire.messages import initialize_share_group_state as initialize_wire
@@ -212,7 +212,7 @@ def test_a_consumer_groups_partitions_have_the_names_of_their_topics(wire: Wire)
 
 
 def test_a_deleted_topic_keeps_its_name_in_the_trace(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module, "DELETED_KEPT", 1)
+    monkeypatch.setattr(cluster_topics, "DELETED_KEPT", 1)
     topic_id = wire.node.cluster.topics["t"].topic_id
     peer = wire.connect()
     wire.ask(peer, commit(topic_id, 10), 10)
@@ -220,7 +220,7 @@ def test_a_deleted_topic_keeps_its_name_in_the_trace(wire: Wire, monkeypatch: py
     wire.ask(peer, commit(topic_id, 10), 10)
     assert str(topic_id) not in json.dumps(wire.trace.events())
     wire.ask(peer, DeleteTopicsRequest(topics=(DeleteTopicState(name="other"),)), 6)
-    assert list(wire.node.cluster.deleted_topics.values()) == ["other"]
+    assert list(wire.node.cluster.topics.deleted.values()) == ["other"]
 
 
 def test_an_id_that_no_topic_has_had_stays(wire: Wire) -> None:

@@ -51,7 +51,7 @@ class Play:
         for broker in runtime:
             if runtime.states[broker.node.node_id] == "up":
                 for group_id, group in broker.node.coordinator.groups.items():
-                    assert group.clock is runtime.cluster.group_clocks[group_id]
+                    assert group.clock is runtime.cluster.clocks[group_id]
 
 
 def play(seed: int) -> None:

@@ -124,7 +124,7 @@ def test_a_new_largest_size_counts_at_nodes_that_come_up_later(here: GroupBroker
 
 def test_a_topic_gets_more_partitions(here: GroupBroker) -> None:
     assert here.verbs.add_partitions(here.now, topic="t", count=2) == 6
-    assert here.cluster.partition_count("t") == 6
+    assert here.cluster.topics.partition_count("t") == 6
 
 
 class TestFrozen:
@@ -250,7 +250,7 @@ class TestBadInputOfVerbs:
         before = here.trace.events(), here.clocks.timers(here.now, group=GROUP), here.cluster.settings
         yield
         assert (here.trace.events(), here.clocks.timers(here.now, group=GROUP), here.cluster.settings) == before
-        assert here.cluster.partition_count("t") == 4
+        assert here.cluster.topics.partition_count("t") == 4
         assert here.cluster.frozen_states == {}
 
     @pytest.mark.parametrize(

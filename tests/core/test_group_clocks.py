@@ -148,7 +148,7 @@ def test_a_restarted_clock_continues_from_its_reading(play: Play) -> None:
 def test_an_unknown_clock_mode_is_refused(play: Play) -> None:
     with pytest.raises(ValueError, match="clock 'manuel': must be real, manual or auto; did you mean 'manual'"):
         play.set_clock("manuel")
-    assert play.cluster.clock_of("g", play.now).mode == "real"
+    assert play.cluster.clocks.of("g", play.now).mode == "real"
 
 
 def test_the_setting_decides_the_clock_mode_of_new_groups() -> None:
@@ -163,7 +163,7 @@ def test_a_deleted_groups_moved_clock_is_kept(play: Play) -> None:
         play.commit(group=name)
     play.advance(1, "moved")
     play.delete("plain", "moved")
-    assert list(play.cluster.group_clocks) == ["moved"]
+    assert list(play.cluster.clocks) == ["moved"]
 
 
 def story(play: Play) -> None:

@@ -207,8 +207,8 @@ def test_every_request_is_answered_and_topics_in_memory_and_on_disk_are_equal(se
         else:
             assert cluster.ask(cluster.connect(chance.choice([1, 2])), *chance.choice(REQUESTS)) is not None
     again = restarted(files, 2)
-    assert again.node.cluster.topics_by_id.keys() == cluster.node.cluster.topics_by_id.keys()
-    for topic_id, topic in cluster.node.cluster.topics_by_id.items():
-        assert [log.content for log in again.node.cluster.topics_by_id[topic_id].logs] == [
+    assert again.node.cluster.topics.by_id.keys() == cluster.node.cluster.topics.by_id.keys()
+    for topic_id, topic in cluster.node.cluster.topics.by_id.items():
+        assert [log.content for log in again.node.cluster.topics.by_id[topic_id].logs] == [
             log.content for log in topic.logs
         ]

@@ -13,7 +13,7 @@ from builders import requests
 from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.config.options import Options
-from koordinator.emulator.core.registrations import PLAINTEXT
+from koordinator.emulator.core.brokers import PLAINTEXT
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error

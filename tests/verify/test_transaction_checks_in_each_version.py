@@ -50,7 +50,7 @@ def transactions(api: str = "", version: int = 0) -> list[Line]:
 
     ask(FindCoordinatorRequest(coordinator_keys=("g",)))
     ask(FindCoordinatorRequest(key_type=1, coordinator_keys=("x",)))
-    topic = nodes.cluster.topic("t")
+    topic = nodes.cluster.topics.find("t")
     assert topic is not None
 
     def begin() -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...config.settings import InvalidSetting
 from ...config.suggest import did_you_mean
+from ...core.brokers import PLAINTEXT
 from ...core.java.hash_order import java_order
-from ...core.registrations import PLAINTEXT
 from .mechanisms import NAMES
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ class Client:
         topic_id = getattr(row, "topic_id", None)
         if name or topic_id is None:
             return name or ""
-        topic = self.cluster.topic_by_id(topic_id)
+        topic = self.cluster.topics.find_id(topic_id)
         return None if topic is None else topic.name
 
 

@@ -69,7 +69,7 @@ def metadata(client: Client, request: MetadataRequest) -> Admitted:
 
 def _would_create(client: Client, request: MetadataRequest, name: str) -> bool:
     creates = request.allow_auto_topic_creation and client.cluster.settings.auto_create_topics_enable
-    return creates and client.cluster.topic(name) is None
+    return creates and client.cluster.topics.find(name) is None
 
 
 def _may_create(client: Client, name: str) -> bool:
@@ -154,7 +154,7 @@ def delete_topics(client: Client, request: DeleteTopicsRequest) -> Admitted:
             allowed.append(row)
             continue
         is_described = client.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
-        is_known = client.cluster.topic(name) is not None
+        is_known = client.cluster.topics.find(name) is not None
         if is_described and (not is_known or client.may(Operation.DELETE, ResourceType.TOPIC, name)):
             allowed.append(row)
             continue

@@ -100,7 +100,7 @@ def add_partitions(client: Client, request: AddPartitionsToTxnRequest) -> Refuse
 
 
 def _added(client: Client, row: AddPartitionsToTxnTopic, *, is_refused: bool) -> AddPartitionsToTxnTopicResult:
-    topic = client.cluster.topic(row.name)
+    topic = client.cluster.topics.find(row.name)
 
     def error(partition: int) -> Error:
         if is_refused:

@@ -212,7 +212,7 @@ def _streams_member(cluster: ClusterState, group: StreamsGroup, member: StreamsM
     """Return a member; its partitions are the inputs of its active tasks."""
 
     def inputs(tasks: Tasks) -> dict[str, list[int]]:
-        return group.inputs_of(tasks.active, cluster.partition_count)
+        return group.inputs_of(tasks.active, cluster.topics.partition_count)
 
     return Member(
         member_id=member.id,

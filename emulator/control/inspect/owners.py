@@ -38,15 +38,15 @@ def assignment_by(
 
 def assignments_of(cluster: ClusterState, group: BaseGroup) -> dict[str, dict[str, list[int]]]:
     """Return the partitions of each member by its id; none if the members are not consumers."""
-    return {member_id: group.partitions_of(member_id, cluster.topics_by_id) for member_id in group.members}
+    return {member_id: group.partitions_of(member_id, cluster.topics.by_id) for member_id in group.members}
 
 
 def partition_counts(cluster: ClusterState) -> Mapping[str, int]:
     """Return the number of partitions of each topic."""
-    return {name: cluster.partition_count(name) for name in cluster.topics}
+    return {name: cluster.topics.partition_count(name) for name in cluster.topics}
 
 
 def named(cluster: ClusterState, by_id: Mapping[UUID, Iterable[int]]) -> dict[str, list[int]]:
     """Return partitions by topic name, sorted, without topics that do not exist any more."""
-    topics = cluster.topics_by_id
+    topics = cluster.topics.by_id
     return {topics[topic_id].name: sorted(by_id[topic_id]) for topic_id in by_id if topic_id in topics}

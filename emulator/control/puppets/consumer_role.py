@@ -106,7 +106,7 @@ class ConsumerRole:
         """Run the assignor; a member with an unreadable subscription gets no partitions."""
         candidates = [_candidate(member) for member in members]
         topics = {topic for candidate in candidates for topic in candidate.topics}
-        partitions = {topic: self._cluster.partition_count(topic) for topic in sorted(topics)}
+        partitions = {topic: self._cluster.topics.partition_count(topic) for topic in sorted(topics)}
         self._assigned_for = partitions
         existing = {topic: count for topic, count in partitions.items() if count > 0}
         assigned = assignor_of(protocol).assign(candidates, existing)
@@ -138,7 +138,7 @@ class ConsumerRole:
         before = self._assigned_for
         if before is None:
             return False
-        count = self._cluster.partition_count
+        count = self._cluster.topics.partition_count
         if any(count(topic) != partitions for topic, partitions in before.items()):
             return True
         return self._topics is None and any(topic not in before for topic in subscribed_topics(self._cluster, None))

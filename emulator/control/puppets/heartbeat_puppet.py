@@ -154,7 +154,7 @@ class HeartbeatPuppet(PuppetClient):
 
     def _known(self, partitions: Partitions) -> dict[UUID, tuple[int, ...]]:
         """Keep the partitions of topics that the puppet can name; it remembers the names of deleted topics."""
-        topics = self._cluster.topics_by_id
+        topics = self._cluster.topics.by_id
         self._names.update((topic, topics[topic].name) for topic in partitions if topic in topics)
         return {topic: numbers for topic, numbers in partitions.items() if topic in self._names}
 

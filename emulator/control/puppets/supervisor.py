@@ -54,7 +54,7 @@ class PuppetSupervisor:
         self.puppets: dict[tuple[str, str], PuppetClient] = {}
         self._runtime = runtime
         self._mail = runtime.inbox
-        self._clock_of = runtime.cluster.clock_of
+        self._clock_of = runtime.cluster.clocks.of
         self.versions = {
             key: min(versions.max, MAX_VERSIONS.get(ApiKey(key), versions.max))
             for key, versions in ACCEPTED[runtime.cluster.settings.kafka_version].items()

@@ -101,7 +101,7 @@ def read_cluster(runtime: ClusterRuntime, now: int) -> ClusterDocument:
         format=FORMAT,
         kafka_version=cluster.settings.kafka_version,
         topics=[_topic(topic) for topic in cluster.topics.values()],
-        clocks=[ClockDocument(group, clock.mode, clock.read(now)) for group, clock in cluster.group_clocks.items()],
+        clocks=[ClockDocument(group, clock.mode, clock.read(now)) for group, clock in cluster.clocks.items()],
     )
 
 
@@ -152,9 +152,10 @@ def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: 
 def _replace_clocks(runtime: ClusterRuntime, now: int, clocks: Mapping[str, GroupClock]) -> None:
     """Give groups these clocks, and the others new ones; what waits in group time waits as long as before."""
     cluster = runtime.cluster
-    before = {group_id: clock.read(now) for group_id, clock in cluster.group_clocks.items()}
-    cluster.reset_groups()
-    cluster.group_clocks.update(clocks)
+    before = {group_id: clock.read(now) for group_id, clock in cluster.clocks.items()}
+    cluster.clocks.clear()
+    cluster.frozen_states.clear()
+    cluster.clocks.update(clocks)
     for group_id in {**before, **clocks}:
         after = clocks[group_id].read(now) if group_id in clocks else now
         runtime.clock_changed(now, group_id, after - before.get(group_id, now))
@@ -208,7 +209,7 @@ def _topic(topic: TopicState) -> TopicDocument:
 
 def _create(cluster: ClusterState, source: SnapshotTopic) -> None:
     topic = TopicState(source.name, source.topic_id, configs=dict(source.configs))
-    topic.replicas = cluster.place_replicas(range(len(source.logs)), cluster.replication_factor(-1))
+    topic.replicas = cluster.brokers.place_replicas(range(len(source.logs)), cluster.replication_factor(-1))
     for each in source.logs:
         log = PartitionLog()
         _fill(log, each)

@@ -63,7 +63,7 @@ class AutoClock:
         """Do nothing: jumps have no deadline."""
 
     def _candidates(self) -> list[str]:
-        return list(self._runtime.cluster.auto_clock_groups)
+        return list(self._runtime.cluster.clocks.auto)
 
     def _next_barrier(self, now: int, group_id: str) -> tuple[ClassicGroup, TimerKey] | None:
         """Return the first barrier timer that a group's clock may skip."""
@@ -75,7 +75,7 @@ class AutoClock:
         group = None if coordinator is None else coordinator.group(group_id)
         if not isinstance(group, ClassicGroup) or group.clock.mode != "auto" or group.state not in WAITING:
             # its next change of state adds it again
-            del self._runtime.cluster.auto_clock_groups[group_id]
+            del self._runtime.cluster.clocks.auto[group_id]
             return None
         if group.is_frozen:
             return None

@@ -190,7 +190,7 @@ class ClockAdvance:
     @property
     def _clock(self) -> GroupClock:
         # the group may have been removed, and its clock with it
-        return self._runtime.cluster.clock_of(self._group_id, self.now)
+        return self._runtime.cluster.clocks.of(self._group_id, self.now)
 
     @property
     def _group(self) -> BaseGroup | None:
@@ -233,7 +233,7 @@ class ClockAdvance:
             return set()
         if interceptor is not None and interceptor.may_act_on(self._group_id, HEARTBEATS):
             return set()
-        if not group.has_quiet_heartbeats(runtime.cluster.topics_version):
+        if not group.has_quiet_heartbeats(runtime.cluster.topics.version):
             return set()
         return runtime.heartbeat_sender.heartbeating_members(
             self._group_id, group.generation

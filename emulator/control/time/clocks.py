@@ -70,14 +70,14 @@ class Clocks:
 
     def read(self, now: int, *, group: str) -> ClockReading:
         """Return a group's clock."""
-        clock = self._runtime.cluster.clock_of(group, now)
+        clock = self._runtime.cluster.clocks.of(group, now)
         group_now = clock.read(now)
         return ClockReading(clock.mode, group_now, group_now - now)
 
     def set_mode(self, now: int, *, group: str, mode: str) -> None:
         """Set the mode of a group's clock: real, manual or auto. The group need not exist."""
         new_mode, coordinator = mode_of(mode), coordinator_of(self._runtime, group)
-        clock = self._runtime.cluster.clock_of(group, now)
+        clock = self._runtime.cluster.clocks.of(group, now)
         group_now = clock.read(now)
         note(self._runtime, ClockMoved(group, group_now, group_now, new_mode, "set_clock"))
         if coordinator is None:
@@ -86,7 +86,7 @@ class Clocks:
             self._deliver(perform(self._runtime, now, group, coordinator.set_clock(now, group, new_mode)))
         self._runtime.clock_changed(now, group)
         if new_mode == "auto":
-            self._runtime.cluster.auto_clock_groups[group] = None
+            self._runtime.cluster.clocks.auto[group] = None
             self._runtime.tickers[self._auto] = None
 
     def timers(self, now: int, *, group: str) -> list[Timer]:
@@ -126,7 +126,7 @@ class Clocks:
         ms = duration_ms(by)
         if keep_alive not in KEEP_ALIVE:
             raise ValueError(f"keep_alive={keep_alive!r}: must be {' or '.join(map(repr, KEEP_ALIVE))}")
-        to = self._runtime.cluster.clock_of(group, now).read(now) + ms
+        to = self._runtime.cluster.clocks.of(group, now).read(now) + ms
         victims = self._victims(group, expire, to, keep_alive)
 
         def keeps_session(member: BaseMember) -> bool:

@@ -39,7 +39,7 @@ class Scheduler:
 
     def group_now(self, now: int, group_id: str | None) -> int:
         """Return the time of a group; the node's time without a group."""
-        clock = None if group_id is None else self._runtime.cluster.group_clocks.get(group_id)
+        clock = None if group_id is None else self._runtime.cluster.clocks.get(group_id)
         return now if clock is None else clock.read(now)
 
     def deadline(self) -> int | None:
@@ -68,5 +68,5 @@ class Scheduler:
                 action.due += shift_ms
 
     def _due(self, action: ScheduledAction) -> int | None:
-        clock = None if action.group_id is None else self._runtime.cluster.group_clocks.get(action.group_id)
+        clock = None if action.group_id is None else self._runtime.cluster.clocks.get(action.group_id)
         return action.due if clock is None else clock.due_at(action.due, self._now)

@@ -94,7 +94,7 @@ class Transactions:
                 f"markers={markers!r}: must be one of {', '.join(MARKERS)}{did_you_mean(markers, MARKERS)}"
             )
         cluster = self._runtime.cluster
-        count = cluster.partition_count(topic)
+        count = cluster.topics.partition_count(topic)
         if not 0 <= partition < count:
             numbers = f"; it has 0 to {count - 1}" if count else known(topic, cluster.topics)
             raise ValueError(f"there is no partition {partition} of topic {topic!r}{numbers}")

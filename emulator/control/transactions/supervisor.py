@@ -113,7 +113,7 @@ class ProducerSupervisor:
 
     def leader(self, topic: str, partition: int) -> int:
         """Return the leader of a partition; without such a partition any node, which refuses the request."""
-        known = self._runtime.cluster.topic(topic)
+        known = self._runtime.cluster.topics.find(topic)
         return self.bootstrap_node() if known is None or known.log(partition) is None else known.leader(partition)
 
     def _advance(self, now: int, producer: ScriptedProducer, response: Message | None) -> None:

@@ -275,7 +275,7 @@ class DataPlane:
         return out
 
     def _is_admin(self) -> bool:
-        return self._dialect.any_broker_serves_admin_requests or self.cluster.controller_id == self._node_id
+        return self._dialect.any_broker_serves_admin_requests or self.cluster.brokers.controller_id == self._node_id
 
     def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
         """Take the response of a transaction coordinator or share coordinator; None if it could not be reached."""

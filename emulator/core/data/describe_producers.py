@@ -48,7 +48,7 @@ def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -
         return PartitionResponse(
             partition_index=partition, error_code=Error.INVALID_TOPIC_EXCEPTION, error_message=problem
         )
-    topic, log = cluster.topic(name), cluster.log(name, partition)
+    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition)
     if topic is None and dialect.describe_producers_explains_errors:
         return PartitionResponse(
             partition_index=partition,
@@ -57,7 +57,7 @@ def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -
         )
     if topic is None or log is None:
         return PartitionResponse(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)
-    error = cluster.check_leader(topic, partition, node_id)
+    error = cluster.leaders.check(topic, partition, node_id)
     if error:
         return PartitionResponse(partition_index=partition, error_code=error)
     return PartitionResponse(

@@ -151,7 +151,7 @@ def _refuse(cluster: ClusterState, version: int, update: FeatureUpdateKey) -> Re
 
 
 def _problem(cluster: ClusterState, name: str, level: int, kind: int) -> str | None:
-    features, controller = cluster.features, f"Local controller {cluster.controller_id}"
+    features, controller = cluster.features, f"Local controller {cluster.brokers.controller_id}"
     supported, finalized = features.supported.get(name), features.level(name)
     if kind not in {UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE}:
         return "The controller does not support the given upgrade type."

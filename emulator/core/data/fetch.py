@@ -197,7 +197,7 @@ class Fetches:
         partitions = [
             (name, partition)
             for name, partition in self._watchers
-            if (topic := self._cluster.topic(name)) is None or topic.leaders[partition] != self._node_id
+            if (topic := self._cluster.topics.find(name)) is None or topic.leaders[partition] != self._node_id
         ]
         return self.deleted(now, partitions)
 
@@ -238,7 +238,7 @@ class Fetches:
         return failed
 
     def _measure(self, fetch: ParkedFetch, name: str, partition: int) -> None:
-        log = self._cluster.log(name, partition)
+        log = self._cluster.topics.log(name, partition)
         if log is not None:
             requested = fetch.plan.partitions[self._key(fetch, name, partition)]
             readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
@@ -252,7 +252,7 @@ class Fetches:
         for partition in fetch.readable:
             self._watchers[partition][key] = fetch
         fetch.deadline = due = now + fetch.request.max_wait_ms
-        logs = (self._cluster.log(*partition) for partition in fetch.readable)
+        logs = (self._cluster.topics.log(*partition) for partition in fetch.readable)
         if not all(log is None or log.reports_appends for log in logs):
             due = min(due, now + POLL_INTERVAL_MS)
         self.timers.set(key, due)
@@ -350,7 +350,7 @@ class Fetches:
         return hints.nodes()
 
     def _log(self, key: PartitionKey) -> PartitionLog | Error:
-        topic, unknown = self._cluster.topic(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
+        topic, unknown = self._cluster.topics.find(self._name(key)), Error.UNKNOWN_TOPIC_OR_PARTITION
         if topic is None:
             return Error.UNKNOWN_TOPIC_ID if isinstance(key[0], UUID) else unknown
         return topic.log(key[1]) or unknown
@@ -365,7 +365,7 @@ class Fetches:
     ) -> Error:
         topic = self._topic(self._name(key))
         # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
-        error = self._cluster.check_leader(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
+        error = self._cluster.leaders.check(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
         if error is Error.NONE and fetch.request.replica_id >= 0 and self._dialect.refuses_unknown_replicas:
             return Error.NOT_LEADER_OR_FOLLOWER
         if error is Error.NONE and (diverging := _divergence(log, requested)):
@@ -386,7 +386,7 @@ class Fetches:
         """
         name = plan.session.name_of(key) if plan.session is not None else ""
         if error is Error.UNKNOWN_TOPIC_ID and name:
-            if self._cluster.log(name, key[1]) is not None:
+            if self._cluster.topics.log(name, key[1]) is not None:
                 return _failed(key[1], Error.INCONSISTENT_TOPIC_ID)
             error = Error.UNKNOWN_TOPIC_OR_PARTITION
         return self._unknown(key[1], error)
@@ -400,14 +400,14 @@ class Fetches:
         """Return the name of a partition's topic, or "" for an unknown id; no topic is named ""."""
         if not isinstance(key[0], UUID):
             return key[0]
-        topic = self._cluster.topic_by_id(key[0])
+        topic = self._cluster.topics.find_id(key[0])
         return topic.name if topic else ""
 
     def _key(self, fetch: ParkedFetch, name: str, partition: int) -> PartitionKey:
         return (self._topic(name).topic_id if fetch.by_id else name), partition
 
     def _topic(self, name: str) -> TopicState:
-        topic = self._cluster.topic(name)
+        topic = self._cluster.topics.find(name)
         assert topic is not None, f"{name} has a log but no topic"
         return topic
 

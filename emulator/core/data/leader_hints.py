@@ -27,7 +27,7 @@ class LeaderHints:
 
     def nodes(self) -> tuple[NodeEndpoint, ...]:
         """Return the addresses of the named leaders that the client can reach."""
-        reachable = self._cluster.reachable_brokers(self._listener) if self._leaders else ()
+        reachable = self._cluster.brokers.reachable(self._listener) if self._leaders else ()
         return tuple(
             NodeEndpoint(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
             for broker, at in reachable

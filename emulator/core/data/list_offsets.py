@@ -114,10 +114,10 @@ def _row(
     *,
     is_committed: bool,
 ) -> ListOffsetsPartitionResponse:
-    topic, log = cluster.topic(name), cluster.log(name, partition.partition_index)
+    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition.partition_index)
     if topic is None or log is None:
         return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
-    error = cluster.check_leader(topic, partition.partition_index, node_id, partition.current_leader_epoch)
+    error = cluster.leaders.check(topic, partition.partition_index, node_id, partition.current_leader_epoch)
     if error:
         return _refused(partition, error)
     limit = log.last_stable_offset if is_committed else log.end
@@ -168,10 +168,10 @@ def offset_for_leader_epoch(
 
 
 def _epoch_end(cluster: ClusterState, node_id: int, name: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
-    topic, log = cluster.topic(name), cluster.log(name, partition.partition)
+    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition.partition)
     if topic is None or log is None:
         return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=partition.partition)
-    error = cluster.check_leader(topic, partition.partition, node_id, partition.current_leader_epoch)
+    error = cluster.leaders.check(topic, partition.partition, node_id, partition.current_leader_epoch)
     if error:
         return EpochEndOffset(error_code=error, partition=partition.partition)
     epoch, end = log.epoch_end(partition.leader_epoch)

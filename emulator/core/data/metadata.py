@@ -101,10 +101,10 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
     return MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(node_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-            for broker, at in cluster.reachable_brokers(listener)
+            for broker, at in cluster.brokers.reachable(listener)
         ),
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.controller_id,
+        controller_id=cluster.brokers.controller_id,
         topics=tuple(topics),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
@@ -121,7 +121,7 @@ def _requested_topics(
     if (ids or None in names) and view.version < LOOKUP_BY_ID_SINCE:
         return [_refused(Error.INVALID_REQUEST, each.name or "", each.topic_id) for each in requested]
     if ids:
-        existing = {topic_id: view.cluster.topic_by_id(topic_id) for topic_id in ids}
+        existing = {topic_id: view.cluster.topics.find_id(topic_id) for topic_id in ids}
         return [
             view.topic(topic) if topic else _refused(Error.UNKNOWN_TOPIC_ID, None, topic_id)
             for topic_id, topic in existing.items()
@@ -136,15 +136,15 @@ def _requested_topics(
 
 def _in_order(cluster: ClusterState, names: Iterable[str | None]) -> list[str]:
     """Return the topics of a request in the order in which they are created: of two that collide one is refused."""
-    existing = [name for name in names if name is not None and cluster.topic(name) is not None]
-    others = [name for name in names if name is not None and cluster.topic(name) is None]
+    existing = [name for name in names if name is not None and cluster.topics.find(name) is not None]
+    others = [name for name in names if name is not None and cluster.topics.find(name) is None]
     # the topics that may be created are in a map (`AutoTopicCreationManager`)
     return existing + (scala_mutable_order(others) if cluster.features.dialect.administers_with_zookeeper else others)
 
 
 def _named_topic(view: _TopicView, name: str, together: Collection[str], *, may_create: bool) -> MetadataResponseTopic:
     cluster = view.cluster
-    existing = cluster.topic(name)
+    existing = cluster.topics.find(name)
     if existing is not None:
         return view.topic(existing)
     error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -190,15 +190,16 @@ class _TopicView:
         cluster, leader = self.cluster, topic.leaders[partition]
         knows_the_listener = self.version >= LISTENER_NOT_FOUND_SINCE
         error = _leader_error(cluster, self.listener, leader, since_listener_not_found=knows_the_listener)
-        replicas, in_sync = topic.replicas[partition], cluster.in_sync(topic, partition)
-        offline = cluster.offline(topic, partition, self.listener)
+        replicas = topic.replicas[partition]
+        in_sync = cluster.brokers.up(replicas)
+        offline = cluster.brokers.unreachable(replicas, self.listener)
         if offline and self.version < UNREACHABLE_REPLICAS_SINCE:
             error = error or Error.REPLICA_NOT_AVAILABLE
             replicas, in_sync = (tuple(each for each in ids if each not in offline) for ids in (replicas, in_sync))
         return MetadataResponsePartition(
             error_code=error,
             partition_index=partition,
-            leader_id=leader if cluster.endpoint(leader, self.listener) else NO_LEADER,
+            leader_id=leader if cluster.brokers.endpoint(leader, self.listener) else NO_LEADER,
             leader_epoch=topic.epochs[partition],
             replica_nodes=replicas,
             isr_nodes=in_sync,
@@ -208,7 +209,7 @@ class _TopicView:
 
 def _leader_error(cluster: ClusterState, listener: str, leader: int, *, since_listener_not_found: bool) -> Error:
     """Return why a client cannot reach the leader of a partition, or NONE (`getPartitionMetadata`)."""
-    if cluster.endpoint(leader, listener) is not None:
+    if cluster.brokers.endpoint(leader, listener) is not None:
         return Error.NONE
     if leader != NO_LEADER and since_listener_not_found:
         return Error.LISTENER_NOT_FOUND
@@ -225,10 +226,10 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
         return DescribeClusterResponse(error_code=error, error_message=message)
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.controller_id,
+        controller_id=cluster.brokers.controller_id,
         brokers=tuple(
             DescribeClusterBroker(broker_id=broker.node_id, host=at.host, port=at.port, rack=broker.rack)
-            for broker, at in cluster.reachable_brokers(listener)
+            for broker, at in cluster.brokers.reachable(listener)
         ),
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
@@ -265,7 +266,7 @@ def describe_topic_partitions(
         if left == 0:
             next_cursor = Cursor(topic_name=name, partition_index=0)
             break
-        topic = cluster.topic(name)
+        topic = cluster.topics.find(name)
         if topic is None:
             error = Error.INVALID_TOPIC_EXCEPTION if illegal_name(name) else Error.UNKNOWN_TOPIC_OR_PARTITION
             described.append(
@@ -295,13 +296,13 @@ def _described(
             DescribeTopicPartitionsResponsePartition(
                 error_code=_leader_error(cluster, listener, leader, since_listener_not_found=True),
                 partition_index=partition,
-                leader_id=leader if cluster.endpoint(leader, listener) else NO_LEADER,
+                leader_id=leader if cluster.brokers.endpoint(leader, listener) else NO_LEADER,
                 leader_epoch=topic.epochs[partition],
                 replica_nodes=topic.replicas[partition],
-                isr_nodes=cluster.in_sync(topic, partition),
+                isr_nodes=cluster.brokers.up(topic.replicas[partition]),
                 eligible_leader_replicas=(),
                 last_known_elr=(),
-                offline_replicas=cluster.offline(topic, partition, listener),
+                offline_replicas=cluster.brokers.unreachable(topic.replicas[partition], listener),
             )
             for partition, leader in zip(page, topic.leaders[page.start : page.stop], strict=True)
         ),

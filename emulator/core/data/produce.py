@@ -132,10 +132,10 @@ def refuse_produce(request: ProduceRequest, error: Error, message: str | None = 
 def _topic(cluster: ClusterState, version: int, topic_data: TopicProduceData, partition: int) -> TopicState:
     if version >= TOPIC_ID_SINCE:
         unknown = Error.UNKNOWN_TOPIC_ID
-        topic = cluster.topic_by_id(topic_data.topic_id)
+        topic = cluster.topics.find_id(topic_data.topic_id)
     else:
         unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
-        topic = cluster.topic(topic_data.name)
+        topic = cluster.topics.find(topic_data.name)
     if topic is None:
         raise RejectedError(unknown, shows_log_start=False)
     if topic.log(partition) is None:
@@ -149,8 +149,8 @@ def _check_place(
     """Raise RejectedError if no batch can be appended to this partition, whatever it contains."""
     if refusal is not None:
         raise RejectedError(refusal.error, refusal.message or None, shows_log_start=False)
-    is_read_only = topic.name in cluster.hidden_topics or (topic.is_internal and call.client_id != ADMIN_CLIENT_ID)
-    error = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.check_leader(topic, partition, node_id)
+    is_read_only = topic.name in cluster.topics.hidden or (topic.is_internal and call.client_id != ADMIN_CLIENT_ID)
+    error = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.leaders.check(topic, partition, node_id)
     if error:
         raise RejectedError(error, shows_log_start=False)
 
@@ -161,7 +161,9 @@ def _check_in_sync(cluster: ClusterState, topic: TopicState, partition: int) -> 
     Later releases need at most as many as the partition has replicas, which are in sync here.
     """
     needed = int(topic.config("min.insync.replicas", "1"))
-    if dialect_of(cluster.settings).min_isr_may_exceed_replicas and needed > len(cluster.in_sync(topic, partition)):
+    if dialect_of(cluster.settings).min_isr_may_exceed_replicas and needed > len(
+        cluster.brokers.up(topic.replicas[partition])
+    ):
         raise RejectedError(Error.NOT_ENOUGH_REPLICAS)
 
 

@@ -37,7 +37,7 @@ def begin(cluster: ClusterState, topic: TopicState, partition: int, target: tupl
     if partition not in topic.reassignments:
         _lead(cluster, topic, partition)
     elif not _complete(cluster, topic, partition):
-        cluster.replicas_changed(topic, partition)
+        cluster.leaders.replicas_changed(topic, partition)
 
 
 def cancel(cluster: ClusterState, topic: TopicState, partition: int) -> None:
@@ -84,7 +84,7 @@ def _rows(topic: TopicState, partitions: Iterable[int]) -> Iterator[OngoingParti
 
 def _complete(cluster: ClusterState, topic: TopicState, partition: int) -> bool:
     reassignment, replicas = topic.reassignments[partition], topic.lasting_replicas(partition)
-    in_sync = {node for node in replicas if cluster.is_up(node)}
+    in_sync = {node for node in replicas if cluster.brokers.is_up(node)}
     # a partition that gets fewer replicas waits for all of them, so that no more copies are lost than necessary
     waits_for_all = len(reassignment.adding) < len(reassignment.removing)
     if waits_for_all or not dialect_of(cluster.settings).reassignment_awaits_added_alone:
@@ -102,5 +102,5 @@ def _complete(cluster: ClusterState, topic: TopicState, partition: int) -> bool:
 def _lead(cluster: ClusterState, topic: TopicState, partition: int) -> None:
     """Begin a leader epoch of a partition with other replicas: its leader remains, or the first that is up leads."""
     leader, replicas = topic.leaders[partition], topic.replicas[partition]
-    up = (node for node in replicas if cluster.is_up(node))
-    cluster.move_leader(topic, partition, leader if leader in replicas else next(up, replicas[0]))
+    up = (node for node in replicas if cluster.brokers.is_up(node))
+    cluster.leaders.move(topic, partition, leader if leader in replicas else next(up, replicas[0]))

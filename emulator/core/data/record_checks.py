@@ -106,7 +106,7 @@ def check_first_batches(cluster: ClusterState, version: int, request: ProduceReq
         for header, _ in islice(complete_batches(data.records or b""), 1)
         if MAGIC_2_SINCE <= version < ZSTD_SINCE and header.magic == _MAGIC_MAX and not header.has_codec(*Codec)
     ]
-    if any(cluster.log(name, index) is not None for name, index in unknown):
+    if any(cluster.topics.log(name, index) is not None for name, index in unknown):
         raise RejectedError(Error.UNKNOWN_SERVER_ERROR, shows_log_start=False)
 
 

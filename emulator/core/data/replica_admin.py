@@ -134,12 +134,12 @@ def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refus
 def elect(cluster: ClusterState, kind: int, topic: TopicState, partition: int) -> Refusal | None:
     """Elect the leader of a partition; return why there is no election, or None."""
     leader, replicas = topic.leaders[partition], topic.replicas[partition]
-    if cluster.is_up(leader) if kind == UNCLEAN else leader == replicas[0]:
+    if cluster.brokers.is_up(leader) if kind == UNCLEAN else leader == replicas[0]:
         return Refusal(Error.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
-    elected = next((node for node in replicas[: None if kind == UNCLEAN else 1] if cluster.is_up(node)), None)
+    elected = next((node for node in replicas[: None if kind == UNCLEAN else 1] if cluster.brokers.is_up(node)), None)
     if elected is None:
         return _ELECTION_FAILED[kind]
-    cluster.move_leader(topic, partition, elected)
+    cluster.leaders.move(topic, partition, elected)
     return None
 
 
@@ -256,7 +256,7 @@ def alter_replica_log_dirs(cluster: ClusterState, request: AlterReplicaLogDirsRe
 def _move_error(cluster: ClusterState, path: str, name: str, partition: int) -> Error:
     if path != LOG_DIR:
         return Error.LOG_DIR_NOT_FOUND
-    return Error.NONE if cluster.log(name, partition) else Error.REPLICA_NOT_AVAILABLE
+    return Error.NONE if cluster.topics.log(name, partition) else Error.REPLICA_NOT_AVAILABLE
 
 
 def describe_quorum(cluster: ClusterState, call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
@@ -279,10 +279,10 @@ def describe_quorum(cluster: ClusterState, call: Call, request: DescribeQuorumRe
                 for topic in request.topics
             ),
         )
-    end = cluster.topics_version + cluster.leader_changes
+    end = cluster.topics.version + cluster.topics.leader_changes
     quorum = QuorumPartitionData(
         error_message="",
-        leader_id=cluster.controller_id,
+        leader_id=cluster.brokers.controller_id,
         leader_epoch=1,
         high_watermark=end,
         current_voters=tuple(ReplicaState(replica_id=node_id, log_end_offset=end) for node_id in cluster.brokers),
@@ -292,7 +292,7 @@ def describe_quorum(cluster: ClusterState, call: Call, request: DescribeQuorumRe
         topics=(QuorumTopicData(topic_name=METADATA_TOPIC, partitions=(quorum,)),),
         nodes=tuple(
             QuorumNode(node_id=broker.node_id, listeners=(Listener(name=CONTROLLER, host=at.host, port=at.port),))
-            for broker, at in cluster.reachable_brokers(call.listener)
+            for broker, at in cluster.brokers.reachable(call.listener)
             if call.api_version >= QUORUM_NODES_SINCE
         ),
     )

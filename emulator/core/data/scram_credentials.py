@@ -51,7 +51,7 @@ def alter_scram_credentials(
     """Insert, replace and delete credentials, those of each user completely or not at all."""
     alterations: tuple[Alteration, ...] = (*request.deletions, *request.upsertions)
     in_controller = not cluster.features.dialect.administers_with_zookeeper
-    if not (cluster.features.dialect.any_broker_serves_admin_requests or cluster.controller_id == node_id):
+    if not (cluster.features.dialect.any_broker_serves_admin_requests or cluster.brokers.controller_id == node_id):
         users = dict.fromkeys(each.name for each in alterations)
         return AlterUserScramCredentialsResponse(results=tuple(_row(user, NOT_CONTROLLER) for user in users))
     refusals = (_refusals if in_controller else _refusals_with_zookeeper)(cluster.clients.credentials, alterations)

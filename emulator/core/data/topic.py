@@ -71,7 +71,7 @@ class TopicState:
     defaults: Mapping[str, str] = field(default_factory=dict)
     """The configs that it inherits from all brokers."""
     unknown: set[int] = field(default_factory=set)
-    """The partitions that brokers do not know, because they have never had a leader; see `unknown_partitions`."""
+    """The partitions that brokers do not know, because they have never had a leader; see `ClusterTopics.extend`."""
     next_keyless_partition: int = 0
     """The partition for the next record without a key from Python, before the modulus."""
 

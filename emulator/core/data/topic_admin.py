@@ -251,13 +251,13 @@ def _find_topic(cluster: ClusterState, state: DeleteTopicState) -> TopicState | 
         return Refusal(Error.TOPIC_DELETION_DISABLED, "Topic deletion is disabled.")
     if state.name is not None and state.topic_id != ZERO_UUID:
         return BOTH
-    if state.name is not None and state.name in cluster.hidden_topics:
+    if state.name is not None and state.name in cluster.topics.hidden:
         return refuse_hidden_topic(state.name)
     if state.name is not None:
         return cluster.topics.get(state.name) or UNKNOWN_TOPIC
     if state.topic_id == ZERO_UUID:
         return NEITHER
-    return cluster.topics_by_id.get(state.topic_id) or UNKNOWN_ID
+    return cluster.topics.by_id.get(state.topic_id) or UNKNOWN_ID
 
 
 def create_partitions(cluster: ClusterState, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
@@ -336,13 +336,13 @@ def delete_records(cluster: ClusterState, node_id: int, request: DeleteRecordsRe
 def _truncate(
     cluster: ClusterState, node_id: int, name: str, partition: int, offset: int
 ) -> DeleteRecordsPartitionResult:
-    topic, log = cluster.topic(name), cluster.log(name, partition)
+    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition)
     error = Error.NONE
     if topic is None or log is None:
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    elif topic.is_internal or name in cluster.hidden_topics:
+    elif topic.is_internal or name in cluster.topics.hidden:
         error = Error.INVALID_TOPIC_EXCEPTION
-    elif refused := cluster.check_leader(topic, partition, node_id):
+    elif refused := cluster.leaders.check(topic, partition, node_id):
         error = refused
     elif not topic.has_retention and (topic.is_compacted or not dialect_of(cluster.settings).deletes_without_policy):
         error = Error.POLICY_VIOLATION

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ..refusal import Refusal
-from .topic import NO_LEADER, PARTITIONS_MAX, illegal_name
+from .topic import PARTITIONS_MAX, illegal_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from ..cluster import ClusterState
-    from .topic import TopicState
 
 
 def refuse_hidden_topic(name: str) -> Refusal:
@@ -25,11 +24,11 @@ def refuse_name(cluster: ClusterState, name: str, together: Collection[str] = ()
     """Return why no topic can be created: 17 (illegal, or collides with one not created `together`) or 36."""
     if (problem := illegal_name(name)) is not None:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
-    if name in cluster.hidden_topics:
+    if name in cluster.topics.hidden:
         return refuse_hidden_topic(name)
-    if any(name in names for names in (cluster.topics, cluster.unled_topics, cluster.queued_deletions)):
+    if any(name in names for names in (cluster.topics, cluster.topics.unled, cluster.topics.queued_deletions)):
         return Refusal(Error.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    other = next((each for each in cluster.metric_names.colliding(name) if each not in together), None)
+    other = next((each for each in cluster.topics.metric_names.colliding(name) if each not in together), None)
     if other is not None:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
     return None
@@ -78,17 +77,6 @@ def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]]
             continue
         return Refusal(Error.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {problem}")
     return None
-
-
-def unknown_partitions(cluster: ClusterState, topic: TopicState) -> set[int]:
-    """Return the partitions that brokers do not know: with ZooKeeper the controller tells them of those with leaders.
-
-    All are known while no broker is up.
-    """
-    if cluster.controller_id == -1 or not cluster.features.dialect.administers_with_zookeeper:
-        return set()
-    epochs = zip(topic.leaders, topic.epochs, strict=True)
-    return {partition for partition, (leader, epoch) in enumerate(epochs) if leader == NO_LEADER and not epoch}
 
 
 def created_together(cluster: ClusterState, names: Iterable[str]) -> frozenset[str]:

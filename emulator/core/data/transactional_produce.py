@@ -83,7 +83,11 @@ def _of_known_partitions(
 ) -> Iterator[tuple[TopicPartition, bytes | None]]:
     """Yield the records for each partition that exists."""
     for data in request.topic_data:
-        topic = cluster.topic_by_id(data.topic_id) if call.api_version >= TOPIC_ID_SINCE else cluster.topic(data.name)
+        topic = (
+            cluster.topics.find_id(data.topic_id)
+            if call.api_version >= TOPIC_ID_SINCE
+            else cluster.topics.find(data.name)
+        )
         for partition in data.partition_data:
             if topic is not None and topic.log(partition.index) is not None:
                 yield (topic.name, partition.index), partition.records
@@ -114,7 +118,7 @@ def to_verify(
         return {}
     starting: dict[TopicPartition, BatchHeader] = {}
     for at, header in batches.items():
-        log = cluster.log(*at)
+        log = cluster.topics.log(*at)
         assert log is not None, f"{at} exists"
         producers, producer_id = log.producers, header.producer_id
         compares_epoch = dialect.verifies_epoch_of_open_transactions

@@ -111,9 +111,9 @@ def _problem(cluster: ClusterState, replicas: tuple[int, ...], before: tuple[int
     if min(replicas) < 0:
         return f"Invalid broker id in replica list: {_buffer(replicas)}"
     added = tuple(node for node in replicas if node not in before)
-    if all(map(cluster.is_up, added)):
+    if all(map(cluster.brokers.is_up, added)):
         return None
-    live = ", ".join(str(node) for node in cluster.brokers if cluster.is_up(node))
+    live = ", ".join(str(node) for node in cluster.brokers if cluster.brokers.is_up(node))
     shown = f"Replica list: {_buffer(added)}, live broker list: Set({live})"
     return f"Replica assignment has brokers that are not alive. {shown}"
 

@@ -95,7 +95,7 @@ def _create(cluster: ClusterState, requested: CreatableTopic, request: CreateTop
             cluster.storage.propose(TopicCreated(topic_id, name, replicas, configs))
         except RefusedError as refused:
             return create_error(name, refused.refusal)
-        if not all(any(map(cluster.is_up, nodes)) for nodes in replicas):
+        if not all(any(map(cluster.brokers.is_up, nodes)) for nodes in replicas):
             # it waits for the leaders
             return replace(create_error(name, Error.REQUEST_TIMED_OUT), topic_id=topic_id)
     return created(cluster, name, topic_id, (len(replicas), len(replicas[0])), configs, as_sent={})
@@ -125,7 +125,7 @@ def _placed(cluster: ClusterState, requested: CreatableTopic) -> dict[int, tuple
     return (
         _refuse_factor(cluster, factor)
         or _refuse_many(partitions)
-        or dict(enumerate(cluster.place_replicas(range(partitions), factor)))
+        or dict(enumerate(cluster.brokers.place_replicas(range(partitions), factor)))
     )
 
 
@@ -190,7 +190,7 @@ def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> Delete
 
 
 def _name(cluster: ClusterState, state: DeleteTopicState) -> str | None:
-    topic = cluster.topics_by_id.get(state.topic_id)
+    topic = cluster.topics.by_id.get(state.topic_id)
     return state.name if topic is None else topic.name
 
 
@@ -199,7 +199,7 @@ def _unknown(state: DeleteTopicState) -> Error:
 
 
 def _delete_named(cluster: ClusterState, name: str) -> Error:
-    if name in cluster.hidden_topics:
+    if name in cluster.topics.hidden:
         return refuse_hidden_topic(name).error
     topic = cluster.topics.get(name)
     if topic is None:
@@ -208,10 +208,10 @@ def _delete_named(cluster: ClusterState, name: str) -> Error:
         cluster.delete_topic(topic)
     except RefusedError as refused:
         return refused.error
-    down = {node for replicas in topic.replicas for node in replicas if not cluster.is_up(node)}
+    down = {node for replicas in topic.replicas for node in replicas if not cluster.brokers.is_up(node)}
     if down:
         # their replicas cannot be deleted (`TopicDeletionManager.onTopicDeletion`)
-        cluster.queued_deletions[name] = down
+        cluster.topics.queued_deletions[name] = down
     return Error.NONE
 
 
@@ -246,7 +246,7 @@ def _grow(cluster: ClusterState, requested: CreatePartitionsTopic) -> Refusal | 
 
 def _refuse_growth(cluster: ClusterState, requested: CreatePartitionsTopic) -> Refusal | None:
     """Return why a topic cannot get these partitions, or None."""
-    if requested.name in cluster.queued_deletions:
+    if requested.name in cluster.topics.queued_deletions:
         return QUEUED
     topic = _in_zookeeper(cluster, requested.name)
     if topic is None:
@@ -267,13 +267,13 @@ def _refuse_growth(cluster: ClusterState, requested: CreatePartitionsTopic) -> R
 
 
 def _in_zookeeper(cluster: ClusterState, name: str) -> TopicState | None:
-    return cluster.topics.get(name) or cluster.unled_topics.get(name)
+    return cluster.topics.get(name) or cluster.topics.unled.get(name)
 
 
 def _bad_assignment(
     cluster: ClusterState, rows: Sequence[tuple[int, ...]], before: int, added: int, factor: int
 ) -> str | None:
-    unknown = dict.fromkeys(node for replicas in rows for node in replicas if not cluster.is_up(node))
+    unknown = dict.fromkeys(node for replicas in rows for node in replicas if not cluster.brokers.is_up(node))
     if unknown:
         return f"Unknown broker(s) in replica assignment: {_listed([*unknown])}."
     if len(rows) != added:

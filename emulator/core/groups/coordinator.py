@@ -221,7 +221,7 @@ class Coordinator:
         The group need not exist. Raises ValueError if the clock would go back.
         """
         self._fire_due(now)
-        clock = self.store.cluster.clock_of(group_id, now)
+        clock = self.store.cluster.clocks.of(group_id, now)
         while (due := self._next_deadline(group_id)) is not None and due < reading:
             clock.move_to(now, max(due, clock.read(now)))
             self._clock_changed(now, group_id)
@@ -232,7 +232,7 @@ class Coordinator:
     def set_clock(self, now: int, group_id: str, mode: str) -> list[Effect]:
         """Set the mode of a group's clock (`clock.MODES`) and fire its due timers. Raises ValueError if unknown."""
         self._fire_due(now)
-        self.store.cluster.clock_of(group_id, now).set_mode(now, mode)
+        self.store.cluster.clocks.of(group_id, now).set_mode(now, mode)
         self._clock_changed(now, group_id)
         return self.store.drain()
 

@@ -220,7 +220,7 @@ class GroupStore:
         self.deadlines.cancel(group.id)
         if group.clock.is_plain and self.settings.group_clock == "real":
             # a later group of this name gets an equal clock
-            self.cluster.group_clocks.pop(group.id, None)
+            self.cluster.clocks.pop(group.id, None)
         self.serve_held_requests(group)
 
     def delete_empty_group(self, group: BaseGroup, answers: Iterable[Answer] = ()) -> None:
@@ -270,7 +270,7 @@ class GroupStore:
             group.held_requests, newer.held_requests = newer.held_requests, []
         self.kind_of(group).restore(self, group, f"The removal of group {group.id} could not be written")
         self.groups[group.id] = group
-        group.clock = self.cluster.group_clocks.setdefault(group.id, group.clock)
+        group.clock = self.cluster.clocks.setdefault(group.id, group.clock)
         self.schedule_expiry_check(group)
 
     def discard_if_unused(self, group: BaseGroup) -> None:

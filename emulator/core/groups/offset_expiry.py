@@ -59,7 +59,7 @@ def delete(store: GroupStore, now: int, call: Call, request: offset_delete.Offse
 
 
 def _delete_error(store: GroupStore, group: BaseGroup, topic: str, partition: int) -> Error:
-    if not 0 <= partition < store.cluster.partition_count(topic):
+    if not 0 <= partition < store.cluster.topics.partition_count(topic):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     return Error.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else Error.NONE
 

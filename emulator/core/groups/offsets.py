@@ -138,7 +138,7 @@ def _unknown_partitions(
     refused = {}
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id)
-        existing = store.cluster.partition_count(name) if name is not None else 0
+        existing = store.cluster.topics.partition_count(name) if name is not None else 0
         error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
         for p, partition in enumerate(topic.partitions):
             if not 0 <= partition.partition_index < existing:
@@ -147,12 +147,12 @@ def _unknown_partitions(
 
 
 def _exists(store: GroupStore, name: str, topic_id: UUID) -> bool:
-    return (store.cluster.topic(name) or store.cluster.topic_by_id(topic_id)) is not None
+    return (store.cluster.topics.find(name) or store.cluster.topics.find_id(topic_id)) is not None
 
 
 def topic_id_of(store: GroupStore, name: str) -> UUID:
     """Return the id of a topic; the zero UUID if there is none."""
-    topic = store.cluster.topic(name)
+    topic = store.cluster.topics.find(name)
     return topic.topic_id if topic is not None else ZERO_UUID
 
 
@@ -160,7 +160,7 @@ def _topic_name(store: GroupStore, call: Call, name: str, topic_id: UUID) -> str
     """Return the name of a topic given by name or, from v10 on, by id; None if the id is unknown."""
     if call.api_version < TOPIC_ID_SINCE:
         return name
-    existing = store.cluster.topic_by_id(topic_id)
+    existing = store.cluster.topics.find_id(topic_id)
     return existing.name if existing is not None else None
 
 

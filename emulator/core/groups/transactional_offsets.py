@@ -90,7 +90,7 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
         )
         for topic in request.topics
         for row in topic.partitions
-        if not 0 <= row.partition_index < store.cluster.partition_count(topic.name)
+        if not 0 <= row.partition_index < store.cluster.topics.partition_count(topic.name)
     }
     if refused.keys() >= {*_partitions(request)}:
         return _reply(store, call, request, refused, Error.NONE)
@@ -111,7 +111,7 @@ def commit(store: GroupStore, now: int, call: Call, request: TxnOffsetCommitRequ
 
 def _with_names(store: GroupStore, request: TxnOffsetCommitRequest) -> TxnOffsetCommitRequest:
     """Return the request with the name of each topic that exists."""
-    known = store.cluster.topics_by_id
+    known = store.cluster.topics.by_id
     topics = (
         replace(topic, name=known[topic.topic_id].name if topic.topic_id in known else "") for topic in request.topics
     )
@@ -119,7 +119,7 @@ def _with_names(store: GroupStore, request: TxnOffsetCommitRequest) -> TxnOffset
 
 
 def _log(store: GroupStore, request: TxnOffsetCommitRequest) -> PartitionLog | None:
-    return store.cluster.log(OFFSETS_TOPIC, store.partition_of(request.group_id))
+    return store.cluster.topics.log(OFFSETS_TOPIC, store.partition_of(request.group_id))
 
 
 def _is_open(store: GroupStore, request: TxnOffsetCommitRequest) -> bool:

@@ -202,7 +202,7 @@ class ShareCoordinator:
         return self.store.cluster.features.dialect
 
     def _check_exists(self, key: StateKey) -> None:
-        topic = self.store.cluster.topics_by_id.get(key.topic_id)
+        topic = self.store.cluster.topics.by_id.get(key.topic_id)
         if topic is None or topic.log(key.partition) is None:
             raise _RefusedRow(Error.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -315,7 +315,7 @@ class ShareCoordinator:
 
     def topics_deleted(self, _now: int) -> list[Effect]:
         """Forget the states of partitions whose topic does not exist any more."""
-        topics = self.store.cluster.topics_by_id
+        topics = self.store.cluster.topics.by_id
         for key in [key for key in self.store.states if key.topic_id not in topics]:
             self.store.write_tombstone(key, lambda _error: None)
         return self.store.drain()

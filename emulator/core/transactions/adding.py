@@ -101,7 +101,7 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
 def _partition_count(store: TransactionStore, topic: str) -> int:
     # groups are coordinated, and commit in transactions, before their topic exists
     cluster = store.cluster
-    return len(cluster.planned_topic().logs) if topic == OFFSETS_TOPIC else cluster.partition_count(topic)
+    return len(cluster.planned_topic().logs) if topic == OFFSETS_TOPIC else cluster.topics.partition_count(topic)
 
 
 def add_offsets(store: TransactionStore, now: int, call: Call, request: AddOffsetsToTxnRequest) -> None:

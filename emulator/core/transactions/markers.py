@@ -59,7 +59,7 @@ def send(store: TransactionStore, now: int, transaction: TransactionalId, partit
     """
     by_leader: dict[int, list[TopicPartition]] = {}
     for at in sorted(partitions):
-        topic = store.cluster.topic(at[0])
+        topic = store.cluster.topics.find(at[0])
         fault = store.cluster.marker_faults.get(at)
         leader = NO_LEADER if topic is None else topic.leader(at[1])
         is_skipped = leader == NO_LEADER and store.dialect.skips_markers_without_leader

@@ -28,7 +28,7 @@ def test_a_metadata_request_creates_a_topic_and_the_next_one_returns_its_leader(
     (topic,) = answer.topics
     assert (topic.error_code, topic.name, len(topic.partitions)) == (0, "new", 1)
     assert (topic.partitions[0].leader_id, topic.partitions[0].replica_nodes) == (1, (1,))
-    assert desk.cluster.partition_count("new") == 1
+    assert desk.cluster.topics.partition_count("new") == 1
     assert (topic.topic_id == desk.cluster.topics["new"].topic_id) == (version >= 10)
     assert [(b.node_id, b.port) for b in answer.brokers] == [(1, 9092)]
 
@@ -135,7 +135,7 @@ def test_an_impossible_number_of_partitions_is_refused(desk: Desk, partitions: i
     with pytest.raises(RefusedError) as refused:
         desk.topic("t", partitions)
     assert refused.value.error is Error.INVALID_PARTITIONS
-    assert desk.cluster.partition_count("t") == 0
+    assert desk.cluster.topics.partition_count("t") == 0
 
 
 @pytest.mark.parametrize(("release", "second"), [("2.8", Error.INVALID_TOPIC_EXCEPTION), ("3.9", 0), ("4.4", 0)])

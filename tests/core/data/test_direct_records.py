@@ -93,7 +93,7 @@ def test_records_from_python_wake_parked_fetches(desk: Desk) -> None:
 
 def test_an_unknown_topic_is_created_if_the_broker_allows_it(desk: Desk, new_desk: Callable[..., Desk]) -> None:
     desk.write("new", [SeedRecord()])
-    assert desk.cluster.partition_count("new") == 1
+    assert desk.cluster.topics.partition_count("new") == 1
     strict = new_desk(auto_create_topics_enable=False)
     with pytest.raises(RefusedError, match="there is no topic new"):
         strict.write("new", [SeedRecord()])

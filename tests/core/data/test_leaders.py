@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from koordinator.emulator.core.brokers import Endpoint
 from koordinator.emulator.core.data.topic import NO_LEADER, OFFSETS_TOPIC
-from koordinator.emulator.core.registrations import Endpoint
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import (
     create_partitions,
@@ -37,7 +37,7 @@ def desk(new_desk: Callable[..., Desk]) -> Desk:
 
 
 def move(desk: Desk, partition: int, to: int) -> None:
-    desk.cluster.move_leader(desk.cluster.topics["t"], partition, to)
+    desk.cluster.leaders.move(desk.cluster.topics["t"], partition, to)
     desk._perform(desk.data.leaders_changed(desk.now))
 
 
@@ -220,7 +220,7 @@ class TestOffsetsTopic:
 
     def test_the_leader_is_chosen_before_the_topic_exists(self, desk: Desk) -> None:
         plan = desk.cluster.planned_topic()
-        desk.cluster.move_leader(plan, 12, 2)
+        desk.cluster.leaders.move(plan, 12, 2)
         assert OFFSETS_TOPIC not in desk.cluster.topics
         assert desk.cluster.internal_topic() is plan
         assert desk.cluster.topics[OFFSETS_TOPIC].leaders[12] == 2

@@ -103,7 +103,7 @@ def test_kip_455_a_reassignment_waits_for_the_broker_that_it_adds() -> None:
     desk.cluster.fence(3)
     assert reassigned(desk, (3, 2)) == 0
     assert (topic.replicas, topic.leaders, topic.epochs) == ([(3, 2, 1)], [2], [0])
-    assert desk.cluster.in_sync(topic, 0) == (2, 1)
+    assert desk.cluster.brokers.up(topic.replicas[0]) == (2, 1)
     assert ongoing(desk) == [((3, 2, 1), (3,), (1,))]
     desk.cluster.unfence(3)
     assert (topic.replicas, topic.leaders, topic.epochs) == ([(3, 2)], [2], [1])

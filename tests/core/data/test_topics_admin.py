@@ -54,7 +54,7 @@ def _assignments(*brokers: tuple[int, ...], first: int = 0) -> tuple[CreatableRe
 def test_create_topics_honours_its_options_in_every_version(desk: Desk, version: int) -> None:
     (row,) = _create(desk, _topic(partitions=3), version=version)
     assert row.error_code == 0
-    assert desk.cluster.partition_count("t") == 3
+    assert desk.cluster.topics.partition_count("t") == 3
     if version >= 5:
         assert (row.num_partitions, row.replication_factor) == (3, 1)
         assert {c.name: (c.value, c.config_source) for c in row.configs}["retention.ms"] == ("604800000", 5)
@@ -222,8 +222,8 @@ def test_a_topic_grows_and_never_shrinks(new_desk: Callable[..., Desk]) -> None:
     desk.topic("t", 2)
     assert [_grow(desk, count) for count in (2, 1, 0, -1, 10_001)] == [Error.INVALID_PARTITIONS] * 5
     assert _grow(desk, 3, name="u") == Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert (_grow(desk, 3, validate_only=True), desk.cluster.partition_count("t")) == (0, 2)
-    assert (_grow(desk, 4), desk.cluster.partition_count("t")) == (0, 4)
+    assert (_grow(desk, 3, validate_only=True), desk.cluster.topics.partition_count("t")) == (0, 2)
+    assert (_grow(desk, 4), desk.cluster.topics.partition_count("t")) == (0, 4)
     assert [_grow(desk, 6, *b) for b in (((1,),), ((1,), (9,)), ((1, 2), (2, 3)))] == [39] * 3
     assert _grow(desk, 6, (3,), (3,)) == 0
     assert [p.leader_id for p in desk.metadata("t").topics[0].partitions] == [1, 2, 3, 1, 3, 3]
@@ -233,7 +233,7 @@ def test_growing_a_topic_named_twice_is_refused_in_one_row(desk: Desk) -> None:
     desk.topic("t")
     twice = (CreatePartitionsTopic(name="t", count=2, assignments=None),) * 2
     (row,) = desk.send(CreatePartitionsRequest(topics=twice)).response.results
-    assert (row.error_code, desk.cluster.partition_count("t")) == (42, 1)
+    assert (row.error_code, desk.cluster.topics.partition_count("t")) == (42, 1)
 
 
 def _cut(desk: Desk, offset: int, topic: str = "t", partition: int = 0) -> tuple[int, int]:

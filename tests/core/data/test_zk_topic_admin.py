@@ -266,7 +266,7 @@ def test_a_name_that_is_no_path_in_zookeeper_fails_the_growth_of_all_topics(desk
         (name, -1),
         ("u", -1),
     ]
-    assert [desk.cluster.partition_count(topic) for topic in "tu"] == [2, 1]
+    assert [desk.cluster.topics.partition_count(topic) for topic in "tu"] == [2, 1]
 
 
 def test_a_topic_cannot_grow_by_replicas_on_brokers_that_are_down(new_desk: Callable[..., Desk]) -> None:

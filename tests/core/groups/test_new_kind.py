@@ -55,7 +55,7 @@ class Tally(BaseGroup):
     unsettled: list[str] = []  # noqa: RUF012
 
     def __init__(self, store: GroupStore, now: int, group_id: str) -> None:
-        super().__init__(group_id, store.partition_of(group_id), store.cluster.clock_of(group_id, now), now)
+        super().__init__(group_id, store.partition_of(group_id), store.cluster.clocks.of(group_id, now), now)
         self.count = 0
         self.log: list[str] = []
 

@@ -183,7 +183,7 @@ SHARE_GROUP_RULES = (
         RECORDS,
         "locks of records end by the clock of their group",
         f"{DATA}/share_fetches.py",
-        "due = None if deadline is None else self._cluster.clock_of(led.group_id, now).due_at(deadline, now)",
+        "due = None if deadline is None else self._cluster.clocks.of(led.group_id, now).due_at(deadline, now)",
         "due = deadline",
         (f"{LEVERS}::test_a_lock_ends_by_the_clock_of_its_group",),
     ),

@@ -12,8 +12,8 @@ from clients.frame_clients import START, Peer, Wire
 
 from koordinator.emulator.broker.cluster_runtime import ClusterRuntime
 from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.brokers import PLAINTEXT
 from koordinator.emulator.core.cluster import ClusterState
-from koordinator.emulator.core.registrations import PLAINTEXT
 from koordinator.emulator.trace.trace import Trace
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -53,7 +53,7 @@ class Nodes(Wire):
 
         self._new_uuid = new_uuid
         self.cluster = ClusterState("nodes", self.settings, new_uuid)
-        self.trace = Trace(lambda: self.wall_us, topic_name=self.cluster.topic_name)
+        self.trace = Trace(lambda: self.wall_us, topic_name=self.cluster.topics.name_of)
         for node in range(1, nodes + 1):
             self.cluster.register(node, "127.0.0.1", 9091 + node)
         self._start()

@@ -11,7 +11,7 @@ from clients.frame_clients import Peer, Wire
 
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.core.registrations import PLAINTEXT
+from koordinator.emulator.core.brokers import PLAINTEXT
 from koordinator.emulator.server import build as assemble
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.errors import Error

@@ -103,7 +103,7 @@ class Audit:
 
 def check_clocks(runtime: ClusterRuntime) -> None:
     """Check that every group on a running node has the clock that an advance would move."""
-    clocks = runtime.cluster.group_clocks
+    clocks = runtime.cluster.clocks
     for broker in runtime:
         if runtime.states[broker.node.node_id] == "up":
             for group in broker.node.coordinator.groups.values():
@@ -124,7 +124,7 @@ class Topics:
         The topics may be those of an earlier subscription: a dynamic member that takes over an instance id gives its
         own up, and Kafka notices that with the next change (`GroupMetadataManager.replaceMember`).
         """
-        version = runtime.cluster.topics_version
+        version = runtime.cluster.topics.version
         for broker in runtime:
             store = broker.node.coordinator.store
             for group in store.groups.values():

@@ -20,7 +20,7 @@ from builders.fuzzing import Ring, Tally
 from koordinator.emulator.broker.connections import Send
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.control.control import Control
-from koordinator.emulator.core.registrations import PLAINTEXT, Endpoint
+from koordinator.emulator.core.brokers import PLAINTEXT, Endpoint
 from koordinator.emulator.server import build
 from koordinator.emulator.storage.data_dir import DataDir
 from koordinator.wire.messages.produce import ProduceRequest

@@ -86,7 +86,7 @@ class Wire:
         transactions = TransactionCoordinator(self.now, cluster, self.settings)
         shares = ShareCoordinator(cluster, self.settings)
         self.node = NodeCore(1, cluster, coordinator, transactions, shares, data)
-        self.trace = Trace(lambda: self.wall_us, trace_capacity, topic_name=cluster.topic_name)
+        self.trace = Trace(lambda: self.wall_us, trace_capacity, topic_name=cluster.topics.name_of)
         self.broker = Broker(self.node, self.settings, self.trace, self.logged.append)
         self.peers: dict[int, Peer] = {}
         self._numbers = count(1)

@@ -174,7 +174,7 @@ class Play(CoordinatorRequests):
 
     def group_now(self, group: str = "g") -> int:
         """Return the time of a group's clock."""
-        return self.cluster.clock_of(group, self.now).read(self.now)
+        return self.cluster.clocks.of(group, self.now).read(self.now)
 
     def facts_of(self, kind: type[F]) -> list[F]:
         """Return the facts of one kind, in order."""

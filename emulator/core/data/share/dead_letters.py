@@ -187,7 +187,7 @@ class DeadLetters:
     def _contents(self, letter: DeadLetter) -> dict[int, Record]:
         """Return the records themselves by offset, or nothing if the group wants no copies."""
         led = letter.target
-        topic = self._cluster.topic_by_id(led.topic_id)
+        topic = self._cluster.topics.find_id(led.topic_id)
         log = None if topic is None else topic.log(led.partition)
         if log is None or not ShareSettings(self._cluster, led.group_id).copies_dead_letters:
             return {}
@@ -198,7 +198,7 @@ class DeadLetters:
     def _headers(self, letter: DeadLetter, offset: int) -> tuple[tuple[str, bytes | None], ...]:
         led, records = letter.target, letter.records
         values = {
-            "topic": self._cluster.topic_name(led.topic_id) or str(led.topic_id),
+            "topic": self._cluster.topics.name_of(led.topic_id) or str(led.topic_id),
             "partition": str(led.partition),
             "offset": str(offset),
             "group": led.group_id,

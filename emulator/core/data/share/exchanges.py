@@ -95,7 +95,7 @@ def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetch
             rows = exchange.session.take_news(rows)
         else:
             rows, error = {}, Error.INVALID_SHARE_SESSION_EPOCH
-    if any(cluster.topic_by_id(topic_id) is None for topic_id, _ in rows):
+    if any(cluster.topics.find_id(topic_id) is None for topic_id, _ in rows):
         return ShareFetchResponse(error_code=Error.UNKNOWN_SERVER_ERROR)
     hints = LeaderHints(cluster, exchange.call.listener)
     rows = {key: _with_leader(cluster, hints, key, row) for key, row in rows.items()}
@@ -124,7 +124,7 @@ def _with_leader(
     cluster: ClusterState, hints: LeaderHints, key: PartitionKey, row: fetching.PartitionData
 ) -> fetching.PartitionData:
     """Add the current leader to a row that another broker would serve."""
-    topic = cluster.topic_by_id(key[0])
+    topic = cluster.topics.find_id(key[0])
     if topic is None or row.error_code != Error.NOT_LEADER_OR_FOLLOWER:
         return row
     hint = hints.leader(topic, key[1])
@@ -141,7 +141,7 @@ def acknowledge_response(cluster: ClusterState, exchange: ShareExchange) -> Shar
         if refusal is None:
             continue
         rows[key] = row = replace(row, error_code=refusal.error, error_message=refusal.message or None)
-        topic = cluster.topic_by_id(key[0])
+        topic = cluster.topics.find_id(key[0])
         if topic is not None and refusal.error is Error.NOT_LEADER_OR_FOLLOWER:
             hint = hints.leader(topic, key[1])
             leader = acknowledging.LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)

@@ -76,7 +76,7 @@ class RecordReader:
 
     def log(self, key: PartitionKey) -> PartitionLog | None:
         """Return the log of a partition, or None if it does not exist."""
-        topic = self._cluster.topic_by_id(key[0])
+        topic = self._cluster.topics.find_id(key[0])
         return None if topic is None else topic.log(key[1])
 
     def _row(

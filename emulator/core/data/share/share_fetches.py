@@ -166,7 +166,7 @@ class ShareFetches:
     def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Effect]:
         """Answer the waiting fetches for which there are records now, after an append to these partitions."""
         for name, partition in partitions if self._watchers else ():
-            topic = self._cluster.topic(name)
+            topic = self._cluster.topics.find(name)
             assert topic is not None, f"there is no topic {name} to append to"
             self._look_again(now, (topic.topic_id, partition))
         return self._drain()
@@ -174,7 +174,7 @@ class ShareFetches:
     def leaders_changed(self) -> None:
         """Forget the share partitions that this node does not lead any more, as those of deleted topics."""
         for led in list(self.led.values()):
-            topic = self._cluster.topic_by_id(led.topic_id)
+            topic = self._cluster.topics.find_id(led.topic_id)
             if topic is None or topic.leader(led.partition) != self._node_id:
                 self._drop(led)
 
@@ -251,7 +251,7 @@ class ShareFetches:
 
     def _load(self, waiting: WaitingFetch, key: PartitionKey) -> LedPartition | Error:
         """Return a share partition; begin to load it if it is not in memory."""
-        topic = self._cluster.topic_by_id(key[0])
+        topic = self._cluster.topics.find_id(key[0])
         assert topic is not None, f"{key[0]} is unknown"
         group_id = waiting.exchange.group_id
         led = self.led.get((group_id, *key))
@@ -342,7 +342,7 @@ class ShareFetches:
             DeadLettersWritten(
                 led.group_id,
                 self._group_now(led.group_id, now),
-                *(self._cluster.topic_name(led.topic_id) or "", led.partition),
+                *(self._cluster.topics.name_of(led.topic_id) or "", led.partition),
                 *(dead.first, dead.last, dead.count),
                 step.letter.topic,
                 dead.cause.name.lower(),
@@ -369,7 +369,7 @@ class ShareFetches:
 
     def _note(self, now: int, led: LedPartition, write: StateWrite, cause: str) -> None:
         """Emit the end of locks, by the members that held the records."""
-        topic = self._cluster.topic_name(led.topic_id) or ""
+        topic = self._cluster.topics.name_of(led.topic_id) or ""
         rows: dict[str, list[tuple[str, int, int, int, int, str]]] = {}
         for member_id, each in zip(write.holders, write.batches, strict=True):
             state = RecordState(each.state).name.lower()
@@ -384,11 +384,11 @@ class ShareFetches:
 
     def _group_now(self, group_id: str, now: int) -> int:
         """Return the time of a group: its locks are those of its own clock."""
-        return self._cluster.clock_of(group_id, now).read(now)
+        return self._cluster.clocks.of(group_id, now).read(now)
 
     def _set_timer(self, now: int, led: LedPartition, state: SharePartition) -> None:
         deadline, key = state.locks.deadline, _expiry(led)
-        due = None if deadline is None else self._cluster.clock_of(led.group_id, now).due_at(deadline, now)
+        due = None if deadline is None else self._cluster.clocks.of(led.group_id, now).due_at(deadline, now)
         if due is None:
             self._timers.cancel(key)
         elif due != self._timers.get(key):
@@ -407,7 +407,7 @@ class ShareFetches:
         carried_out: dict[PartitionKey, list[Acknowledgement]] = {}
         empty: list[PartitionKey] = []
         for topic_row in request.topics:
-            topic = self._cluster.topic_by_id(topic_row.topic_id)
+            topic = self._cluster.topics.find_id(topic_row.topic_id)
             is_denied = topic is not None and not self._may_read(exchange.call, topic.name)
             for row in topic_row.partitions:
                 key = (topic_row.topic_id, row.partition_index)
@@ -488,7 +488,7 @@ class ShareFetches:
 
     def _is_readable(self, waiting: WaitingFetch, key: PartitionKey) -> bool:
         """Return whether a partition exists and may be read; if not, it gets a row."""
-        topic = self._cluster.topic_by_id(key[0])
+        topic = self._cluster.topics.find_id(key[0])
         if topic is None:
             error = Error.UNKNOWN_TOPIC_ID
         elif not self._may_read(waiting.exchange.call, topic.name):

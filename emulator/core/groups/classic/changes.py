@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def create(store: GroupStore, now: int, group_id: str) -> ClassicGroup:
     """Create an Empty group at generation 0."""
-    group = ClassicGroup(group_id, store.partition_of(group_id), store.cluster.clock_of(group_id, now), now)
+    group = ClassicGroup(group_id, store.partition_of(group_id), store.cluster.clocks.of(group_id, now), now)
     store.add(now, group)
     return group
 
@@ -48,7 +48,7 @@ def transition(store: GroupStore, group: ClassicGroup, why: Reason) -> None:
         group.state_changed_at = group.now
     group.earliest_offset_expiry = 0
     if group.clock.mode == "auto":
-        store.cluster.auto_clock_groups[group.id] = None
+        store.cluster.clocks.auto[group.id] = None
     store.freeze_if_requested(group)
 
 

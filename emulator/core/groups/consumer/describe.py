@@ -69,7 +69,7 @@ def _member(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> 
 
 def _assignment(store: GroupStore, partitions: Mapping[UUID, Iterable[int]]) -> wire.Assignment:
     """Return the partitions of existing topics."""
-    topics = store.cluster.topics_by_id
+    topics = store.cluster.topics.by_id
     return wire.Assignment(
         topic_partitions=tuple(
             wire.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=tuple(listed))

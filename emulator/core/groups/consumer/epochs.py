@@ -35,7 +35,7 @@ def raise_epoch(
         records.append(topics_record(group.id, None if is_hashed else topics))
         changed |= not is_hashed
     epoch = group.epoch + (changed or code != group.metadata_hash)
-    group.topics_seen = store.cluster.topics_version, epoch
+    group.topics_seen = store.cluster.topics.version, epoch
     if epoch > group.epoch:
         records.append(group_record(group.id, epoch, code))
     return epoch, records

@@ -30,7 +30,7 @@ def commit_error(store: GroupStore, group: ConsumerGroup, call: Call, request: O
     if member is not None and member.classic is None and call.api_version < MEMBER_EPOCHS_SINCE:
         return Error.UNSUPPORTED_VERSION
     partitions = (
-        (cluster.topic_by_id(topic.topic_id) or cluster.topic(topic.name), row.partition_index)
+        (cluster.topics.find_id(topic.topic_id) or cluster.topics.find(topic.name), row.partition_index)
         for topic in request.topics
         for row in topic.partitions
     )
@@ -43,7 +43,9 @@ def transactional_commit_error(store: GroupStore, group: ConsumerGroup, request:
     if epoch < 0 and not request.member_id and request.group_instance_id is None:
         return Error.NONE
     partitions = (
-        (store.cluster.topic(topic.name), row.partition_index) for topic in request.topics for row in topic.partitions
+        (store.cluster.topics.find(topic.name), row.partition_index)
+        for topic in request.topics
+        for row in topic.partitions
     )
     return _refuse_epoch(group, group.members.get(request.member_id), epoch, partitions)
 

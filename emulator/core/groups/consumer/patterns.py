@@ -93,7 +93,7 @@ def schedule_resolution(store: GroupStore, group: ConsumerGroup, call: Call) -> 
         age_ms = group.now - latest.timestamp
         is_outdated = (
             used != group.patterns.keys()
-            or not store.cluster.newest_topic_version <= latest.version <= store.cluster.topics_version
+            or not store.cluster.topics.newest_version <= latest.version <= store.cluster.topics.version
             or age_ms > store.settings.group_consumer_regex_refresh_interval_ms
         )
         if age_ms <= REFRESH_MIN_INTERVAL_MS or not is_outdated:
@@ -113,7 +113,7 @@ def _described_topics(store: GroupStore, group: ConsumerGroup) -> Iterable[str]:
 def resolve(store: GroupStore, group: ConsumerGroup) -> None:
     """Look up the topics of all patterns; the group epoch rises if they differ, and the next heartbeat assigns them."""
     used = HashTable(sorted(group.subscribers))
-    version, topics = store.cluster.topics_version, _described_topics(store, group)
+    version, topics = store.cluster.topics.version, _described_topics(store, group)
     found = {
         pattern: ConsumerGroupRegularExpressionValue(
             topics=matching(pattern, topics), version=version, timestamp=group.now

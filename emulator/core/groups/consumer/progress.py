@@ -78,7 +78,7 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     records += pattern_records
     raises |= after.names != before.names or _changes_preference(store, group, update)
     epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
-    if raises or not group.has_seen_topics(store.cluster.topics_version):
+    if raises or not group.has_seen_topics(store.cluster.topics.version):
         others = (each for each in group.members.values() if each is not replaced and each.id != after.id)
         names = {name for each in (*others, after) for name in group.topics_of(each)}
         epoch, epoch_records = raise_epoch(store, group, names, changed=raises)

@@ -160,7 +160,7 @@ def _downgraded(member: ConsumerMember) -> ClassicMember:
 
 def assignment_of(store: GroupStore, subscription: bytes, partitions: Mapping[UUID, Iterable[int]]) -> bytes:
     """Return an assignment for a classic member, in the version of its own subscription, without user data."""
-    topics = store.cluster.topics_by_id
+    topics = store.cluster.topics.by_id
     rows = tuple(
         TopicPartition(topic=topics[topic].name, partitions=tuple(HashTable(partitions[topic])))
         for topic in HashTable(partitions)

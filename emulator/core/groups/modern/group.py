@@ -133,7 +133,7 @@ class ModernGroup(BaseGroup, Generic[M, T]):
 
     def named_partitions(self, cluster: ClusterState, held: Any) -> Mapping[str, tuple[int, ...]]:  # noqa: ANN401 - a target or an assignment
         """Return partitions by topic, sorted, without topics that do not exist."""
-        topics = cluster.topics_by_id
+        topics = cluster.topics.by_id
         return {topics[topic].name: tuple(sorted(held[topic])) for topic in held if topic in topics}
 
     @abstractmethod

@@ -30,7 +30,7 @@ DEAD = "Dead"
 
 def create(store: GroupStore, now: int, group_id: str, kind: type[G]) -> G:
     """Create an Empty group."""
-    clock = store.cluster.clock_of(group_id, now)
+    clock = store.cluster.clocks.of(group_id, now)
     group = kind(group_id, store.partition_of(group_id), clock, now, store.dialect)
     store.add(now, group)
     return group
@@ -77,5 +77,5 @@ def force_rebalance(store: GroupStore, group: ModernGroup[Any, Any], why: Reason
     """Raise the epoch because a test asks for it. Raises ValueError for a group without members."""
     if not group.members:
         raise ValueError(f"group {group.id!r} is Empty: only a group with members can be forced to rebalance")
-    epoch = group.next_unseeing_epoch(store.cluster.topics_version)
+    epoch = group.next_unseeing_epoch(store.cluster.topics.version)
     write(store, group, [group.epoch_record(epoch)], why)

@@ -40,7 +40,7 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wi
 
 
 def _member(store: GroupStore, member: ShareMember) -> wire.Member:
-    topics = store.cluster.topics_by_id
+    topics = store.cluster.topics.by_id
     rows = tuple(
         wire.TopicPartitions(topic_id=topic, topic_name=topics[topic].name, partitions=partitions)
         for topic, partitions in member.assigned.items()

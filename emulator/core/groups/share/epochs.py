@@ -38,11 +38,11 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
     names = {name for each in group.members.values() if each.id != after.id for name in each.names} | {*after.names}
     changed = after.names != before.names or _has_pending_partitions(store, group)
     epoch, code = group.epoch, group.metadata_hash
-    if changed or not group.has_seen_topics(store.cluster.topics_version):
+    if changed or not group.has_seen_topics(store.cluster.topics.version):
         code = metadata_hash(store.cluster, names)
         changed |= code != group.metadata_hash
         epoch += changed
-        group.topics_seen = store.cluster.topics_version, epoch
+        group.topics_seen = store.cluster.topics.version, epoch
     if changed:
         records.append(group_record(group.id, epoch, code))
     target, target_epoch = group.targets.get(after.id, {}), group.target_epoch
@@ -75,7 +75,7 @@ def _has_pending_partitions(store: GroupStore, group: ShareGroup) -> bool:
         for topic, partitions in target.items():
             assigned.setdefault(topic, set()).update(partitions)
     return any(
-        topic in store.cluster.topics_by_id and name in names and partitions != assigned.get(topic, set())
+        topic in store.cluster.topics.by_id and name in names and partitions != assigned.get(topic, set())
         for topic, (name, partitions) in group.state_partitions.initialized.items()
     )
 

@@ -168,7 +168,7 @@ def _leave(store: GroupStore, group: ShareGroup, call: Call, request: wire.Share
 def _remove(store: GroupStore, group: ShareGroup, member_id: str, why: Reason, answer: Answer = None) -> None:
     names = {name for each in group.members.values() if each.id != member_id for name in each.names}
     epoch = group.epoch + 1
-    group.topics_seen = store.cluster.topics_version, epoch
+    group.topics_seen = store.cluster.topics.version, epoch
     record = group_record(group.id, epoch, metadata_hash(store.cluster, names))
     remove(store, group, [member_id], epoch, [record], why=why, answer=answer)
 

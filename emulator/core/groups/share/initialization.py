@@ -159,7 +159,7 @@ def finished(store: GroupStore, group: ShareGroup, state: StateTopics, *, succee
 
 def topics_deleted(store: GroupStore, group: ShareGroup) -> None:
     """Forget the state of topics that do not exist any more."""
-    state, topics = group.state_partitions, store.cluster.topics_by_id
+    state, topics = group.state_partitions, store.cluster.topics.by_id
     after = replace(
         state,
         initializing={topic: row for topic, row in state.initializing.items() if topic in topics},

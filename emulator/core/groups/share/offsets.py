@@ -376,7 +376,7 @@ def _delete_state(
     partitions = [
         (topic, each)
         for topic in topics
-        for each in range(len(store.cluster.topics_by_id[topic].logs) if topic in store.cluster.topics_by_id else 0)
+        for each in range(len(store.cluster.topics.by_id[topic].logs) if topic in store.cluster.topics.by_id else 0)
     ]
     during = replace(
         state,

@@ -84,7 +84,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     def named_partitions(self, cluster: ClusterState, held: Tasks) -> Mapping[str, tuple[int, ...]]:
         """Return the input partitions of active tasks by topic, sorted, without topics that do not exist."""
-        found = self.inputs_of(held.active, cluster.partition_count)
+        found = self.inputs_of(held.active, cluster.topics.partition_count)
         return {name: tuple(partitions) for name, partitions in found.items()}
 
     def epoch_record(self, epoch: int) -> CoordinatorRecord:

@@ -84,7 +84,7 @@ def _create(store: GroupStore, group: BaseGroup, error: Error, *, topics: Sequen
     soft.creating.update(names)
     request = CreateTopicsRequest(topics=tuple(map(_creatable, due)), timeout_ms=REQUEST_TIMEOUT_MS)
     done = partial(_created, group.id, names)
-    store.send(store.cluster.controller_id, CREATION_VERSION, request, done)
+    store.send(store.cluster.brokers.controller_id, CREATION_VERSION, request, done)
 
 
 def _creatable(topic: InternalTopic) -> CreatableTopic:

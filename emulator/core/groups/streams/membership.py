@@ -156,5 +156,5 @@ def leave_for_a_while(
 
 def remove(store: GroupStore, group: StreamsGroup, member_id: str, why: Reason, answer: Answer = None) -> None:
     """Remove a member and raise the group epoch; the next heartbeat of any member computes the target."""
-    epoch = group.next_unseeing_epoch(store.cluster.topics_version)
+    epoch = group.next_unseeing_epoch(store.cluster.topics.version)
     modern.remove(store, group, [member_id], epoch, [group.epoch_record(epoch)], why=why, answer=answer)

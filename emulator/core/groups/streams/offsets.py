@@ -34,7 +34,7 @@ def commit_error(store: GroupStore, group: StreamsGroup, call: Call, request: Of
         return Error.UNKNOWN_MEMBER_ID
     if call.api_version < MEMBER_EPOCHS_SINCE:
         return Error.UNSUPPORTED_VERSION
-    by_id = store.cluster.topic_by_id
+    by_id = store.cluster.topics.find_id
     partitions = (
         (topic.name or ("" if (known := by_id(topic.topic_id)) is None else known.name), row.partition_index)
         for topic in request.topics
@@ -66,7 +66,7 @@ def _refuse_epoch(
     if epoch == member.epoch:
         return Error.NONE
     if epoch < member.epoch:
-        existing = ((name, at) for name, at in partitions if 0 <= at < store.cluster.partition_count(name))
+        existing = ((name, at) for name, at in partitions if 0 <= at < store.cluster.topics.partition_count(name))
         tasks = (Task(group.source_subtopology(name) or "", at) for name, at in existing)
         if all(task in member.active_since and member.active_since[task] <= epoch for task in tasks):
             return Error.NONE

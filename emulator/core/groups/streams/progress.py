@@ -94,7 +94,7 @@ def advance(
     delay_ms = StreamsSettings(store.cluster, group.id).initial_rebalance_delay_ms
     if not group.members and delay_ms and StreamsInitialDelay() not in group.timers:
         group.timers.set(StreamsInitialDelay(), group.now + delay_ms)
-    group.topics_seen = store.cluster.topics_version, epoch
+    group.topics_seen = store.cluster.topics.version, epoch
     target_owner = after if replaced is None else replaced
     target, target_epoch = group.targets.get(target_owner.id, NO_TASKS), group.target_epoch
     if StreamsInitialDelay() in group.timers:
@@ -161,7 +161,7 @@ def _configured(
 ) -> tuple[int, ConfiguredTopology]:
     """Return the hash of the topics of a topology, and the topology with those that exist."""
     known = group.configured
-    if known is not None and group.has_seen_topics(store.cluster.topics_version):
+    if known is not None and group.has_seen_topics(store.cluster.topics.version):
         return group.metadata_hash, known
     names = required_topics(topology)
     code = metadata_hash(store.cluster, names)

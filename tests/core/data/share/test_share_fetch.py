@@ -16,7 +16,7 @@ from tests.core.data.share.conftest import GROUP_ID, ShareDesk, Stored, shown
 
 
 def move_leader(share: ShareDesk, node_id: int) -> None:
-    share.cluster.move_leader(share.cluster.topics["x"], 0, node_id)
+    share.cluster.leaders.move(share.cluster.topics["x"], 0, node_id)
     share._perform(share.data.leaders_changed(share.now))
 
 
@@ -327,7 +327,7 @@ def test_a_response_without_the_share_partition_is_an_error(share: ShareDesk) ->
 def test_kip_932_another_leader_is_named() -> None:
     share = ShareDesk(2)
     share.S1()
-    share.cluster.move_leader(share.cluster.topics["x"], 0, 2)
+    share.cluster.leaders.move(share.cluster.topics["x"], 0, 2)
     share._perform(share.data.leaders_changed(share.now))
     response = share.F("A", 0, 0, wait=500).response
     row = response.responses[0].partitions[0]
@@ -339,7 +339,7 @@ def test_kip_932_a_share_partition_is_forgotten_with_its_leadership() -> None:
     share = ShareDesk(2)
     share.S2()
     waiting = share.F("B", 0, 0, wait=500)
-    share.cluster.move_leader(share.cluster.topics["x"], 0, 2)
+    share.cluster.leaders.move(share.cluster.topics["x"], 0, 2)
     share._perform(share.data.leaders_changed(share.now))
     assert not share.data.shares.led
     assert not [key for _, key in share.data.fetches.timers.pending() if isinstance(key, RecordLockExpiry)]
@@ -530,7 +530,7 @@ def test_a_clock_moves_the_ends_of_the_locks_of_its_group_while_others_are_loade
     share.is_held = True
     share.F("A", 0, 0, group_id="h")
     for epoch, group_id, row in ((1, "h", "no row"), (2, "g", "[0-9 x2]")):
-        share.cluster.clock_of(group_id, share.now).move_to(share.now, share.now + 30_000)
+        share.cluster.clocks.of(group_id, share.now).move_to(share.now, share.now + 30_000)
         share.data.shares.clock_changed(share.now, group_id)
         share.wait(0)
         assert shown(share.F("A", epoch)) == row

@@ -219,7 +219,7 @@ def test_kip_932_after_an_error_the_next_row_is_sent_even_if_it_is_empty() -> No
     share.A("A", 1, "0-9=1")
     answers = []
     for epoch, leader in ((2, 2), (3, 1), (4, 1)):
-        share.cluster.move_leader(share.cluster.topics["x"], 0, leader)
+        share.cluster.leaders.move(share.cluster.topics["x"], 0, leader)
         share.data.leaders_changed(share.now)
         answers.append(shown(share.F("A", epoch, wait=1, min_bytes=0)))
     assert answers == ["6", "empty row", "no row"]

@@ -22,7 +22,7 @@ def test_a_restart_after_an_advance_does_not_postpone_the_next_target() -> None:
     joined(here, "a")
     here.restart({})
     # the record has the time of the advanced clock, which no log has
-    here.cluster.group_clocks.clear()
+    here.cluster.clocks.clear()
     here._start()
     here.wait(2_000)
     joined(here, "b")

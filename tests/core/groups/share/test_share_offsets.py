@@ -108,7 +108,7 @@ class TestDescribedShareOffsets:
 
     def test_h102_a_start_offset_beyond_the_end_has_a_negative_lag(self, play: SharePlay) -> None:
         left(play)
-        log = play.cluster.log("t", 0)
+        log = play.cluster.topics.log("t", 0)
         assert log is not None
         assert alter(play, {("t", 0): 100}) == {("t", 0): Error.NONE}
         assert described(play, {"t": [0]}) == {("t", 0): (100, log.end - 100, 0)}

@@ -356,7 +356,7 @@ class TestTopologiesOfStreamsGroups:
         assert status[0] == 3
         assert set(status[1].removeprefix("Internal topics are missing: ").split(", ")) == {"r", "app-changelog"}
         assert play.beat("A", 2) == (3, {"0": [0, 1, 2, 3], "1": [0, 1, 2, 3]})
-        assert play.cluster.partition_count("r") == 4
+        assert play.cluster.topics.partition_count("r") == 4
 
     def test_an_internal_topic_with_other_partitions_is_a_problem(self, play: StreamsPlay) -> None:
         play.cluster.create_topic("app-store-changelog", 2)

@@ -1,0 +1,91 @@
+"""The leaders of partitions: who serves a partition, and in which epoch.
+
+Each log exists once; nothing is replicated. A partition's replicas are the brokers that may lead it, and its leader is
+the broker that serves it. Every change of leader raises the leader epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koordinator.wire.errors import Error
+
+from .metadata_changes import PartitionLed
+from .topic import NO_LEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..brokers import Brokers
+    from .cluster_topics import ClusterTopics
+    from .features import Features
+    from .storage import Storage
+    from .topic import TopicState
+
+
+class Leaders:
+    """The leaders of a cluster's partitions; they are values of the topics."""
+
+    def __init__(self, brokers: Brokers, topics: ClusterTopics, storage: Storage, features: Features) -> None:
+        self._brokers = brokers
+        self._topics = topics
+        self._storage = storage
+        self._features = features
+
+    def check(self, topic: TopicState, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
+        """Return why a broker does not serve a partition: 6 if it is not the leader, 74 or 75 for a wrong epoch.
+
+        `current_leader_epoch` is the client's, -1 if unknown (KIP-320). Only replicas check it, and before the leader:
+        other brokers do not know the epoch (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).
+        """
+        epoch = topic.epochs[partition]
+        if current_leader_epoch not in {-1, epoch} and node_id in topic.replicas[partition]:
+            return Error.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else Error.UNKNOWN_LEADER_EPOCH
+        return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
+
+    def move(self, topic: TopicState, partition: int, node_id: int) -> None:
+        """Make a broker the leader of a partition, in a new epoch even if it leads it already.
+
+        A broker that is no replica replaces the current leader among the replicas.
+        """
+        before, replicas = topic.leaders[partition], topic.replicas[partition]
+        if node_id not in replicas:
+            replaced = before if before in replicas else next(iter(replicas), None)
+            topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
+        self._set({(topic.name, partition): (topic, node_id)})
+
+    def elect(self) -> None:
+        """Give every partition without a live leader to its first replica that is up; leaders never move back."""
+        if self._brokers.controller_id != -1 or not self._features.dialect.leaders_outlive_controller:
+            elected = {
+                (topic.name, partition): (topic, first)
+                for topic in self._topics.everything()
+                for partition, leader in enumerate(topic.leaders)
+                if not self._brokers.is_up(leader)
+                and (first := self._brokers.first_up(topic.replicas[partition])) != leader
+            }
+            self._set(elected)
+            self._topics.announce()
+
+    def replicas_changed(self, topic: TopicState, partition: int) -> None:
+        """Store the replicas of a partition after a reassignment that has begun; its leader remains."""
+        self._topics.leader_changes += 1
+        self._storage.led([_led(topic, partition)])
+
+    def _set(self, leaders: Mapping[tuple[str, int], tuple[TopicState, int]]) -> None:
+        changes: list[PartitionLed] = []
+        for (_, partition), (topic, node_id) in leaders.items():
+            self._topics.leader_changes += 1
+            topic.leaders[partition] = node_id
+            topic.epochs[partition] += 1
+            if node_id != NO_LEADER:
+                topic.unknown.discard(partition)
+                topic.logs[partition].begin_epoch(topic.epochs[partition])
+            if topic.name in self._topics:
+                changes.append(_led(topic, partition))
+        self._storage.led(changes)
+
+
+def _led(topic: TopicState, partition: int) -> PartitionLed:
+    # all brokers are up after a restart, so that each reassignment ends
+    return PartitionLed(topic.topic_id, partition, topic.lasting_replicas(partition), topic.epochs[partition])
