@@ -27,12 +27,12 @@ from koordinator.wire.messages.update_features import UpdateFeaturesRequest
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from koordinator.wire.records import read_header
 
-from ..acls import acl_admin
 from ..dialect import dialect_of
 from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
 from ..timers import CleanLogs, FetchTimeout, ProduceRetry
 from . import (
     absent_features,
+    acl_admin,
     administration,
     client_quotas,
     delegation_tokens,

@@ -28,9 +28,9 @@ from koordinator.wire.messages.describe_acls import (
     DescribeAclsResponse,
 )
 
-from ..data.metadata_changes import AclSet
+from ..acls.acl import CLUSTER_NAME, Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from ..refusal import Refusal, RefusedError
-from .acl import CLUSTER_NAME, Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from .metadata_changes import AclSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
