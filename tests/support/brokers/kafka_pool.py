@@ -1,8 +1,10 @@
-"""Running brokers of one release: one or two for each requested set of settings."""
+"""Running brokers of one release: one or two for each requested set of settings, while somebody needs them."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
@@ -30,13 +32,27 @@ SESSIONS = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
 """Requests that leave a share session behind; where those have a limit, scenarios need them all."""
 
 
+@dataclass
+class _Wanted:
+    """A cluster: its brokers, and how many scenarios want it."""
+
+    brokers: Future[list[RealKafka]]
+    users: int = 0
+
+
 class Pool:
-    """Starts brokers on first use, from any thread, and stops them all at the end."""
+    """Starts brokers on first use, from any thread, and stops them when nobody wants them any more.
+
+    A broker without a client still takes a fiftieth of a processor and 400 MB.
+    """
 
     def __init__(self, release: Release) -> None:
         self.release = release
+        self.commit_id = ""
+        """The build commit that a broker reports, once one has started."""
         self._folder = TemporaryDirectory(prefix=f"kafka-{release.name}-", ignore_cleanup_errors=True)
-        self._brokers: dict[tuple[frozenset[tuple[str, str]], bool, int], Future[list[RealKafka]]] = {}
+        self._clusters: dict[_Key, _Wanted] = {}
+        self._numbers = count()
         self._lock = Lock()
         self._threads = ThreadPoolExecutor(AT_ONCE)
 
@@ -44,31 +60,36 @@ class Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        clusters = self._brokers.values()
+        clusters = [each.brokers for each in self._clusters.values()]
         wait(clusters)
-        list(self._threads.map(_stop, [each.result() for each in clusters if each.exception() is None]))
+        list(self._threads.map(_stop, clusters))
         self._threads.shutdown()
         self._folder.cleanup()
-
-    @property
-    def commit_id(self) -> str:
-        """Return the build commit that a broker reports."""
-        return next(iter(self._brokers.values())).result()[0].commit_id
 
     def want(
         self, settings: Mapping[str, object], *, restarted: bool = False, nodes: int = 1
     ) -> Future[list[RealKafka]]:
-        """Return the brokers of a cluster with these settings, starting one if needed.
+        """Return the brokers of a cluster with these settings, starting them if needed; `leave` follows.
 
         `restarted`: not a cluster shared with scenarios that would notice a restart.
         """
-        texts = {name: str(value) for name, value in settings.items()}
-        key = (frozenset(texts.items()), restarted, nodes)
+        key = _key(settings, restarted, nodes)
         with self._lock:
-            if key not in self._brokers:
-                folder = Path(self._folder.name, str(len(self._brokers)))
-                self._brokers[key] = self._threads.submit(self._started, folder, texts, nodes)
-            return self._brokers[key]
+            if key not in self._clusters:
+                folder = Path(self._folder.name, str(next(self._numbers)))
+                self._clusters[key] = _Wanted(self._threads.submit(self._started, folder, dict(key[0]), nodes))
+            self._clusters[key].users += 1
+            return self._clusters[key].brokers
+
+    def leave(self, settings: Mapping[str, object], *, restarted: bool = False, nodes: int = 1) -> None:
+        """End one use of a cluster; the last one stops its brokers."""
+        key = _key(settings, restarted, nodes)
+        with self._lock:
+            cluster = self._clusters[key]
+            cluster.users -= 1
+            if not cluster.users:
+                del self._clusters[key]
+                self._threads.submit(_stop, cluster.brokers)
 
     def _started(self, folder: Path, settings: Mapping[str, str], nodes: int) -> list[RealKafka]:
         started: list[RealKafka] = []
@@ -79,17 +100,30 @@ class Pool:
                 started.append(RealKafka(own, self.release, settings, *started))
                 # the last one creates the topic of the groups, so that all lead some of its partitions
                 started[-1].start(alone=number == nodes - 1)
+            self.commit_id = started[0].commit_id
             for topic, partitions in TOPICS.items():
                 started[0].create_topic(topic, partitions)
             if nodes == 1:
                 _warm(*started, without=SESSIONS if SESSIONS_MAX in settings else frozenset())
         except BaseException:
-            _stop(started)
+            _stop_all(started)
             raise
         return started
 
 
-def _stop(started: Sequence[RealKafka]) -> None:
+_Key = tuple[frozenset[tuple[str, str]], bool, int]
+
+
+def _key(settings: Mapping[str, object], restarted: bool, nodes: int) -> _Key:  # noqa: FBT001
+    return frozenset((name, str(value)) for name, value in settings.items()), restarted, nodes
+
+
+def _stop(brokers: Future[list[RealKafka]]) -> None:
+    if brokers.exception() is None:
+        _stop_all(brokers.result())
+
+
+def _stop_all(started: Sequence[RealKafka]) -> None:
     for each in reversed(started):
         each.stop()
 

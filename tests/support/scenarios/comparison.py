@@ -7,7 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING
@@ -153,23 +152,38 @@ def on_core(scenario: Scenario, release: Release) -> Answers:
 def on_brokers(pool: Pool, scenarios: Sequence[Scenario], advanced: Advanced) -> dict[str, Answers]:
     """Play scenarios to brokers concurrently, the slow ones first."""
 
-    def wanted(scenario: Scenario, scale: float) -> Future[list[RealKafka]]:
-        configuration = scenario.configuration
-        return pool.want(configuration.settings(scale), restarted=scenario.restarted, nodes=configuration.nodes)
-
-    def target(scenario: Scenario, scale: float) -> Target:
-        return kafka_target(wanted(scenario, scale).result(), scale)
-
     def scale(scenario: Scenario) -> float:
         # a broker that has just started is slow, and one of two is not warmed up
         return 1 if scenario.slow or scenario.restarted or scenario.configuration.nodes > 1 else SCALE
 
+    def want(scenario: Scenario, scale: float) -> Future[list[RealKafka]]:
+        wanted = scenario.configuration
+        return pool.want(wanted.settings(scale), restarted=scenario.restarted, nodes=wanted.nodes)
+
+    def leave(scenario: Scenario, scale: float) -> None:
+        wanted = scenario.configuration
+        pool.leave(wanted.settings(scale), restarted=scenario.restarted, nodes=wanted.nodes)
+
+    def play(scenario: Scenario) -> Answers:
+        scales = [scale(scenario)]
+
+        def target(scale: float) -> Target:
+            brokers = want(scenario, scale)
+            scales.append(scale)
+            return kafka_target(brokers.result(), scale)
+
+        try:
+            return _said(scenario, target, scale(scenario))
+        finally:
+            for each in scales:
+                leave(scenario, each)
+
     # a starting broker keeps the machine too busy for scenario timing
-    wait([wanted(each, scale(each)) for each in scenarios])
+    wait([want(each, scale(each)) for each in scenarios])
     # a scenario that restarts its broker has the broker to itself
     threads, alone = ThreadPoolExecutor(JOBS), ThreadPoolExecutor(1)
     asked = {
-        (alone if each.restarted else threads).submit(_said, each, partial(target, each), scale(each)): each.number
+        (alone if each.restarted else threads).submit(play, each): each.number
         for each in sorted(scenarios, key=lambda each: not each.slow)
     }
     said: dict[str, Answers] = {}
