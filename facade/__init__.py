@@ -15,7 +15,7 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from koordinator.emulator.config.seed_record import SeedRecord
-    from koordinator.emulator.config.settings import InvalidSetting
+    from koordinator.emulator.config.value_rules import InvalidSetting
     from koordinator.emulator.control.faults.actions import Action, RuleError
     from koordinator.emulator.control.record_inputs import RecordLike
     from koordinator.emulator.control.results import (

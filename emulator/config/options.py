@@ -12,9 +12,11 @@ from enum import Flag, auto
 from pathlib import Path
 from typing import Any
 
+from .profiles import PROFILES
 from .seed_record import SeedRecord
-from .settings import INT_MAX, PROFILES, Settings, rules
+from .settings import Settings, rules
 from .suggest import did_you_mean
+from .value_rules import INT_MAX
 
 BROKERS_MAX = 100
 """The most brokers a cluster may start with."""

@@ -10,24 +10,19 @@ be reused as they are. Any other name raises `InvalidSetting`.
 
 from __future__ import annotations
 
-import re
-from dataclasses import field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from koordinator.wire.values import value
 
 from .kafka_configs import BROKER, configs_of
 from .kafka_settings import is_kafka_setting, kafka_settings
+from .profiles import OLD_DEFAULTS, PROFILES
 from .suggest import did_you_mean
+from .value_rules import INT_MAX, LONG_MAX, SHOWN_MAX, InvalidSetting, ValueRule, setting, shown, shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-INT_MAX = 2**31 - 1
-"""The largest value of a Kafka setting of type INT."""
-
-LONG_MAX = 2**63 - 1
-"""The largest value of a Kafka setting of type LONG."""
 
 TOPIC_DEFAULTS = {
     "log.cleaner.delete.retention.ms",
@@ -70,84 +65,6 @@ RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3", "4.4")
 NEW_COORDINATOR_CHOSEN_IN = "3.9"
 """The only release in which `group.coordinator.new.enable` matters: earlier ones have no new group coordinator, later
 ones no old one."""
-
-NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-"""An integer as Java's `Integer.parseInt` accepts it: no underscores, no other digits, no fraction."""
-
-SHOWN_MAX = 80
-"""The longest part of a name or value that a message shows."""
-
-_Value = TypeVar("_Value", bool, int, str)
-
-
-SECRET_WORDS = ("secret", "password", "jaas", "keystore.key")
-"""Parts of the names of settings that have secrets."""
-
-
-class InvalidSetting(ValueError):
-    """A setting that is unknown, of the wrong type, out of range, or in conflict with another.
-
-    The message is one line. It has the setting, the value, the allowed values and, for an unknown name, the nearest
-    one.
-    """
-
-
-@value
-class ValueRule:
-    """The rule for the values of one setting.
-
-    `lowest` and `highest` are inclusive bounds of an integer; `choices` are the legal words of a string, any if empty.
-    """
-
-    type: type[bool | int | str]
-    doc: str
-    lowest: int = 0
-    highest: int = INT_MAX
-    choices: tuple[str, ...] = ()
-
-    @property
-    def allowed(self) -> str:
-        """The allowed values in words, for messages and docs."""
-        if self.type is bool:
-            return "true or false"
-        if self.type is int:
-            return f"an integer from {self.lowest} to {self.highest}"
-        return " or ".join(self.choices) or "text"
-
-    def parse(self, value: object) -> bool | int | str | None:
-        """Return the value as the setting's type, converted from text if necessary; None if it is not allowed."""
-        text = value.strip() if isinstance(value, str) else None
-        if self.type is bool:
-            word = text.lower() if text is not None else None
-            return value if isinstance(value, bool) else {"true": True, "false": False}.get(word or "")
-        if self.type is int:
-            number = self._integer(value, text)
-            return number if number is not None and self.lowest <= number <= self.highest else None
-        # an unquoted 2.8 in a settings file is a float
-        word = str(value) if isinstance(value, float) else text
-        return word if word in self.choices or not self.choices else None
-
-    @staticmethod
-    def _integer(value: object, text: str | None) -> int | None:
-        if text is not None:
-            # the length first: int() raises its own exception for thousands of digits
-            return int(text) if NUMBER.fullmatch(text) and len(text) <= len(str(LONG_MAX)) + 1 else None
-        # a bool is an int in Python, but not in Kafka
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def setting(
-    default: _Value,
-    doc: str,
-    *,
-    lowest: int = 0,
-    highest: int = INT_MAX,
-    choices: tuple[str, ...] = (),
-    is_secret: bool = False,
-) -> _Value:
-    """Declare a setting: Kafka's default, its documentation, its range; a secret is not in the `repr`."""
-    rule = ValueRule(type(default), doc, lowest, highest, choices)
-    return field(default=default, metadata={"rule": rule}, repr=not is_secret)
 
 
 @value
@@ -566,7 +483,7 @@ class Settings:
         if profile is not None and profile != chosen:
             raise InvalidSetting(f"profile: given twice, as {profile!r} and as {chosen!r}")
         if not isinstance(chosen, str) or chosen not in PROFILES:
-            raise InvalidSetting(f"profile={_shown(chosen)}: must be {' or '.join(PROFILES)}")
+            raise InvalidSetting(f"profile={shown(chosen)}: must be {' or '.join(PROFILES)}")
         known, warnings = rules(), list[str]()
         parsed: dict[str, Any] = OLD_DEFAULTS.get(str(given.get("kafka.version")), {}) | PROFILES[chosen]
         further: dict[str, str] = {}
@@ -575,13 +492,13 @@ class Settings:
                 rule = known[name]
                 result = rule.parse(given_value)
                 if result is None:
-                    raise InvalidSetting(f"{_shown(name)}={_shown_value(name, given_value)}: must be {rule.allowed}")
+                    raise InvalidSetting(f"{shown(name)}={shown_value(name, given_value)}: must be {rule.allowed}")
                 parsed[attribute(name)] = result
             elif is_kafka_setting(name):
                 further[name] = str(given_value)
             else:
-                shown = f"{_shown(name)}={_shown_value(name, given_value)}"
-                raise InvalidSetting(f"{shown}: not a setting of a Kafka broker{_nearest(name)}")
+                what = f"{shown(name)}={shown_value(name, given_value)}"
+                raise InvalidSetting(f"{what}: not a setting of a Kafka broker{_nearest(name)}")
         settings = replace(
             cls(), **parsed, further=tuple(further.items()), given=frozenset(given.keys() & known.keys())
         )
@@ -589,7 +506,7 @@ class Settings:
         for name, text in further.items():
             key = configs_of(BROKER, settings.kafka_version).get(name) if name in TOPIC_DEFAULTS else None
             if key is None:
-                warnings.append(f"{_shown(name)}: accepted, no effect here")
+                warnings.append(f"{shown(name)}: accepted, no effect here")
             elif (problem := key.problem(text)) is not None:
                 raise InvalidSetting(problem)
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
@@ -646,56 +563,6 @@ class Settings:
             )
 
 
-_OLD_PROTOCOLS = {
-    "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
-}
-
-_OLD_SHARE_GROUPS = {"group_share_partition_max_record_locks": 200}
-
-OLD_DEFAULTS: dict[str, dict[str, object]] = {
-    "2.4": {
-        **_OLD_PROTOCOLS,
-        "message_max_bytes": 1_000_012,
-        "transaction_abort_timed_out_transaction_cleanup_interval_ms": 60_000,
-    },
-    "2.8": {**_OLD_PROTOCOLS},
-    "3.9": {**_OLD_SHARE_GROUPS},
-    "4.0": {**_OLD_SHARE_GROUPS},
-}
-"""The defaults of releases in which they are not those of `Settings`."""
-
-PROFILES: dict[str, dict[str, object]] = {
-    "fast": {
-        "group_initial_rebalance_delay_ms": 0,
-        "group_min_session_timeout_ms": 1,
-        "transaction_abort_timed_out_transaction_cleanup_interval_ms": 100,
-        "group_consumer_min_session_timeout_ms": 1,
-        "group_consumer_min_heartbeat_interval_ms": 1,
-        "group_consumer_heartbeat_interval_ms": 500,
-        "group_consumer_assignment_interval_ms": 0,
-        "group_share_min_session_timeout_ms": 1,
-        "group_share_min_heartbeat_interval_ms": 1,
-        "group_share_heartbeat_interval_ms": 500,
-        "group_share_assignment_interval_ms": 0,
-        "group_share_min_record_lock_duration_ms": 1_000,
-        "group_streams_min_session_timeout_ms": 1,
-        "group_streams_min_heartbeat_interval_ms": 1,
-        "group_streams_heartbeat_interval_ms": 500,
-        "group_streams_initial_rebalance_delay_ms": 0,
-        "group_streams_assignment_interval_ms": 0,
-        "coordinator_found_at_once": True,
-        "log_retention_by_default": False,
-        "sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-        "connection_failed_authentication_delay_ms": 0,
-    },
-    "kafka-defaults": {},
-}
-"""The values in which each profile differs from Kafka's defaults. `fast` is for tests: no initial delay, session
-timeouts from 1 ms, heartbeats of the newer groups every 500 ms and a target with every change, locks of
-records from 1 s, a coordinator at the first lookup, all mechanisms of SASL, errors of authentication at once, and
-records with any timestamp stay."""
-
-
 def attribute(name: str) -> str:
     """Return the attribute of `Settings` for a setting's name."""
     return name.replace(".", "_")
@@ -704,18 +571,6 @@ def attribute(name: str) -> str:
 def rules() -> dict[str, ValueRule]:
     """Return the rule of each setting that has an effect, by Kafka's name."""
     return {row.name.replace("_", "."): row.metadata["rule"] for row in fields(Settings) if row.metadata}
-
-
-def _shown_value(name: str, value: object) -> str:
-    """Return a value as one short line, unless it may be a secret by its name, which may be misspelt."""
-    return "[hidden]" if any(word in name for word in SECRET_WORDS) else _shown(value)
-
-
-def _shown(value: object) -> str:
-    """Return a name or value as one short line."""
-    text = str(value)
-    text = text if text.isprintable() else repr(text)
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}..."
 
 
 def _nearest(name: str) -> str:

@@ -16,8 +16,8 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdent
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
-from ..config.settings import INT_MAX
 from ..config.suggest import did_you_mean
+from ..config.value_rules import INT_MAX
 from ..core import overrides
 from ..core.data.metadata_changes import RecordsDeleted
 from ..core.data.topic_rules import refuse_shape

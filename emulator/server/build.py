@@ -23,7 +23,8 @@ from ..broker.authentication.protocols import WITH_SASL, WITH_TLS, protocol_of
 from ..broker.cluster_runtime import ClusterRuntime
 from ..broker.listeners import Listeners, advertised
 from ..broker.unreached_listeners import UnreachedListeners
-from ..config.settings import InvalidSetting, Settings
+from ..config.settings import Settings
+from ..config.value_rules import InvalidSetting
 from ..core.cluster import ClusterState
 from ..core.refusal import RefusedError
 from ..storage.data_dir import DataDir

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from ..config.install_hint import install_hint
-from ..config.settings import InvalidSetting
+from ..config.value_rules import InvalidSetting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

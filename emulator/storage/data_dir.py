@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.records import read_batches
 
-from ..config.settings import LONG_MAX
+from ..config.value_rules import LONG_MAX
 from ..core.data.metadata_changes import TopicDeleted
 from .files import Files
 from .log_recovery import read_log

@@ -13,7 +13,8 @@ from builders.sasl_messages import token
 from builders.signed_tokens import CURVE, KNOWN, STRANGE, key, key_set, signed
 
 from koordinator.emulator.broker.authentication.tokens import BearerToken, made, validator
-from koordinator.emulator.config.settings import InvalidSetting, Settings
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.config.value_rules import InvalidSetting
 from koordinator.emulator.core.dialect import dialect_of_release
 from koordinator.emulator.server.token_keys import token_keys
 from koordinator.wire.primitives import Malformed

@@ -14,7 +14,7 @@ import pytest
 from scenes.direct_members import join, join_request
 
 from koordinator import Cluster, Emulator
-from koordinator.emulator.config.settings import InvalidSetting
+from koordinator.emulator.config.value_rules import InvalidSetting
 from koordinator.handles.errors import InvalidArgument
 from koordinator.handles.port import ClusterStopped
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from koordinator.emulator.config.options import OPTIONS
-from koordinator.emulator.config.settings import PROFILES
+from koordinator.emulator.config.profiles import PROFILES
 from koordinator.emulator.control.acls import OPERATIONS
 from koordinator.emulator.control.puppets.behaviours import PARAMETERS
 from koordinator.emulator.control.puppets.states import PuppetState

@@ -15,7 +15,7 @@ from brokers.durable_broker import DIR, DurableCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.config.settings import LONG_MAX
+from koordinator.emulator.config.value_rules import LONG_MAX
 from koordinator.emulator.core.data import log as core_log
 from koordinator.wire.errors import Error
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...config.settings import InvalidSetting
 from ...config.suggest import did_you_mean
+from ...config.value_rules import InvalidSetting
 from ...core.brokers import PLAINTEXT
 from ...core.java.hash_order import java_order
 from .mechanisms import NAMES

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
-from ...config.settings import LONG_MAX
+from ...config.value_rules import LONG_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

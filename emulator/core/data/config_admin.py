@@ -38,7 +38,7 @@ from ...config.kafka_configs import (
     base_name,
     configs_of,
 )
-from ...config.settings import NUMBER
+from ...config.value_rules import NUMBER
 from ..dialect import dialect_of
 from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError

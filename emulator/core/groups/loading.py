@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey
 
-from ...config.settings import LONG_MAX
+from ...config.value_rules import LONG_MAX
 from .classic.group import CLASSIC
 from .offset_table import OffsetTable
 from .records import TransactionEnd

@@ -11,7 +11,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages import offset_delete
 from koordinator.wire.primitives import ZERO_UUID
 
-from ...config.settings import LONG_MAX
+from ...config.value_rules import LONG_MAX
 from ..effects import OffsetsExpired, TimerFired
 from ..timers import OffsetExpiryCheck
 from .commit import GroupWrite, or_error, replay_offsets

@@ -13,7 +13,7 @@ from koordinator.wire.messages import offset_commit, offset_fetch
 from koordinator.wire.messages.offsets_topic import OffsetCommitValue
 from koordinator.wire.primitives import ZERO_UUID
 
-from ...config.settings import LONG_MAX
+from ...config.value_rules import LONG_MAX
 from .classic.changes import create
 from .commit import GroupWrite
 from .records import offset_record

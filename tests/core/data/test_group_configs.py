@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.emulator.config.settings import PROFILES, Settings
+from koordinator.emulator.config.profiles import PROFILES
+from koordinator.emulator.config.settings import Settings
 from koordinator.emulator.core.data.group_configs import SESSION_TIMEOUT, group_value
 from koordinator.emulator.core.data.metadata_changes import ResourceConfigured
 from koordinator.emulator.storage.metadata_journal import TopicTable, changes_of, line_of
