@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.broker.failures import BrokerBug
-from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.emulator.core.groups.facts import MemberChanged, StateChanged
 from koordinator.emulator.trace.events import PuppetChanged, ResponseSent
 from koordinator.emulator.verify.conformance import SERVER_CHECKS
 from koordinator.emulator.verify.group_trace import GroupTrace

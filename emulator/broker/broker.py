@@ -29,15 +29,7 @@ from koordinator.wire.primitives import Malformed
 
 from ..core.acls.acl import user_principal
 from ..core.brokers import PLAINTEXT
-from ..core.effects import (
-    Call,
-    CloseConnection,
-    CoordinatorWrite,
-    Failed,
-    InternalTopicEffect,
-    Reply,
-    SendRequest,
-)
+from ..core.effects import Call, CloseConnection, CoordinatorWrite, Failed, InternalTopicEffect, Reply, SendRequest
 from ..core.timers import Timers
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request

@@ -12,7 +12,7 @@ is one ordered list of effects:
 * `InternalTopicWritten` reports that others than its coordinator have written to an internal topic.
 * `TransactionEnded` reports a marker in `__consumer_offsets`.
 * `Failed` reports a bug; its calls get UNKNOWN_SERVER_ERROR.
-* The facts (`StateChanged`, `MemberChanged`, …) describe what happened, for the trace. Nothing depends on them.
+* The facts of groups, shares and transactions (`groups/facts.py`, …) tell the trace what happened.
 """
 
 from __future__ import annotations
@@ -21,8 +21,13 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.values import ready, value
 
+from .data.share.facts import ShareFact
+from .groups.facts import GroupFact
+from .timers import TimerFired
+from .transactions.facts import TransactionChanged
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from koordinator.wire.apis import Message
     from koordinator.wire.errors import Error
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.transactions_topic import TransactionLogValue
 
     from .groups.records import CoordinatorRecord
-    from .timers import TimerKey
 
     Answer = tuple["Call", Callable[[Error], Message | None]]
     """A call that waits for a write, and its response by the error of the write; None if it waits for another one."""
@@ -140,180 +144,6 @@ class TransactionEnded:
     is_commit: bool
 
 
-@ready
-@value
-class StateChanged:
-    """A group's change of state. `reason` has Kafka's wording, `cause` is its kind."""
-
-    group_id: str
-    group_now: int
-    before: str
-    after: str
-    generation: int
-    cause: str
-    reason: str
-    member_id: str | None = None
-    client_reason: str | None = None
-
-
-@ready
-@value
-class MemberChanged:
-    """A change of membership; `change` is added, pending, loaded, removed or replaced.
-
-    A loaded member has its `assignment`, as the record contains it.
-    """
-
-    group_id: str
-    group_now: int
-    member_id: str
-    instance_id: str | None
-    change: str
-    cause: str
-    reason: str
-    assignment: bytes = b""
-
-
-@value
-class TargetComputed:
-    """The target of a consumer group for an epoch: by member id, the partitions of each topic (KIP-848)."""
-
-    group_id: str
-    group_now: int
-    epoch: int
-    assignor: str
-    target: Mapping[str, Mapping[str, tuple[int, ...]]]
-
-
-@value
-class MemberReconciled:
-    """A step of a member of a consumer group towards its target: revoke, wait, take, or reach the epoch (KIP-848).
-
-    `state` is the member's (`MemberState`) in small letters; `revoking` are the partitions that it has to give up.
-    """
-
-    group_id: str
-    group_now: int
-    member_id: str
-    instance_id: str | None
-    epoch: int
-    state: str
-    assigned: Mapping[str, tuple[int, ...]]
-    revoking: Mapping[str, tuple[int, ...]]
-
-
-@value
-class RebalanceAvoided:
-    """The return of a static member to a Stable group without a rebalance (KIP-345)."""
-
-    group_id: str
-    group_now: int
-    member_id: str
-    instance_id: str
-    generation: int
-    reason: str
-
-
-@ready
-@value
-class TimerFired:
-    """A timer that fired. `group_now` is the group's own time; node timers have no group."""
-
-    key: TimerKey
-    group_id: str | None
-    due: int
-
-
-@value
-class Superseded:
-    """A parked call that will never be answered, as in Kafka.
-
-    A newer request of the same member has replaced it; or it is a SyncGroup of a member that has left.
-    """
-
-    call: Call
-    group_id: str
-    member_id: str
-
-
-@value
-class OffsetsExpired:
-    """Committed offsets that were removed: by retention, by OffsetDelete, or with their topic."""
-
-    group_id: str
-    group_now: int
-    partitions: tuple[tuple[str, int], ...]
-    cause: str
-
-
-@value
-class PendingOffsetsDecided:
-    """Offsets of a transaction (topic, partition, offset) that its marker committed or dropped."""
-
-    group_id: str
-    group_now: int
-    producer_id: int
-    offsets: tuple[tuple[str, int, int], ...]
-    is_commit: bool
-
-
-@value
-class LocksEnded:
-    """Locks of records that a member of a share group held, and that ended without an acknowledgement (KIP-932).
-
-    Each row has topic, partition, first and last offset, deliveries, and the state: available or archived. The cause is
-    lock_expired, session_closed, or forced by a test.
-    """
-
-    group_id: str
-    group_now: int
-    member_id: str
-    records: tuple[tuple[str, int, int, int, int, str], ...]
-    cause: str
-
-
-@value
-class DeadLettersWritten:
-    """Records of a share group, given up after `deliveries`, that were written to its topic of dead letters (KIP-1191).
-
-    Or not, because of a `problem`. The cause is rejected or delivered_too_often.
-    """
-
-    group_id: str
-    group_now: int
-    topic: str
-    partition: int
-    first: int
-    last: int
-    deliveries: int
-    written_to: str
-    cause: str
-    problem: str
-
-
-@value
-class TransactionChanged:
-    """A transactional id's change of state that is durable; `cause` is a value of `TransactionCause`."""
-
-    transactional_id: str
-    before: str
-    after: str
-    producer_id: int
-    epoch: int
-    partitions: tuple[tuple[str, int], ...]
-    cause: str
-    client_id: str = ""
-
-
-OffsetsFact = OffsetsExpired | PendingOffsetsDecided
-ConsumerGroupFact = TargetComputed | MemberReconciled
-ShareGroupFact = LocksEnded | DeadLettersWritten
-GroupFact = (
-    StateChanged | MemberChanged | RebalanceAvoided | Superseded | OffsetsFact | ConsumerGroupFact | ShareGroupFact
-)
-Fact = GroupFact | TimerFired | TransactionChanged
-
-
 @value
 class Failed:
     """An unexpected exception: a bug of koordinator that ends these calls."""
@@ -322,6 +152,7 @@ class Failed:
     calls: tuple[Call, ...] = ()
 
 
+Fact = GroupFact | ShareFact | TransactionChanged | TimerFired
 CoordinatorWrite = Append | AppendTransaction | AppendShareState
 InternalTopicEffect = CoordinatorWrite | InternalTopicWritten | TransactionEnded
 Effect = Reply | CloseConnection | SendRequest | InternalTopicEffect | Failed | Fact

@@ -182,6 +182,17 @@ TimerKey = (
     | FetchTimeout
 )
 
+
+@ready
+@value
+class TimerFired:
+    """A timer that fired, for the trace. `due` is in the group's own time; node timers have no group."""
+
+    key: TimerKey
+    group_id: str | None
+    due: int
+
+
 K = TypeVar("K")
 
 UNKNOWN = -1

@@ -12,8 +12,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from koordinator.wire.apis import APIS
 
-from ..core.effects import StateChanged
 from ..core.groups.classic.group import ClassicGroupState
+from ..core.groups.facts import StateChanged
 from ..trace.events import ResponseSent
 from ..trace.vocabulary import ALL_GROUP_STATES
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from koordinator.wire.values import ready, value
 
-from ..core.effects import Fact, TransactionChanged
+from ..core.effects import Fact
+from ..core.transactions.facts import TransactionChanged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

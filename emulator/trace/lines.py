@@ -9,9 +9,8 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
 from ..core.acls.acl import ANONYMOUS
-from ..core.effects import (
-    DeadLettersWritten,
-    LocksEnded,
+from ..core.data.share.facts import DeadLettersWritten, LocksEnded
+from ..core.groups.facts import (
     MemberChanged,
     MemberReconciled,
     OffsetsExpired,
@@ -20,9 +19,9 @@ from ..core.effects import (
     StateChanged,
     Superseded,
     TargetComputed,
-    TimerFired,
-    TransactionChanged,
 )
+from ..core.timers import TimerFired
+from ..core.transactions.facts import TransactionChanged
 from .events import (
     WHOLE_CLUSTER,
     ClockMoved,

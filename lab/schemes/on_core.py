@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.emulator.config.options import Options
-from koordinator.emulator.core.effects import MemberChanged, StateChanged, TargetComputed
+from koordinator.emulator.core.groups.facts import MemberChanged, StateChanged, TargetComputed
 from koordinator.emulator.trace.events import PuppetChanged, RequestReceived, ResponseSent
 from koordinator.handles.cluster import Cluster
 from koordinator.handles.simulation import HOST, VirtualTimePort

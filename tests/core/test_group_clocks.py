@@ -9,8 +9,8 @@ import pytest
 from builders.requests import CHANGED
 from scenes.play import START, Play
 
-from koordinator.emulator.core.effects import StateChanged, TimerFired
-from koordinator.emulator.core.timers import OffsetExpiryCheck
+from koordinator.emulator.core.groups.facts import StateChanged
+from koordinator.emulator.core.timers import OffsetExpiryCheck, TimerFired
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

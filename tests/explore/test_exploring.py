@@ -24,11 +24,10 @@ from exploring.verdicts import SENT_LATE_MS, Verdict, judge
 from scenarios import registry
 from scenarios.targets import CoreTarget
 
-from koordinator.emulator.core.effects import TimerFired
 from koordinator.emulator.core.groups.classic import join as join_module
 from koordinator.emulator.core.groups.classic import rebalance
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
-from koordinator.emulator.core.timers import OffsetExpiryCheck
+from koordinator.emulator.core.timers import OffsetExpiryCheck, TimerFired
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...core import overrides
-from ...core.effects import TimerFired
 from ...core.timers import (
     ClassicJoinTimeout,
     ClassicSyncTimeout,
@@ -25,6 +24,7 @@ from ...core.timers import (
     RevocationTimeout,
     SessionExpiry,
     StreamsInitialDelay,
+    TimerFired,
 )
 from ...trace.events import ClockMoved
 from ..resolve import coordinator_of, perform

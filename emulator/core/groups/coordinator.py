@@ -33,8 +33,8 @@ from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
 
 from .. import overrides
-from ..effects import Failed, TimerFired
-from ..timers import OffsetExpiryCheck
+from ..effects import Failed
+from ..timers import OffsetExpiryCheck, TimerFired
 from . import commit, group_admin, loading, membership, offset_expiry, offsets, transactional_offsets
 from .classic import describe as classic_describe
 from .classic.changes import create

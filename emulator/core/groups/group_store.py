@@ -16,11 +16,12 @@ from koordinator.wire.messages.offsets_topic import OffsetCommitKey
 from koordinator.wire.primitives import InvalidLength
 
 from ..dialect import dialect_of
-from ..effects import Append, MemberChanged, Reply, SendRequest
+from ..effects import Append, Reply, SendRequest
 from ..journal import Journal
 from ..timers import OffsetExpiryCheck, StoppedTimers, Timers
 from .causes import Cause, Reason
 from .commit import GroupWrite
+from .facts import MemberChanged
 from .offset_table import in_table_order
 from .records import offset_tombstone, offsets_partition
 

@@ -12,9 +12,9 @@ from koordinator.wire.messages import offset_delete
 from koordinator.wire.primitives import ZERO_UUID
 
 from ...config.value_rules import LONG_MAX
-from ..effects import OffsetsExpired, TimerFired
-from ..timers import OffsetExpiryCheck
+from ..timers import OffsetExpiryCheck, TimerFired
 from .commit import GroupWrite, or_error, replay_offsets
+from .facts import OffsetsExpired
 from .offset_table import in_table_order
 from .offsets import UNSET, merge_rows
 from .records import offset_tombstone

@@ -30,10 +30,10 @@ from koordinator.wire.primitives import ZERO_UUID
 
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
-from ..effects import PendingOffsetsDecided
 from ..transactions.transaction import NO_ID
 from .classic.changes import create
 from .classic.group import CLASSIC
+from .facts import PendingOffsetsDecided
 from .offset_table import PendingCommit
 from .offsets import UNKNOWN_PARTITION_ERRORS, topic_id_of, utf16_length, write
 

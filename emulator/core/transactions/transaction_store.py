@@ -14,8 +14,9 @@ from koordinator.wire.errors import Error
 from ..data.features import TRANSACTION_VERSION
 from ..data.topic import TRANSACTIONS_TOPIC
 from ..dialect import dialect_of
-from ..effects import AppendTransaction, Reply, SendRequest, TransactionChanged
+from ..effects import AppendTransaction, Reply, SendRequest
 from ..timers import AbortTimedOut, ExpireTransactionalIds, Timers, TransactionTimerKey
+from .facts import TransactionChanged
 from .transaction import TransactionalId, TransactionChange, TransactionData
 from .transitions import TransactionStatus, next_status
 

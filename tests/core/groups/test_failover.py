@@ -9,7 +9,7 @@ import pytest
 from builders.requests import CHANGED, RANGE
 from scenes.play import Play
 
-from koordinator.emulator.core.effects import StateChanged
+from koordinator.emulator.core.groups.facts import StateChanged
 from koordinator.emulator.core.groups.records import CoordinatorRecord
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from scenes.play import Exchange, Play
 
 from koordinator.emulator.core import overrides
-from koordinator.emulator.core.effects import Superseded
 from koordinator.emulator.core.groups.classic.group import ClassicGroup, ClassicGroupState
+from koordinator.emulator.core.groups.facts import Superseded
 from koordinator.emulator.core.timers import (
     InitialDelay,
     OffsetExpiryCheck,

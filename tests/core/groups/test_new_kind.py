@@ -12,8 +12,8 @@ import pytest
 from scenes.play import Play
 
 from koordinator.emulator.core import overrides
-from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.commit import GroupWrite
+from koordinator.emulator.core.groups.facts import StateChanged
 from koordinator.emulator.core.groups.group import BaseGroup
 from koordinator.emulator.core.groups.group_store import GroupStore
 from koordinator.emulator.core.groups.kind import GroupKind

@@ -8,7 +8,7 @@ import pytest
 from builders.requests import CHANGED
 from scenes.play import Play
 
-from koordinator.emulator.core.effects import OffsetsExpired
+from koordinator.emulator.core.groups.facts import OffsetsExpired
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offset_commit import (
     OffsetCommitRequest,

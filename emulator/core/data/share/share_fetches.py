@@ -21,13 +21,14 @@ from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 from ...acls.acl import Operation, ResourceType
-from ...effects import DeadLettersWritten, LocksEnded, Reply
+from ...effects import Reply
 from ...refusal import Refusal, RefusedError
 from ...timers import DeadLetterRetry, RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
 from .acknowledgements import acknowledgements
 from .batches import RecordState
 from .dead_letters import DeadLetters, Written
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
+from .facts import DeadLettersWritten, LocksEnded
 from .in_flight import InvalidStateError
 from .partition import NOT_IN_FLIGHT, SharePartition, UnknownStartError
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader

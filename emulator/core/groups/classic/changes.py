@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...effects import StateChanged, Superseded
 from ..causes import Cause
+from ..facts import StateChanged, Superseded
 from .group import ClassicGroup, ClassicGroupState
 from .transitions import next_state
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from koordinator.wire.errors import Error
 
-from ...effects import MemberChanged, RebalanceAvoided
 from ...timers import PendingMemberExpiry
 from ..causes import Cause, Reason
 from ..commit import GroupWrite
+from ..facts import MemberChanged, RebalanceAvoided
 from . import rebalance
 from .changes import park_join, restart_session
 from .group import ClassicGroup, ClassicGroupState, ClassicMember, Protocols

@@ -9,8 +9,8 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 from koordinator.wire.primitives import InvalidLength
 
-from ...effects import MemberChanged
 from ..causes import Cause, Reason
+from ..facts import MemberChanged
 from . import rebalance
 from .changes import create, restart_session, transition
 from .group import ClassicGroup, ClassicGroupState, ClassicMember

@@ -16,7 +16,6 @@ from koordinator.wire.messages.consumer_protocol import (
 )
 from koordinator.wire.primitives import InvalidLength, Malformed
 
-from ...effects import StateChanged
 from ...java.hash_tables import HashTable
 from ...journal import Journal
 from ...refusal import refused
@@ -26,6 +25,7 @@ from ..classic.records import group_tombstone
 from ..consumer.group import ConsumerGroup
 from ..consumer.member import ConsumerMember
 from ..consumer.records import RECORD_TYPES, current_record, group_record, member_record, target_record
+from ..facts import StateChanged
 from ..group import CONSUMER
 from ..modern.loading import create
 from ..modern.member import sorted_names

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.errors import Error
 
-from ...effects import MemberReconciled, StateChanged, TargetComputed
 from ...journal import Journal
 from ...timers import SessionExpiry
 from ..causes import Cause, Reason
 from ..commit import GroupWrite, answer_after_writes, or_error
+from ..facts import MemberReconciled, StateChanged, TargetComputed
 from .group import GroupState
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koordinator.wire.errors import Error
 
-from ...effects import StateChanged
 from ...journal import Journal
 from ...refusal import refused
+from ..facts import StateChanged
 from .changes import note_loaded, restart_session, write
 from .group import ModernGroup
 from .steps import set_revocation_timeout

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koordinator.emulator.core.effects import DeadLettersWritten
+from koordinator.emulator.core.data.share.facts import DeadLettersWritten
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
 from koordinator.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse

@@ -8,7 +8,7 @@ import pytest
 from builders.requests import CHANGED, RANGE, subscription
 from scenes.play import Play
 
-from koordinator.emulator.core.effects import StateChanged, Superseded
+from koordinator.emulator.core.groups.facts import StateChanged, Superseded
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.emulator.core.groups.facts import MemberChanged, StateChanged
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.leave_group import LeaveGroupRequest
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue

@@ -8,7 +8,7 @@ import pytest
 from builders.requests import CHANGED, RANGE
 from scenes.play import Play
 
-from koordinator.emulator.core.effects import MemberChanged, RebalanceAvoided
+from koordinator.emulator.core.groups.facts import MemberChanged, RebalanceAvoided
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue
 

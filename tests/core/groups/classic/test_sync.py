@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scenes.play import Play
 
-from koordinator.emulator.core.effects import Superseded
+from koordinator.emulator.core.groups.facts import Superseded
 from koordinator.emulator.core.timers import PendingSyncExpiry
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import GroupMetadataValue

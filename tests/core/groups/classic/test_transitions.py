@@ -11,11 +11,11 @@ from builders.requests import CHANGED, RANGE
 from scenes.play import Play
 
 from koordinator.emulator.core import overrides
-from koordinator.emulator.core.effects import StateChanged
 from koordinator.emulator.core.groups.causes import Cause, Reason
 from koordinator.emulator.core.groups.classic.changes import transition
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS, TransitionError, next_state
+from koordinator.emulator.core.groups.facts import StateChanged
 from koordinator.emulator.trace.vocabulary import OTHER_CAUSES, REBALANCE_CAUSES
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from koordinator.emulator.core import overrides
-from koordinator.emulator.core.effects import MemberChanged, MemberReconciled, StateChanged, TargetComputed
+from koordinator.emulator.core.groups.facts import MemberChanged, MemberReconciled, StateChanged, TargetComputed
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scenes.migrations import ALL, HALF, OTHER_HALF, SCENES, MigrationPlay, assigned, owning
 
-from koordinator.emulator.core.effects import StateChanged
+from koordinator.emulator.core.groups.facts import StateChanged
 from koordinator.emulator.core.groups.records import offsets_partition
 from koordinator.wire.errors import Error
 

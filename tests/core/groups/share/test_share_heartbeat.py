@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scenes.share_play import ALL, SharePlay, initialized
 
-from koordinator.emulator.core.effects import MemberChanged, StateChanged
+from koordinator.emulator.core.groups.facts import MemberChanged, StateChanged
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
 

@@ -21,7 +21,7 @@ from scenes.streams_play import (
     topology,
 )
 
-from koordinator.emulator.core.effects import MemberChanged, MemberReconciled, StateChanged, TargetComputed
+from koordinator.emulator.core.groups.facts import MemberChanged, MemberReconciled, StateChanged, TargetComputed
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_heartbeat as wire
 from koordinator.wire.messages.heartbeat import HeartbeatRequest
