@@ -281,7 +281,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "releases": fidelity.dialects_table,
         "hard parts": fidelity.hard_parts_table,
         "hard parts of consumer groups": fidelity.consumer_hard_parts_table,
-        "scenarios": fidelity.scenarios_tables,
+        "chapters": fidelity.chapters_table,
     },
     "group-states.md": {"group states": group_states_diagram},
     "http-api.md": {"paths": http_pages.operations_page},
@@ -331,7 +331,12 @@ def main() -> None:
         if new != text:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")
-    for path, new in ((OPENAPI, openapi()), (VOCABULARY, vocabulary_json()), (llms.LLMS, llms.llms())):
+    for path, new in (
+        (OPENAPI, openapi()),
+        (VOCABULARY, vocabulary_json()),
+        (fidelity.SCENARIOS, fidelity.scenarios_csv()),
+        (llms.LLMS, llms.llms()),
+    ):
         if not path.exists() or path.read_text(encoding="utf-8") != new:
             path.write_text(new, encoding="utf-8")
             sys.stdout.write(f"{path}\n")

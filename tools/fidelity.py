@@ -1,4 +1,6 @@
-"""Generate the tables of docs/fidelity.md from the scenarios, the recorded broker responses and the release tables.
+"""Generate docs/scenarios.csv and the tables of docs/fidelity.md.
+
+They come from the scenarios, the recorded broker responses and the release tables.
 
 `make test` plays every scenario and compares the emulator with the recorded responses; this module does not.
 """
@@ -6,11 +8,14 @@
 from __future__ import annotations
 
 import ast
+import csv
 import inspect
+import re
 import sys
 from collections import Counter, defaultdict
 from dataclasses import fields
 from functools import cache
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +51,8 @@ UNKNOWN = "not recorded"
 """The broker's responses have not been recorded yet."""
 
 NAMES = {api.name for api in APIS.values()}
+
+SCENARIOS = Path(__file__).parents[1] / "docs" / "scenarios.csv"
 
 
 def brokers_table() -> str:
@@ -175,23 +182,36 @@ def missing_table() -> str:
     return table(("API", "not emulated"), rows)
 
 
-def scenarios_tables() -> str:
-    """Return a table for each chapter: the rule of each scenario, the APIs it compares, the result per broker."""
+def chapters_table() -> str:
+    """Return a row for each chapter of scenarios: how many there are, and how many of them each broker has answered."""
     chapters: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in load().values():
         chapters[_chapter(scenario)].append(scenario)
-    head = ("", "rule", "from", "compares", *RELEASES)
-    return "\n".join(f"### {title}\n\n{table(head, map(_row, chapter))}" for title, chapter in chapters.items())
+    rows = []
+    for title, chapter in chapters.items():
+        numbers = [each.number for each in chapter]
+        answered = (sum(each.number in golden(name) for each in chapter) for name in RELEASES)
+        rows.append((title, f"{numbers[0]} to {numbers[-1]}", str(len(chapter)), *map(str, answered)))
+    return table(("chapter", "scenarios", "all", *RELEASES), rows)
+
+
+def scenarios_csv() -> str:
+    """Return a row for each scenario: its chapter, its rule, the APIs that it compares, the result per broker."""
+    file = StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(("scenario", "chapter", "rule", "source", "compares", "file", *RELEASES))
+    rows.writerows(map(_row, load().values()))
+    return file.getvalue()
 
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
-    path = Path(scenario.play.__code__.co_filename).name
+    path = f"tests/conformance/{Path(scenario.play.__code__.co_filename).name}"
     rule = scenario.name.split("_", 2)[2].replace("_", " ")
-    number = f"[{scenario.number}](../tests/conformance/{path})"
     apis_compared = ", ".join(
         f"{api} {_ranges(versions)}" for api, versions in sorted(_compared_versions(scenario.number).items())
     )
-    return (number, rule, scenario.kip, apis_compared, *(cell(scenario, release) for release in RELEASES.values()))
+    results = (cell(scenario, release) for release in RELEASES.values())
+    return (scenario.number, _chapter(scenario), rule, scenario.kip, apis_compared, path, *results)
 
 
 def cell(scenario: Scenario, release: Release) -> str:
@@ -210,10 +230,10 @@ def cell(scenario: Scenario, release: Release) -> str:
 
 
 def _chapter(scenario: Scenario) -> str:
-    """Return the first line of the scenario's module docstring: "E.3: KIP-394, a member that …"."""
+    """Return the first line of the scenario's module docstring, without its number: "E.3: KIP-394, a member that …"."""
     doc = sys.modules[scenario.play.__module__].__doc__
     assert doc, scenario.play.__module__
-    return doc.splitlines()[0].rstrip(".")
+    return re.sub(r"^[A-Z]\.\d+: ", "", doc.splitlines()[0]).rstrip(".")
 
 
 def _compared_versions(number: str) -> dict[str, set[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from documents import DOCS, OPENAPI, PARTS, RENEW, openapi, renewed
+from fidelity import SCENARIOS, scenarios_csv
 from llms import LLMS, answer, llms
 
 
@@ -17,6 +18,11 @@ def test_the_generated_parts_of_a_document_are_current(name: str) -> None:
 @pytest.mark.slow
 def test_the_description_of_the_http_api_is_current() -> None:
     assert OPENAPI.read_text(encoding="utf-8") == openapi(), f"docs/openapi.json is not current: {RENEW}"
+
+
+@pytest.mark.slow
+def test_the_table_of_scenarios_is_current() -> None:
+    assert SCENARIOS.read_text(encoding="utf-8") == scenarios_csv(), f"docs/scenarios.csv is not current: {RENEW}"
 
 
 def test_a_missing_or_repeated_part_is_an_error() -> None:
