@@ -2,11 +2,14 @@ package koordinator
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -118,6 +121,26 @@ func first(limits []time.Duration) time.Duration {
 // control is the connection to the control API of one cluster.
 type control struct {
 	url, token string
+	// transport trusts the authority of the server; nil for the default one.
+	transport http.RoundTripper
+}
+
+// transportOf returns a transport that trusts the authority in a PEM file; nil without a file.
+func transportOf(caFile string) (http.RoundTripper, error) {
+	if caFile == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: has no certificate in PEM", caFile)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: authorities}
+	return transport, nil
 }
 
 // request sends a request and returns its body, which is empty for an empty result.
@@ -147,7 +170,7 @@ func (c control) request(verb, path string, v values, limit time.Duration) ([]by
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	client := http.Client{Timeout: limit + responseLimit}
+	client := http.Client{Timeout: limit + responseLimit, Transport: c.transport}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("koordinator does not answer: %w", err)

@@ -56,7 +56,7 @@ func Start(t testing.TB, options ...Options) *Cluster {
 	if err != nil {
 		t.Fatalf("koordinator: %v", err)
 	}
-	cluster, err := connect(t, started.ControlURL, started.ControlToken)
+	cluster, err := connect(t, started)
 	if err != nil {
 		stop()
 		t.Fatalf("koordinator: %v", err)
@@ -67,17 +67,22 @@ func Start(t testing.TB, options ...Options) *Cluster {
 }
 
 // Connect connects to a server that runs already, and keeps running. Cluster.ReportAtEnd then reports as Start does.
-func Connect(t testing.TB, controlURL, token string) *Cluster {
+// For https, caFile is the authority to trust, the control_ca_file of the server's first line.
+func Connect(t testing.TB, controlURL, token string, caFile ...string) *Cluster {
 	t.Helper()
-	cluster, err := connect(t, controlURL, token)
+	cluster, err := connect(t, announcement{controlURL, token, strings.Join(caFile, "")})
 	if err != nil {
 		t.Fatalf("koordinator: %v", err)
 	}
 	return cluster
 }
 
-func connect(t testing.TB, controlURL, token string) (*Cluster, error) {
-	c := control{strings.TrimSuffix(controlURL, "/") + "/v1/clusters/default", token}
+func connect(t testing.TB, server announcement) (*Cluster, error) {
+	transport, err := transportOf(server.ControlCAFile)
+	if err != nil {
+		return nil, err
+	}
+	c := control{strings.TrimSuffix(server.ControlURL, "/") + "/v1/clusters/default", server.ControlToken, transport}
 	text, err := c.request("GET", "", values{}, 0)
 	var info struct {
 		Servers string `json:"bootstrap_servers"`
@@ -91,8 +96,9 @@ func connect(t testing.TB, controlURL, token string) (*Cluster, error) {
 
 // announcement is the first line of the server.
 type announcement struct {
-	ControlURL   string `json:"control_url"`
-	ControlToken string `json:"control_token"`
+	ControlURL    string `json:"control_url"`
+	ControlToken  string `json:"control_token"`
+	ControlCAFile string `json:"control_ca_file"`
 }
 
 // ServeArguments returns the options as arguments of koordinator serve.

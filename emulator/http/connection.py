@@ -40,14 +40,17 @@ CONNECTION = "koordinator.connection"
 
 ABORTED = "the connection was aborted"
 
+LATE_HEAD = f"the request line and the headers did not arrive within {HEAD_S} s"
+
 
 class HttpConnection:
     """A stream of bytes, as Hypercorn's TCPServer uses one of Trio."""
 
     def __init__(self, client: socket.socket) -> None:
         self._client = client
-        self._stream = trio.SocketStream(trio.socket.from_stdlib_socket(client))
-        self.socket = self._stream.socket
+        self._transport = trio.SocketStream(trio.socket.from_stdlib_socket(client))
+        self._stream: trio.abc.Stream = self._transport
+        self.socket = self._transport.socket
         """The socket, whose addresses Hypercorn reads."""
         self._sending: trio.CancelScope | None = None
         self._is_aborted = self._has_incomplete_head = False
@@ -96,15 +99,19 @@ class HttpConnection:
 
     async def send_eof(self) -> None:
         """Send the end of the stream."""
-        await self._stream.send_eof()
+        await self._transport.send_eof()
 
     async def aclose(self) -> None:
         """Close the connection; a client whose headers are incomplete is sent the reason."""
         if self._has_incomplete_head:
             self._has_incomplete_head = False
-            with suppress(OSError):
-                self._client.send(_late_head())
+            await self._send_last(complete_response(HTTPStatus.REQUEST_TIMEOUT, LATE_HEAD))
         await self._stream.aclose()
+
+    async def _send_last(self, response: bytes) -> None:
+        """Send the end of the stream without waiting for the client."""
+        with suppress(OSError):
+            self._client.send(response)
 
     def abort(self) -> None:
         """Reset the connection at once, also while Hypercorn sends, and discard what the client has not read."""
@@ -121,12 +128,11 @@ def connection_of(scope: Scope) -> HttpConnection:
     return cast("HttpConnection", scope["state"][CONNECTION])
 
 
-def _late_head() -> bytes:
-    """Return a response to a request whose headers are incomplete."""
-    detail = f"the request line and the headers did not arrive within {HEAD_S} s"
-    response = Problem(HTTPStatus.REQUEST_TIMEOUT, detail).response()
+def complete_response(status: HTTPStatus, detail: str) -> bytes:
+    """Return the bytes of a response with a problem, after which the connection ends."""
+    response = Problem(status, detail).response()
     head = (
-        f"HTTP/1.1 {HTTPStatus.REQUEST_TIMEOUT.value} {HTTPStatus.REQUEST_TIMEOUT.phrase}\r\n"
+        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
         f"Content-Type: {MEDIA_TYPE}\r\nContent-Length: {len(response.body)}\r\nConnection: close\r\n\r\n"
     )
     return head.encode() + bytes(response.body)

@@ -15,12 +15,14 @@ from hypercorn.utils import wrap_app
 from ..server.listening_sockets import RESERVED_FILES_MAX, accept_forever, address_of
 from .app import create_app
 from .connection import CONNECTION, HEAD_S, HttpConnection
+from .tls_connection import TlsHttpConnection
 
 if TYPE_CHECKING:
     import socket
 
     from ..config.options import Options
     from ..server.cluster_registry import ClusterRegistry
+    from ..server.tls import TlsListener
 
 RESERVED_FILES = RESERVED_FILES_MAX // 2
 """The files that connections leave to the process: half of the reserve, so that clients of brokers leave some."""
@@ -33,12 +35,13 @@ async def serve_control(
     token: str | None,
     *,
     is_local: bool,
+    tls: TlsListener | None = None,
 ) -> None:
-    """Serve at listeners until cancelled; `is_local`: only this machine can reach them."""
+    """Serve at listeners until cancelled; `is_local`: only this machine can reach them. With `tls` it is HTTPS."""
     config = Config()
     config.accesslog = config.errorlog = None
     config.include_server_header = False
-    config.keep_alive_timeout = HEAD_S
+    config.keep_alive_timeout = config.ssl_handshake_timeout = HEAD_S
     app = wrap_app(
         cast("Any", create_app(registry, defaults, token, is_local=is_local)), config.wsgi_max_body_size, "asgi"
     )
@@ -57,7 +60,10 @@ async def serve_control(
     async with trio.open_nursery() as nursery:
 
         def accept(client: socket.socket, _: tuple[Any, ...]) -> None:
-            nursery.start_soon(serve, HttpConnection(client))
+            if tls is None:
+                nursery.start_soon(serve, HttpConnection(client))
+            else:
+                nursery.start_soon(serve, TlsHttpConnection(client, tls, registry.log))
 
         for listener in listeners:
             where = f"control port {address_of([listener])}"

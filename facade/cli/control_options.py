@@ -30,6 +30,7 @@ class ControlOptions:
 
     `port` None: there is no control plane. `token` None: requests need no token. `ports` are those of clusters that
     are created over HTTP; None allows any free port. `generated_token` is the token if koordinator generated it.
+    `is_tls`: it is HTTPS, with the certificate of the cluster.
     """
 
     host: str
@@ -38,6 +39,7 @@ class ControlOptions:
     is_insecure: bool
     ports: range | None
     generated_token: str | None = None
+    is_tls: bool = False
 
     def with_token(self) -> ControlOptions:
         """Return a copy in which a generated token replaces `RANDOM`; with `is_insecure` there is none."""
@@ -91,6 +93,11 @@ OPTIONS = (
         metavar="TOKEN",
     ),
     _option("--insecure-control", "Accept unauthenticated control requests on any --control-host.", is_flag=True),
+    _option(
+        "--control-tls",
+        "Serve the control API over HTTPS, with the certificate of --certificates, or one made for the process.",
+        is_flag=True,
+    ),
     _option(
         "--port-range",
         "Ports of clusters that are created over HTTP.",

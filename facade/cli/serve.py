@@ -19,12 +19,14 @@ import click
 import trio
 
 import koordinator
-from koordinator.emulator.broker.listeners import host_port, is_loopback
+from koordinator.emulator.broker.listeners import advertised, host_port, is_loopback
 from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.options import PREFIX, Options
 from koordinator.emulator.server.build import build
+from koordinator.emulator.server.certificates import Certificates
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import listen, port_of
+from koordinator.emulator.server.tls import TlsListener
 from koordinator.emulator.trace.run_metadata import run_columns
 
 from . import values
@@ -71,10 +73,11 @@ MALLOPT = ((-4, 0), (-1, 512 * 1024 * 1024))
     show_envvar=True,
     help="Stop when stdin closes, as a pipe does when the parent process ends.",
 )
-def serve(
+def serve(  # noqa: PLR0913 - one for each option
     *,
     control_host: str,
     control_port: int | None,
+    control_tls: bool,
     control_token: str | None,
     insecure_control: bool,
     port_range: range | None,
@@ -85,7 +88,9 @@ def serve(
 
     When clients can connect, one line of JSON on stdout reports their address. Nothing else is written there.
     """
-    control = ControlOptions(control_host, control_port, control_token, insecure_control, port_range).with_token()
+    control = ControlOptions(
+        control_host, control_port, control_token, insecure_control, port_range, is_tls=control_tls
+    ).with_token()
     control.check()
     values.check_given_once(options)
     run(Options(**options, trace_header=run_columns(os.environ)), control, stop_with_stdin=stop_with_stdin)
@@ -100,6 +105,7 @@ def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = Fa
         check_control_installed()
     try:
         parts = build(options, log)
+        tls = control_tls_of(parts, control)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
@@ -109,9 +115,25 @@ def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = Fa
     gc.set_threshold(*GC_THRESHOLDS)
     keep_large_blocks()
     stop_input = sys.stdin if stop_with_stdin else None
-    failure = trio.run(_serve_until_signal, parts, control, stop_input)
+    failure = trio.run(_serve_until_signal, parts, control, tls, stop_input)
     if failure is not None:
         raise click.UsageError(failure.strerror or str(failure))
+
+
+def control_tls_of(parts: ServedCluster, control: ControlOptions) -> TlsListener | None:
+    """Return the settings of TLS of the control port, with the certificate of the cluster's listeners if there is one.
+
+    Raises ValueError, after closing the cluster, if there is no certificate.
+    """
+    if control.port is None or not control.is_tls:
+        return None
+    hosts = [advertised(parts.options.host), advertised(control.host)]
+    try:
+        certificates = parts.node_listeners.security.certificates or Certificates(parts.options.certificates, hosts)
+        return TlsListener(certificates.context("none"), "HTTPS", certificates.ca_file)
+    except ValueError:
+        parts.close()
+        raise
 
 
 def keep_large_blocks() -> None:
@@ -131,7 +153,7 @@ def check_control_installed() -> None:
 
 
 async def _serve_until_signal(
-    parts: ServedCluster, control: ControlOptions, stop_input: IO[str] | None
+    parts: ServedCluster, control: ControlOptions, tls: TlsListener | None, stop_input: IO[str] | None
 ) -> OSError | None:
     """Listen, announce the cluster and serve, until a signal or the end of `stop_input`.
 
@@ -146,21 +168,21 @@ async def _serve_until_signal(
                 first = await fleet.add(parts, FIRST)
                 if control.port is not None:
                     listeners = await listen(control.host, control.port)
-                    url = f"http://{host_port(control.host, port_of(listeners))}"
+                    url = control_url(control.host, port_of(listeners), tls)
             except OSError as error:
                 nursery.cancel_scope.cancel()
                 return error
             if listeners:
                 # clusters that are created over HTTP are trusted by the same clients
                 defaults = Options(host=parts.options.host, certificates=parts.options.certificates)
-                nursery.start_soon(_serve_control, fleet, defaults, listeners, control)
+                nursery.start_soon(_serve_control, fleet, defaults, listeners, control, tls)
             missing = [text for module, text in OPTIONAL_LIBRARIES.items() if find_spec(module) is None]
             for warning in [*missing, *parts.warnings]:
                 log(f"warning: {warning}")
             for line in parts.node_listeners.advertised_elsewhere():
                 log(line)
             try:
-                click.echo(json.dumps(announcement(first, url, control.generated_token)))
+                click.echo(json.dumps(announcement(first, url, control.generated_token, tls)))
             except OSError as error:
                 nursery.cancel_scope.cancel()
                 # the interpreter would flush the same text again at exit, and report a second error
@@ -176,7 +198,11 @@ async def _serve_until_signal(
 
 
 async def _serve_control(
-    fleet: ClusterRegistry, defaults: Options, listeners: list[trio.SocketListener], control: ControlOptions
+    fleet: ClusterRegistry,
+    defaults: Options,
+    listeners: list[trio.SocketListener],
+    control: ControlOptions,
+    tls: TlsListener | None,
 ) -> None:
     """Import the control plane, which takes longer than all before it, and serve it; clients do not wait for that."""
     switch_interval_s = sys.getswitchinterval()
@@ -185,7 +211,13 @@ async def _serve_control(
         http = await trio.to_thread.run_sync(import_module, "koordinator.emulator.http.server")
     finally:
         sys.setswitchinterval(switch_interval_s)
-    await http.serve_control(fleet, defaults, listeners, control.token, is_local=is_loopback(control.host))
+    is_local = is_loopback(control.host)
+    await http.serve_control(fleet, defaults, listeners, control.token, is_local=is_local, tls=tls)
+
+
+def control_url(host: str, port: int, tls: TlsListener | None) -> str:
+    """Return the address of the control API; with TLS a wildcard host is that of the certificate."""
+    return f"http://{host_port(host, port)}" if tls is None else f"https://{host_port(advertised(host), port)}"
 
 
 async def _stop_with(stop_input: IO[str], scope: trio.CancelScope) -> None:
@@ -197,7 +229,7 @@ async def _stop_with(stop_input: IO[str], scope: trio.CancelScope) -> None:
 
 
 def announcement(
-    registered: RegisteredCluster, control_url: str | None, control_token: str | None
+    registered: RegisteredCluster, url: str | None, control_token: str | None, tls: TlsListener | None = None
 ) -> dict[str, object]:
     """Return the object of the line on stdout; it includes the control token only if koordinator generated it."""
     parts = registered.cluster
@@ -211,8 +243,10 @@ def announcement(
     certificates = parts.node_listeners.security.certificates
     if certificates is not None:
         line["certificates"] = str(certificates.directory)
-    if control_url is not None:
-        line["control_url"] = control_url
+    if url is not None:
+        line["control_url"] = url
+        if tls is not None:
+            line["control_ca_file"] = str(tls.ca_file.absolute())
         if control_token is not None:
             line["control_token"] = control_token
     return line

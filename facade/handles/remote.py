@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from contextlib import suppress
 from http import HTTPStatus
+from os import PathLike, fspath
 from typing import Any, NoReturn, Self
 from urllib.parse import quote
 
@@ -38,14 +40,19 @@ class Remote:
             cluster = server.cluster()
             other = server.create(topics={"orders": 4})
 
+    For `https://`, `ca_file` is the authority to trust, the `control_ca_file` of the server's first line; without it
+    those that Python trusts by default.
+
     Every method may be called from any thread. A refused call raises ValueError with the server's message, as in
-    process. Raises PermissionError without the right token, and ConnectionError if the server is unreachable.
+    process. Raises PermissionError without the right token, ConnectionError if the server is unreachable or not
+    trusted, and ValueError for a `ca_file` that is no authority.
     """
 
-    def __init__(self, url: str, token: str | None = None) -> None:
+    def __init__(self, url: str, token: str | None = None, ca_file: str | PathLike[str] | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        trusting = True if ca_file is None else _trusting(ca_file)
         self.url = url
-        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False)
+        self._http = httpx.Client(base_url=url, headers=headers, trust_env=False, verify=trusting)
 
     def __enter__(self) -> Self:
         return self
@@ -136,6 +143,13 @@ class RemotePort(Port):
         path = route.path.format(**{name: quote(str(value), safe="") for name, value in in_path.items()})
         others = {name: value for name, value in arguments.items() if name not in in_path}
         return result_from_plain(operation, self._server.request(route.method, self._path + path, others, wait_s))
+
+
+def _trusting(ca_file: str | PathLike[str]) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ValueError(f"ca_file {fspath(ca_file)}: must have the authority in PEM ({error})") from error
 
 
 def _refuse(response: httpx.Response) -> NoReturn:

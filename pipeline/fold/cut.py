@@ -264,7 +264,7 @@ class _Cut:
         facts, old = self._facts, self._facts.settled.of_trace
         owners = self._partitions.before(self._row["rebalance_no"])
         named = {line["member_id"] for line in self._lines() if line.get("member_id")}
-        columns = ("first_seq", "formed_seq", "client_software", "client_version")
+        columns = ("first_seq", "formed_seq", "principal", "client_software", "client_version")
         members = {
             row["member_id"]: {name: row.get(name) for name in columns}
             for row in made["silver/member"]

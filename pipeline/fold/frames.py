@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     *("trace_id", "seq", "wall_us", "group_us", "kind", "node", "conn_id", "correlation_id", "api", "api_version"),
-    *("client_id", "client_software", "client_version", "group_id", "member_id", "instance_id", "generation"),
+    *("client_id", "principal", "client_software", "client_version"),
+    *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
     *("rule_id", "count", "body"),
 )

@@ -41,7 +41,7 @@ JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "p
 CLASSIC, CONSUMER = "classic", "consumer"
 """The kinds of groups, as ListGroups names them (KIP-848)."""
 
-CLIENT = ("client_id", "client_software", "client_version")
+CLIENT = ("client_id", "principal", "client_software", "client_version")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,13 @@ def member(facts: GroupFacts) -> Iterator[Row]:
         last = exchanges[-1]
         requests = [exchange.request for exchange in exchanges if exchange.request.get("client_software")]
         by = requests[0] if requests else {}
+        principals = (exchange.request.get("principal") for exchange in exchanges)
         old = facts.settled.of_trace.members.get(member_id, {})
         closed = trace.closed.get(last.connection)
         formed = (exchange.seq for exchange in exchanges if exchange.joined_generation is not None)
         yield row | {
             "client_id": trace.clients.get(member_id) or None,
+            "principal": next(filter(None, principals), None),
             "client_software": by.get("client_software"),
             "client_version": by.get("client_version"),
             "first_seq": exchanges[0].seq,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .tables import (
     BOOL,
+    CLIENT,
     DOUBLE,
     GROUP_ID,
     INT,
@@ -13,7 +14,6 @@ from .tables import (
     REBALANCE_NO,
     RUN_ID,
     SHORT,
-    SOFTWARE,
     STRING,
     STRINGS,
     TIMESTAMP,
@@ -82,7 +82,7 @@ MEMBER_DOWNTIME = table(
     MEMBER_NAME,
     ("membership", STRING, "static or dynamic"),
     ("mode", STRING, "eager or cooperative"),
-    *SOFTWARE,
+    *CLIENT,
     (
         "stopped_ms",
         DOUBLE,
@@ -134,7 +134,7 @@ COMMIT = table(
     ("at", TIMESTAMP, "time by the wall clock"),
     ("member_id", STRING, "its member id"),
     MEMBER_NAME,
-    *SOFTWARE,
+    *CLIENT,
     ("generation", INT, "the generation in the request"),
     ("group_generation", INT, "the group's generation at that time"),
     ("gen_lag", INT, "the difference; null for commits without a generation"),

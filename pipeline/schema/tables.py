@@ -79,8 +79,9 @@ GROUP_ID = ("group_id", STRING, "the group")
 TRACE_COLUMNS = (TRACE_ID, RUN_ID, TEST_ID, CLUSTER, GROUP_ID)
 REBALANCE_NO = ("rebalance_no", INT, "number of the rebalance in its group, from 1")
 MEMBER_NAME = ("member", STRING, "the member: its group.instance.id if it is static, else its member id")
-SOFTWARE = (
+CLIENT = (
     ("client_id", STRING, "client.id"),
+    ("principal", STRING, "the user: User:alice; null if it has not authenticated"),
     ("client_software", STRING, "the client library, from ApiVersions (KIP-511)"),
     ("client_version", STRING, "its version"),
 )

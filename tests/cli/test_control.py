@@ -26,6 +26,7 @@ serve_command = import_module("koordinator.cli.serve")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Served
 
@@ -72,6 +73,32 @@ def test_insecure_control_generates_no_token(serve: Callable[..., Served]) -> No
     assert "control_token" not in ready
     with Remote(ready["control_url"]) as server:
         assert server.clusters() == ["default"]
+
+
+def test_over_tls_the_first_line_names_the_file_to_trust(serve: Callable[..., Served], tmp_path: Path) -> None:
+    arguments = ("--port", "0", "--control-port", "0", "--certificates", str(tmp_path), "--security", "ssl")
+    ready = serve(*arguments, "--control-tls", "--control-host", "0.0.0.0", "--control-token", "t").ready()  # noqa: S104
+    assert ready["control_url"].startswith("https://127.0.0.1:")
+    assert ready["control_ca_file"] == str(tmp_path / "ca.pem")
+    with Remote(ready["control_url"], token="t", ca_file=ready["control_ca_file"]) as server:
+        assert server.clusters() == ["default"]
+    # the authority of the brokers, too
+    assert ready["certificates"] == str(tmp_path)
+
+
+def test_a_certificate_is_made_where_the_cluster_has_none(serve: Callable[..., Served]) -> None:
+    ready = serve("--port", "0", "--control-port", "0", "--control-tls").ready()
+    with Remote(ready["control_url"], ca_file=ready["control_ca_file"]) as server:
+        assert server.clusters() == ["default"]
+
+
+def test_an_unusable_certificate_for_control_starts_nothing(serve: Callable[..., Served], tmp_path: Path) -> None:
+    (tmp_path / "server.pem").write_text("no certificate")
+    data = tmp_path / "data"
+    arguments = ("--port", "0", "--control-port", "0", "--control-tls", "--certificates", str(tmp_path))
+    refused = serve(*arguments, "--data-dir", str(data))
+    assert refused.ended() == 2
+    assert f"certificates of {tmp_path}: server.pem" in "\n".join(refused.rest("err"))
 
 
 def test_beyond_loopback_a_token_is_required(serve: Callable[..., Served]) -> None:

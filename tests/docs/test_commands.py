@@ -148,6 +148,12 @@ def serving(words: list[str], folder: Path) -> Iterator[str]:
             assert server.wait(READY_S) == 0
 
 
+def controlled(ready: str) -> Remote:
+    """Return the handle of the server with this first line."""
+    started = json.loads(ready)
+    return Remote(started["control_url"], ca_file=started.get("control_ca_file"))
+
+
 def prepare(cluster: Cluster) -> None:
     """Add members and offsets, as the consumers of a reader would."""
     with suppress(ValueError):  # the page's own command has created it
@@ -206,8 +212,7 @@ def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None
     words = shlex.split(first, comments=True)[1:]
     words += [] if "--control-port" in words else ["--control-port", str(ports.control)]
     words += [] if "--port" in words else ["--port", str(ports.kafka)]
-    with serving(words, folder) as ready, Remote(f"http://127.0.0.1:{ports.control}") as server, Emulator() as other:
-        assert '"control_url"' in ready
+    with serving(words, folder) as ready, controlled(ready) as server, Emulator() as other:
         # two addresses on one page are two clusters
         prepare(other if any(OTHER in each.line for each in block) else server.cluster())
         if any("share-offsets" in each.line for each in block):

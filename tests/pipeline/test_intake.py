@@ -29,6 +29,7 @@ BEAT = {
     "node": 1,
     "api": "Heartbeat",
     "api_key": 12,
+    "principal": "User:alice",
     "group_id": "g",
     "group_ts_us": 2_000_000,
     "generation": 3,
@@ -155,7 +156,7 @@ def test_an_invalid_line_is_quarantined_with_its_reason_and_position(spark: Spar
         assert detail in rows[number].detail
         assert rows[number].raw == (line if isinstance(line, str) else json.dumps(line))
         assert reason in REASONS
-    assert one(found.event).seq == BEAT["seq"]
+    assert (one(found.event).seq, one(found.event).principal) == (BEAT["seq"], BEAT["principal"])
     counts = one(found.counts)
     assert (counts.read, counts.event, counts.quarantined) == (len(bad) + 1, 1, len(bad))
 

@@ -57,6 +57,8 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     traces = {
         f"g{number}": [json.loads(line) for line in generate_trace(2, number, 1_000).lines] for number in range(1, 4)
     }
+    users = {line["client_id"]: f"User:{number}" for number, line in enumerate(traces["g3"]) if "client_id" in line}
+    traces["g3"] = [line | {"principal": users.get(line.get("client_id"))} for line in traces["g3"]]
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
     traces["transactions"] = transactions()
     gold = Gold(spark, traces)
@@ -102,6 +104,16 @@ def test_polars_computes_the_same_table(engines: Any, store: Path, name: str) ->
         connection.register("made", made.to_arrow())
         _, found = duck.differences(connection, store, name, "made")
     assert not found
+
+
+@pytest.mark.parametrize("name", ["commit", "member_downtime"])
+def test_the_compared_tables_have_rows_with_a_user(engines: Any, store: Path, name: str) -> None:
+    duck, _ = engines
+    with duck.connected(store) as connection:
+        of_store = duck.of_store(store, schema.TABLES[f"gold/{name}"])
+        query = f"SELECT count(DISTINCT principal) FROM ({of_store})"  # noqa: S608 - our own table
+        (users,) = connection.execute(query).fetchone()
+    assert users > 1
 
 
 @pytest.mark.usefixtures("engines")

@@ -81,6 +81,17 @@ def test_new_members_and_known_ones_go_on_from_a_cut() -> None:
 
 
 @pytest.mark.slow
+def test_the_first_user_of_a_member_goes_on_from_a_cut() -> None:
+    before, _ = cut_group()
+    new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]
+    users = {True: "User:alice", False: "User:bob"}
+    lines = [line | {"principal": users[line["seq"] < 1_000]} for line in (*before, *new)]
+    store = assert_loads_give_the_tables_of_one_load(lines, (len(before) - 20, len(before), len(lines)))
+    assert store.gone_on == 1
+    assert {row.get("principal") for row in store.tables["silver/member"]} == {"User:alice", "User:bob"}
+
+
+@pytest.mark.slow
 def test_groups_go_on_from_the_states_of_older_stores() -> None:
     lines, _ = cut_group()
     new = [json.loads(line) for line in generate_trace(1, 3, 1_900).lines][1_501:1_901]

@@ -68,6 +68,27 @@ def test_fetches_of_a_client_id_belong_to_no_member_while_two_groups_use_it() ->
     assert [gap["last_fetched"] for gap in in_turn if gap["rebalance_no"] == 2] == [9, 9]
 
 
+def test_members_stays_arrivals_and_commits_have_the_user_of_their_requests() -> None:
+    tale = Tale()
+    tale.forms({"a": [0], "b": [1]})
+    tale.commits("a", 1, 0)
+    tale.commits("b", 1, 1)
+    lines = [line | {"principal": "User:alice"} if line.get("client_id") == "a" else line for line in tale.lines]
+    rows = folded(lines)
+    for path in ("silver/member", "silver/member_span", "silver/arrival", "gold/member_downtime", "gold/commit"):
+        users = {row["member"]: row["principal"] for row in rows[path]}
+        assert users == {"a": "User:alice", "b": None}, path
+
+
+def test_a_member_has_the_user_of_its_first_authenticated_request() -> None:
+    tale = Tale()
+    tale.forms({"a": [0]})
+    for user in (None, "User:alice", "User:bob"):
+        tale.call("Heartbeat", "a", member_id="a", generation=1, principal=user)
+    (member,) = folded(tale.lines)["silver/member"]
+    assert member["principal"] == "User:alice"
+
+
 def test_a_request_read_before_the_response_to_another_groups_request_fails_s10() -> None:
     one, other = Tale("one"), Tale("two")
     one.asks("OffsetFetch", "admin")

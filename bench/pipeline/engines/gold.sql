@@ -47,7 +47,7 @@ FROM spell JOIN ended USING (trace_id, group_id) GROUP BY ALL;
 
 CREATE TEMP TABLE commit AS
 SELECT c.trace_id, c.group_id, c.seq, c.wall_us AS at, c.member_id, coalesce(c.instance_id, label, c.member_id) AS member,
-    c.client_id, c.client_software, c.client_version, c.generation, m.group_generation,
+    c.client_id, c.principal, c.client_software, c.client_version, c.generation, m.group_generation,
     CASE WHEN c.generation >= 0 THEN m.group_generation - c.generation END AS gen_lag, m.state_at,
     c.error_code, c.error, len(c.offsets) AS n_partitions,
     coalesce(c.generation >= 0 AND m.group_generation > c.generation, false) AS is_zombie
@@ -232,7 +232,7 @@ WITH side AS (
 )
 SELECT a.trace_id, a.group_id, a.rebalance_no, a.member_id, a.member,
     CASE WHEN a.instance_id IS NULL THEN 'dynamic' ELSE 'static' END AS membership, r.mode,
-    a.client_id, a.client_software, a.client_version,
+    a.client_id, a.principal, a.client_software, a.client_version,
     CASE WHEN r.mode = 'cooperative' AND r.outcome = 'completed' AND coalesce(h.revoked_n, 0) = 0 THEN 0
         ELSE (a.synced_us - a.joined_us) / 1000 END AS stopped_ms,
     (a.synced_us - a.joined_us) / 1000 AS waited_ms,

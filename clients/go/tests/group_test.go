@@ -45,6 +45,13 @@ func TestASecondMemberJoinsInOneRebalance(t *testing.T) {
 	group.AssertOwnedExactlyOnce()
 }
 
+func TestAServerWithHTTPSIsTrustedByItsAuthority(t *testing.T) {
+	k := koordinator.Start(t, koordinator.Options{Topics: orders.Topics, Arguments: []string{"--control-tls"}})
+	group := k.Group("svc")
+	join(t, k, "svc-1")
+	group.WaitStable(koordinator.WaitStableOptions{Members: 1, AllOwned: true})
+}
+
 func TestAStaticMemberIsFencedByItsSuccessor(t *testing.T) {
 	k := koordinator.Start(t, orders)
 	group := k.Group("svc")

@@ -1,3 +1,10 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+
+/** The status of an empty response. */
+const NO_CONTENT = 204;
+
 /** How long a response may take beyond the time of a long poll. */
 const RESPONSE_MS = 30_000;
 
@@ -12,18 +19,44 @@ export class KoordinatorError extends Error {
   name = "KoordinatorError";
 }
 
+/**
+ * The part of `fetch` that is used here.
+ * @typedef {(url: string, options: { method: string, headers: Record<string, string>, body?: string,
+ *   signal: AbortSignal }) => Promise<Response>} Send
+ */
+
+/**
+ * Return a `fetch` for servers whose certificate has another authority, for which `fetch` has no option.
+ * @param {Buffer} ca
+ * @returns {Send}
+ */
+function sendTrusting(ca) {
+  return async (url, { body, ...options }) => {
+    const sent = request(url, { ...options, ca }).end(body);
+    /** @type {[import("node:http").IncomingMessage]} */
+    const [response] = /** @type {any} */ (await once(sent, "response"));
+    const text = Buffer.concat(await response.toArray());
+    const status = response.statusCode ?? 0;
+    const headers = { "content-type": response.headers["content-type"] ?? "" };
+    return new Response(status === NO_CONTENT ? null : text, { status, headers });
+  };
+}
+
 /** The connection to the control API of one cluster. */
 export class Control {
   /**
    * @param {string} url the server's `control_url`
-   * @param {{ token?: string, cluster?: string }} [options]
+   * @param {{ token?: string, cluster?: string, caFile?: string }} [options] `caFile`: the authority of a server with
+   *   https, its `control_ca_file`; by default those that Node.js trusts
    */
-  constructor(url, { token, cluster = "default" } = {}) {
+  constructor(url, { token, cluster = "default", caFile } = {}) {
     /** @readonly */
     this.url = `${url.replace(/\/$/, "")}/v1/clusters/${encodeURIComponent(cluster)}`;
     /** @type {Record<string, string>} */
     this._headers = { "content-type": "application/json" };
     if (token !== undefined) this._headers.authorization = `Bearer ${token}`;
+    /** @type {Send} */
+    this._send = caFile === undefined ? fetch : sendTrusting(readFileSync(caFile));
   }
 
   /**
@@ -41,7 +74,8 @@ export class Control {
     for (const [name, value] of isQuery ? given : []) {
       for (const each of [value].flat()) query.append(name, String(each));
     }
-    const response = await fetch(`${this.url}${path}${isQuery && given.length > 0 ? `?${query}` : ""}`, {
+    const send = this._send;
+    const response = await send(`${this.url}${path}${isQuery && given.length > 0 ? `?${query}` : ""}`, {
       method,
       headers: this._headers,
       body: isQuery ? undefined : JSON.stringify(Object.fromEntries(given), asBase64),
@@ -49,7 +83,7 @@ export class Control {
     }).catch((cause) => {
       throw new KoordinatorError(`${method} ${this.url}${path}: koordinator does not answer`, { cause });
     });
-    if (response.status === 204) return null;
+    if (response.status === NO_CONTENT) return null;
     const isJson = response.headers.get("content-type")?.includes("json");
     const body = await response.text();
     if (!response.ok) throw new KoordinatorError(isJson ? JSON.parse(body).detail : `${response.status}: ${body}`);

@@ -49,7 +49,8 @@ export async function startKoordinator({ command, image, ...options } = {}) {
 /**
  * Connect to a cluster that runs already; `stop` then leaves it running.
  * @param {string} url the server's `control_url`, such as `http://localhost:9080`
- * @param {{ token?: string, cluster?: string }} [options]
+ * @param {{ token?: string, cluster?: string, caFile?: string }} [options] `caFile`: the authority of a server with
+ *   https, its `control_ca_file`
  */
 export async function connectKoordinator(url, options) {
   const control = new Control(url, options);
@@ -114,7 +115,10 @@ async function startProcess([program, ...before], given) {
   try {
     const [text] = await Promise.race([line, ended]);
     const started = JSON.parse(text);
-    const control = new Control(started.control_url, { token: started.control_token });
+    const control = new Control(started.control_url, {
+      token: started.control_token,
+      caFile: started.control_ca_file,
+    });
     // the control plane loads while clients can connect already
     await control.request("GET", "");
     return new Cluster(control, started.bootstrap_servers, stop);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Kafka, logLevel } from "kafkajs";
-import { faults, withKoordinator } from "koordinator";
+import { connectKoordinator, faults, withKoordinator } from "koordinator";
 
 const options = { topics: { orders: 4 } };
 
@@ -71,5 +71,15 @@ test("a failed commit is made up for by the next one", async () => {
       records.map((each) => each.value.toString()),
       ["paid", "sent"],
     );
+  });
+});
+
+test("a server with https is trusted by its authority, and not without it", async () => {
+  await withKoordinator({ ...options, arguments: ["--control-tls"] }, async (cluster) => {
+    await join(cluster, "svc-1");
+    await cluster.group("svc").waitStable({ members: 1, allOwned: true });
+    const { origin, protocol } = new URL(cluster._control.url);
+    assert.equal(protocol, "https:");
+    await assert.rejects(connectKoordinator(origin), { name: "KoordinatorError", message: /does not answer/ });
   });
 });

@@ -4,19 +4,29 @@ export declare const WAIT_MS = 30000;
 export declare class KoordinatorError extends Error {
     name: string;
 }
+export type Send = (url: string, options: {
+    method: string;
+    headers: Record<string, string>;
+    body?: string;
+    signal: AbortSignal;
+}) => Promise<Response>;
 /** The connection to the control API of one cluster. */
 export declare class Control {
     /** @readonly */
     url: string;
     /** @type {Record<string, string>} */
     _headers: Record<string, string>;
+    /** @type {Send} */
+    _send: Send;
     /**
      * @param {string} url the server's `control_url`
-     * @param {{ token?: string, cluster?: string }} [options]
+     * @param {{ token?: string, cluster?: string, caFile?: string }} [options] `caFile`: the authority of a server with
+     *   https, its `control_ca_file`; by default those that Node.js trusts
      */
-    constructor(url: string, { token, cluster }?: {
+    constructor(url: string, { token, cluster, caFile }?: {
         token?: string;
         cluster?: string;
+        caFile?: string;
     });
     /**
      * Send a request and return its JSON, or its text; null for an empty response.

@@ -52,11 +52,13 @@ export declare function startKoordinator({ command, image, ...options }?: StartO
 /**
  * Connect to a cluster that runs already; `stop` then leaves it running.
  * @param {string} url the server's `control_url`, such as `http://localhost:9080`
- * @param {{ token?: string, cluster?: string }} [options]
+ * @param {{ token?: string, cluster?: string, caFile?: string }} [options] `caFile`: the authority of a server with
+ *   https, its `control_ca_file`
  */
 export declare function connectKoordinator(url: string, options?: {
     token?: string;
     cluster?: string;
+    caFile?: string;
 }): Promise<Cluster>;
 /**
  * Start a cluster, run a test with it, and stop it. If the test fails, its error gets the timeline of the groups, and

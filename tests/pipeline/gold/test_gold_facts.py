@@ -28,7 +28,7 @@ def late_commit(tale: Tale) -> None:
     tale.forms({"a": [0, 1]}, before=STABLE, instances={"a": "one"})
     tale.commits("b", 1, 0, 1, error="UNKNOWN_MEMBER_ID")
     tale.commits("a", -1, 0)
-    tale.asks("OffsetCommit", "a", member_id="a", generation=2)
+    tale.asks("OffsetCommit", "a", member_id="a", generation=2, principal="User:alice")
 
 
 def test_a_commit_is_compared_with_the_groups_generation_at_that_time(gold: Gold) -> None:
@@ -46,6 +46,12 @@ def test_a_commit_is_compared_with_the_groups_generation_at_that_time(gold: Gold
         (None, None),
     ]
     assert {row.state_at for row in rows} == {"Stable"}
+
+
+def test_calls_and_commits_have_the_user_of_the_request(gold: Gold) -> None:
+    for table in (schema.CALL, schema.COMMIT):
+        rows = [row for row in of(gold.rows(table), late_commit) if row.member_id == "a"]
+        assert [row.principal for row in rows][-3:] == [None, None, "User:alice"], table.path
 
 
 @TALES.told

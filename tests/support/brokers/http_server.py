@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -13,6 +14,9 @@ from koordinator.emulator.config.options import Options
 from koordinator.emulator.http.server import serve_control
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import address_of, listen
+
+if TYPE_CHECKING:
+    from koordinator.emulator.server.tls import TlsListener
 
 WAIT_S = 60
 
@@ -26,10 +30,19 @@ class Served:
 
 
 class Serving:
-    """Runs a server on a thread; `port_range` and `token` are the options of the command line."""
+    """Runs a server on a thread; `port_range` and `token` are the options of the command line. With `tls` it is
+    HTTPS.
+    """
 
-    def __init__(self, ports: range | None = None, token: str | None = None, **options: object) -> None:
+    def __init__(
+        self,
+        ports: range | None = None,
+        token: str | None = None,
+        tls: TlsListener | None = None,
+        **options: object,
+    ) -> None:
         self._ports, self._token, self._options = ports, token, Options(**options)  # type: ignore[arg-type]
+        self._tls = tls
         self._started: Future[str] = Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.logged: list[str] = []
@@ -58,5 +71,7 @@ class Serving:
             fleet = ClusterRegistry(nursery, self.logged.append, self._ports)
             await fleet.create(self._options, FIRST)
             listeners = await listen("127.0.0.1", 0)
-            nursery.start_soon(partial(serve_control, is_local=True), fleet, Options(), listeners, self._token)
-            self._started.set_result(f"http://{address_of(listeners)}")
+            serve = partial(serve_control, is_local=True, tls=self._tls)
+            nursery.start_soon(serve, fleet, Options(), listeners, self._token)
+            scheme = "http" if self._tls is None else "https"
+            self._started.set_result(f"{scheme}://{address_of(listeners)}")

@@ -8,11 +8,18 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /** The connection to the control API of a cluster. */
 final class Control {
@@ -21,13 +28,16 @@ final class Control {
     private static final Duration RESPONSE_LIMIT = Duration.ofSeconds(30);
 
     private static final int BAD_REQUEST = 400;
-    private static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private static final HttpClient CLIENT = builder().build();
 
+    private final HttpClient client;
     private final String root;
     private final String url;
     private final String token;
 
-    Control(String url, String token) {
+    /** {@code caFile} has the authority of a server with https; null for those that Java trusts by default. */
+    Control(String url, String token, Path caFile) {
+        this.client = caFile == null ? CLIENT : builder().sslContext(trusting(caFile)).build();
         this.root = url.replaceAll("/$", "");
         this.url = root + "/v1/clusters/default";
         this.token = token;
@@ -47,7 +57,7 @@ final class Control {
             request.header("Authorization", "Bearer " + token);
         }
         try {
-            var response = CLIENT.send(request.build(), BodyHandlers.ofString());
+            var response = client.send(request.build(), BodyHandlers.ofString());
             if (response.statusCode() >= BAD_REQUEST) {
                 throw problem(label, response.statusCode(), response.body());
             }
@@ -57,6 +67,27 @@ final class Control {
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
             throw new KoordinatorException(label + ": interrupted", error);
+        }
+    }
+
+    private static HttpClient.Builder builder() {
+        return HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1);
+    }
+
+    private static SSLContext trusting(Path caFile) {
+        try (var file = Files.newInputStream(caFile)) {
+            var trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+            trusted.load(null, null);
+            for (var each : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
+                trusted.setCertificateEntry("authority-" + trusted.size(), each);
+            }
+            var managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            managers.init(trusted);
+            var context = SSLContext.getInstance("TLS");
+            context.init(null, managers.getTrustManagers(), null);
+            return context;
+        } catch (IOException | GeneralSecurityException error) {
+            throw new KoordinatorException(caFile + ": must have the authority in PEM: " + error, error);
         }
     }
 

@@ -66,7 +66,19 @@ public final class Koordinator extends ClusterOperations implements AutoCloseabl
      * @return the cluster
      */
     public static Koordinator connect(String url, String token) {
-        return new Koordinator(new Control(url, token), null);
+        return connect(url, token, null);
+    }
+
+    /**
+     * Connects to a server with https that runs already; {@link #close()} then leaves it running.
+     *
+     * @param url the server's control_url, such as {@code https://localhost:9080}
+     * @param token the token of the control API, or null
+     * @param caFile the authority to trust, the server's control_ca_file; null for those that Java trusts by default
+     * @return the cluster
+     */
+    public static Koordinator connect(String url, String token, Path caFile) {
+        return new Koordinator(new Control(url, token, caFile), null);
     }
 
     /**
@@ -348,7 +360,9 @@ public final class Koordinator extends ClusterOperations implements AutoCloseabl
             var server = new Server(command == null ? found : command, arguments);
             try {
                 String url = (String) server.announcement.get("control_url");
-                return new Koordinator(new Control(url, (String) server.announcement.get("control_token")), server);
+                String token = (String) server.announcement.get("control_token");
+                String caFile = (String) server.announcement.get("control_ca_file");
+                return new Koordinator(new Control(url, token, caFile == null ? null : Path.of(caFile)), server);
             } catch (KoordinatorException error) {
                 server.stop();
                 throw error;

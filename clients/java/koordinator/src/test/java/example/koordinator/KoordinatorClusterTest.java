@@ -27,6 +27,17 @@ class KoordinatorClusterTest {
     }
 
     @Test
+    void aServerWithHttpsIsTrustedByItsAuthorityAndNotWithoutIt() {
+        try (var koordinator = Koordinator.builder().arguments("--control-tls").start()) {
+            assertEquals(List.of(), koordinator.topics());
+            assertTrue(koordinator.controlUrl().startsWith("https://"), koordinator.controlUrl());
+            var error = assertThrows(
+                    KoordinatorException.class, () -> Koordinator.connect(koordinator.controlUrl(), null));
+            assertTrue(error.getMessage().contains("koordinator does not answer"), error.getMessage());
+        }
+    }
+
+    @Test
     void recordsHaveKeysValuesAndHeaders() {
         try (var koordinator = Koordinator.start()) {
             Topic topic =
