@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .record import FactKind
@@ -11,8 +12,10 @@ from .record import FactKind
 if TYPE_CHECKING:
     from .record import RunRecord
 
-WIDTH, ROW, LEFT, BELOW = 720, 12, 30, 22
-"""Sizes of a picture, in pixels: the time axis, a partition, the partition's number, and the labels of the axis."""
+WIDTH, ROW, LEFT, BELOW, RIGHT = 720, 12, 30, 22, 16
+"""Sizes of a picture, in pixels: the time axis, a partition, the partition's number, the labels of the axis, and the
+half of a label beyond its end.
+"""
 
 BEFORE_MS, TAIL_MS = 2_000, 5_000
 """The time that a picture shows before the situation, and after the last change."""
@@ -23,7 +26,10 @@ PARTITIONS_MAX = 40
 LEGEND_MAX = 12
 """The most members in the legend."""
 
-TICKS = 6
+TICKS_MAX = 8
+STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
+"""The distances of ticks; longer ones are hours."""
+
 GOLDEN_ANGLE = 137.5
 """Hues at this distance differ for any number of members."""
 
@@ -104,19 +110,27 @@ def picture(record: RunRecord, end_ms: int) -> str:
     zero = LEFT + BEFORE_MS * scale
     parts.append(f'<path d="M{zero:.1f} 0V{height}" stroke="currentColor" stroke-dasharray="2 2"/>')
     parts += [f'<text x="0" y="{number * ROW + ROW - 3}">P{number}</text>' for number in range(partitions)]
-    step_ms = (until_ms - record.begin_ms) / TICKS
-    for tick in range(TICKS + 1):
-        at = zero + tick * step_ms * scale
-        parts.append(f'<text x="{at:.1f}" y="{height + 14}" text-anchor="end">{tick * step_ms / 1000:.0f} s</text>')
+    for second in ticks((until_ms - record.begin_ms) / 1000):
+        at = zero + second * 1000 * scale
+        parts.append(f'<path d="M{at:.1f} {height}v4" stroke="currentColor"/>')
+        parts.append(f'<text x="{at:.1f}" y="{height + 14}" text-anchor="middle">{second:,} s</text>')
     legend = "".join(
         f'<span><i style="background: {_colour(members, name)}"></i>{escape(name)}</span>'
         for name in members[:LEGEND_MAX]
     )
     return (
-        f'<div class="scroll"><svg viewBox="0 0 {WIDTH + LEFT} {height + BELOW}" role="img" '
+        f'<div class="scroll"><svg viewBox="0 0 {LEFT + WIDTH + RIGHT} {height + BELOW}" role="img" '
         f'aria-label="owners of the partitions">{"".join(parts)}</svg></div>'
         f'<p class="legend">{legend}{" …" if len(members) > LEGEND_MAX else ""}</p>'
     )
+
+
+def ticks(until_s: float) -> range:
+    """Return the seconds of an axis that have a label: multiples of a round number, TICKS_MAX at most besides 0."""
+    step = next((each for each in STEPS_S if until_s / each <= TICKS_MAX), None)
+    if step is None:
+        step = 3600 * ceil(until_s / 3600 / TICKS_MAX)
+    return range(0, int(until_s) + 1, step)
 
 
 def _colour(members: list[str], name: str) -> str:

@@ -8,7 +8,10 @@ from typing import Any
 
 from tables import table
 
+from koordinator.lab.advice import advice
+from koordinator.lab.cells import Cell, CellResult
 from koordinator.lab.claims import CLAIMS
+from koordinator.lab.figures import Figures
 from koordinator.lab.load import Load
 from koordinator.lab.matrix import COLUMNS, heading, plain, play_matrix
 from koordinator.lab.schemes import SCHEMES
@@ -22,12 +25,12 @@ FIGURES = ("rebalances", "balance_s", "stopped_s", "idle_s", "moved", "reprocess
 
 def played() -> str:
     """Return the run as text: the whole matrix, and the figures of each claim."""
-    results = list(play_matrix(SCHEMES, tuple(SITUATIONS), Load()))
+    matrix = list(play_matrix(SCHEMES, tuple(SITUATIONS), Load()))
     claims = {}
     for name, claim in CLAIMS.items():
         finding = claim.check()
         claims[name] = {"verdict": finding.verdict, "figures": finding.figures}
-    return json.dumps({**plain(results), "claims": claims}, indent=1) + "\n"
+    return json.dumps({**plain(matrix), "claims": claims}, indent=1) + "\n"
 
 
 def read() -> dict[str, Any]:
@@ -46,71 +49,18 @@ def claims_table() -> str:
     return table(["Claim", "Figures", "Verdict", "Check"], rows)
 
 
+def results() -> list[CellResult]:
+    """Return the cells of the run."""
+    return [
+        CellResult(Cell(each["scheme"], each["situation"], Load()), tuple(Figures(**of) for of in each["figures"]))
+        for each in read()["cells"]
+    ]
+
+
 def answers_table() -> str:
     """Return the advice, with the figures that it rests on."""
-    cells = _cells()
-
-    def of(situation: str, scheme: str, name: str) -> str:
-        return COLUMNS[name].text(cells[situation, scheme][name])
-
-    def pair(situation: str, name: str, first: str, second: str) -> str:
-        return f"{of(situation, first, name)} with `{first}`, {of(situation, second, name)} with `{second}`"
-
-    rows = [
-        [
-            "members restart often, and are back within a minute",
-            "static members (`group.instance.id`), with a session timeout above the restart",
-            (
-                f"rebalances of a rolling restart: {pair('rolling', 'rebalances', 'eager', 'static')}; "
-                f"partitions moved: {pair('rolling', 'moved', 'eager', 'static')}"
-            ),
-        ],
-        [
-            "partitions must not wait for a restart of ten seconds",
-            "dynamic members: others take over",
-            f"idle partition-seconds of a restart: {pair('bounce', 'idle_s', 'static', 'eager')}",
-        ],
-        [
-            "some members are busy for a minute",
-            "cooperative members",
-            f"idle partition-seconds when one joins: {pair('slow-processing', 'idle_s', 'eager', 'cooperative')}",
-        ],
-        [
-            "all members are quick",
-            "eager or cooperative",
-            (
-                f"stopped member-seconds when one joins: {pair('newcomer', 'stopped_s', 'eager', 'cooperative')}; "
-                f"idle partition-seconds: {pair('newcomer', 'idle_s', 'eager', 'cooperative')}"
-            ),
-        ],
-        [
-            "brokers and clients have KIP-848",
-            "`group.protocol=consumer`",
-            (
-                f"idle partition-seconds when one joins: {pair('newcomer', 'idle_s', 'cooperative', 'consumer')}; "
-                f"beside a busy member: {pair('slow-processing', 'idle_s', 'cooperative', 'consumer')}"
-            ),
-        ],
-        [
-            "crashes must be noticed soon",
-            "a short session timeout, whatever `max.poll.interval.ms` is",
-            (
-                "until others own the partitions, with session and processing limit: "
-                f"{read()['claims']['a-crash-is-noticed-after-the-session']['figures']}"
-            ),
-        ],
-        [
-            "a static member leaves for good",
-            "remove it with LeaveGroup (`koordinator groups`, Kafka's admin tools)",
-            f"idle partition-seconds without that: {pair('leave', 'idle_s', 'static', 'eager')}",
-        ],
-        [
-            "Connect workers restart",
-            "a `scheduled.rebalance.max.delay.ms` near the restart",
-            f"{of('bounce', 'connect', 'balance_s')} s until a worker that is back after 10 s has tasks, with 300 s",
-        ],
-    ]
-    return table(["If …", "then", "because"], rows)
+    rows = ([row.condition, row.choice, row.figures] for row in advice(results()))
+    return table(["If \u2026", "then", "because"], rows)
 
 
 def _cells() -> dict[tuple[str, str], dict[str, float]]:

@@ -13,16 +13,18 @@ import click
 
 from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.suggest import unknown
+from koordinator.lab.advice import advice, needed
 from koordinator.lab.claims import CLAIMS
 from koordinator.lab.load import Load
 from koordinator.lab.matrix import COLUMNS, aligned, by_situation, figure_table, plain, play_matrix, situation_table
 from koordinator.lab.page import lab_page
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import PARTITIONS_PER_MEMBER, arrow_schema, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from koordinator.lab.cells import Cell, CellResult
 
@@ -67,11 +69,12 @@ def lab() -> None:
 
 @lab.command("list")
 def list_() -> None:
-    """List the schemes, situations and figures."""
+    """List the schemes, situations, figures and sources."""
     for title, rows in (
         ("Schemes", [[name, each.summary, each.source] for name, each in SCHEMES.items()]),
         ("Situations", [[name, each.summary, each.source] for name, each in SITUATIONS.items()]),
         ("Figures", [[name, each.meaning, each.unit] for name, each in COLUMNS.items()]),
+        ("Sources", [[name, title, ""] for name, title in SOURCES.items()]),
     ):
         width = max(len(row[0]) for row in rows)
         click.echo(f"{title}:")
@@ -112,6 +115,21 @@ def compare(names: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401 - C
 
 
 @lab.command()
+@load_options
+def advise(**options: Any) -> None:  # noqa: ANN401 - Click's options
+    """Print which protocol and timeouts suit a load, with the figures that decide."""
+    schemes, situations = needed()
+    results = _play(
+        **options | {"schemes": options["schemes"] or schemes, "situations": options["situations"] or situations}
+    )
+    rows = advice(results)
+    if not rows:
+        raise click.UsageError("no advice follows from these schemes and situations: leave out --scheme or --situation")
+    for row in rows:
+        click.echo(f"If {row.condition}:\n  {row.choice.replace('`', '')}\n  {row.figures.replace('`', '')}\n")
+
+
+@lab.command()
 @click.option("--claim", "names", multiple=True, help="A claim (repeatable) [default: all]")
 def claims(names: tuple[str, ...]) -> int:
     """Check claims of the article and the KIPs. Exit with 1 if a verdict differs from the documented one."""
@@ -144,8 +162,8 @@ def _write_parquet(path: Path, results: list[CellResult]) -> None:
 
 def _play(
     *,
-    schemes: tuple[str, ...],
-    situations: tuple[str, ...],
+    schemes: Sequence[str],
+    situations: Sequence[str],
     partitions: int | None,
     seeds: int,
     **options: Any,  # noqa: ANN401 - the fields of Load
@@ -170,7 +188,7 @@ def _play(
     return list(play_matrix(*chosen, load, seeds, show))
 
 
-def _check(kind: str, names: tuple[str, ...], known: Mapping[str, object]) -> None:
+def _check(kind: str, names: Sequence[str], known: Mapping[str, object]) -> None:
     for name in names:
         if name not in known:
             raise click.UsageError(unknown(kind, name, known))

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SchemeInfo:
-    """A scheme with its source; `open` starts it under a load."""
+    """A scheme with its source; `open` starts it under a load. No released Kafka of today has one that is `other`."""
 
     summary: str
     source: str
     open: Callable[[Load], Scheme]
+    is_other: bool = False
 
 
 def _on_core(*protocols: str, **options: Any) -> Callable[[Load], Scheme]:  # noqa: ANN401 - the fields of Members
@@ -34,8 +35,12 @@ def _on_core(*protocols: str, **options: Any) -> Callable[[Load], Scheme]:  # no
 EXPERIMENT = "experiment: KIP-345, future works"
 
 SCHEMES: Mapping[str, SchemeInfo] = {
-    "zookeeper": SchemeInfo("each consumer watches ZooKeeper and claims partitions", "Kafka 0.8", ZookeeperScheme),
-    "coordinator-assigns": SchemeInfo("a coordinator assigns; never released", "the article", AssigningScheme),
+    "zookeeper": SchemeInfo(
+        "each consumer watches ZooKeeper and claims partitions", "Kafka 0.8", ZookeeperScheme, is_other=True
+    ),
+    "coordinator-assigns": SchemeInfo(
+        "a coordinator assigns; never released", "the article", AssigningScheme, is_other=True
+    ),
     "eager": SchemeInfo("all members stop, then the leader assigns (range)", "Kafka 0.9", _on_core("range")),
     "static": SchemeInfo(
         "eager, and members keep their identity in a restart", "KIP-345", _on_core("range", is_static=True)
@@ -57,7 +62,9 @@ SCHEMES: Mapping[str, SchemeInfo] = {
         _on_core("uniform", group_protocol="consumer"),
     ),
     "preregistered": SchemeInfo(
-        "static; the coordinator waits until a deployment is complete", EXPERIMENT, PreregisteredScheme
+        "static; the coordinator waits until a deployment is complete", EXPERIMENT, PreregisteredScheme, is_other=True
     ),
-    "hot-standby": SchemeInfo("static; a spare process takes a lost member's place", EXPERIMENT, HotStandbyScheme),
+    "hot-standby": SchemeInfo(
+        "static; a spare process takes a lost member's place", EXPERIMENT, HotStandbyScheme, is_other=True
+    ),
 }

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from .facts import Facts, Rows
 
-INK, MUTED, LINE, ACCENT = "#1d2430", "#5b6572", "#e3e7ec", "#2a5f9e"
+INK, MUTED, LINE, ACCENT, PAPER = "#1d2430", "#5b6572", "#e3e7ec", "#2a5f9e", "#ffffff"
+
+VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", ACCENT: "--link", PAPER: "--paper"}
+"""The colours that the page's style replaces in the dark, with its variables."""
 
 CAUSES = {
     "member_join": "#4c86c6",
@@ -151,7 +154,7 @@ def _stack(  # noqa: PLR0913, PLR0917 - the two columns and their scales
             width=width,
             align="edge",
             color=colours.get(name, OTHERS),
-            edgecolor="white",
+            edgecolor=PAPER,
             linewidth=0.5,
             label=name,
         )
@@ -218,7 +221,7 @@ def moves(rows: Rows, interval_s: int) -> Figure:
     bounds = [0, *range(1, most + 1, most // SHADES + 1), most + 1]
     norm = BoundaryNorm(bounds, colormaps["Oranges"].N)
     mesh = axes.pcolormesh(
-        edges, range(len(named) + 1), cells, cmap="Oranges", norm=norm, edgecolors="white", linewidth=0.6
+        edges, range(len(named) + 1), cells, cmap="Oranges", norm=norm, edgecolors=PAPER, linewidth=0.6
     )
     bar = figure.colorbar(mesh, ax=axes, pad=0.015, aspect=max(8, len(named)), spacing="uniform")
     bar.set_ticks([(low + high) / 2 for low, high in pairwise(bounds)])
@@ -298,8 +301,13 @@ def _svg(name: str, draw: Callable[[], Figure], width: float) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:\w+)?="[^"]*"| (width|height)="[\d.]+pt"', "", text)
+    text = re.sub(r"(?<=: )#[0-9a-f]{6}\b", lambda colour: _themed(colour[0]), text)
     text = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", text)
     return text.replace("<svg", f'<svg class="chart {extent}" role="img" aria-labelledby="title-{title}"', 1).strip()
+
+
+def _themed(colour: str) -> str:
+    return f"var({VARIABLES[colour]})" if colour in VARIABLES else colour
 
 
 def _over_time(axes: Axes, first_s: int, end_s: int) -> None:

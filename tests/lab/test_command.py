@@ -15,6 +15,7 @@ from koordinator.lab.claims import Claim, Finding
 from koordinator.lab.matrix import COLUMNS
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import row_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def run(*arguments: str) -> Result:
 
 def test_the_list_has_every_scheme_situation_and_figure() -> None:
     output = run("list").output
-    for name in (*SCHEMES, *SITUATIONS, *COLUMNS):
+    for name in (*SCHEMES, *SITUATIONS, *COLUMNS, *SOURCES):
         assert f"  {name} " in output
 
 
@@ -107,6 +108,15 @@ def test_a_picture_shows_each_owner_of_a_partition(tmp_path: Path) -> None:
     assert "<title>P4 c0000, 44.422 s to 49.422 s</title>" in page
 
 
+@pytest.mark.slow
+def test_advice_is_computed_for_the_given_load() -> None:
+    output = run("advise", "--situation", "bounce", "--members", "2", "--restart-s", "50").output
+    assert "If a single member restarts, and its partitions must not wait:\n" in output
+    assert "  a session timeout above the restart, 50 s" in output
+    assert "a restart takes 50 s, a session lasts 45 s; rebalances of a restart with static: 2" in output
+    assert "`" not in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -114,6 +124,7 @@ def test_a_picture_shows_each_owner_of_a_partition(tmp_path: Path) -> None:
         (("run", "--situation", "crahs"), "did you mean 'crash'?"),
         (("compare", "--figure", "moves"), "did you mean 'moved'?"),
         (("run", "--members", "0"), "members must be at least 1, not 0"),
+        (("advise", "--scheme", "zookeeper", "--situation", "crash", "--members", "1"), "no advice follows"),
         (("claims", "--claim", "eager"), "unknown claim 'eager'"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from browsing.chromium import launched, tab
@@ -32,11 +32,52 @@ def shown(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield shown
 
 
-def test_every_section_is_visible_and_reachable(shown: Page) -> None:
+def test_a_link_of_the_contents_opens_its_section_and_shows_the_heading(shown: Page) -> None:
+    open_details(shown, are_open=False)
     for id_, name in CONTENTS:
         shown.click(f"nav >> text={name}")
         assert shown.evaluate("location.hash") == f"#{id_}"
-        assert shown.locator(f"#{id_} h2").is_visible()
+        assert shown.locator(f"#{id_} .about").first.is_visible(), id_
+        heading = shown.locator(f"section:has(#{id_}) h2").bounding_box()
+        assert heading is not None
+        assert heading["y"] >= 0, id_
+
+
+def contrasts(shown: Page) -> list[float]:
+    """Return the contrast of each visible text with the page's background, as in WCAG 2: 1 is none, 21 the greatest."""
+    return [float(each) for each in shown.evaluate(CONTRASTS)]
+
+
+CONTRASTS = """() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255);
+  const linear = (each) => each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4;
+  const luminance = (colour) => channels(colour).map(linear)
+    .reduce((sum, each, at) => sum + each * [0.2126, 0.7152, 0.0722][at], 0);
+  const paper = luminance(getComputedStyle(document.querySelector("section:not(.tiles)")).backgroundColor);
+  const texts = [...document.querySelectorAll("h1, h2, p, td:not(.hot), th, a")]
+    .map((each) => getComputedStyle(each).color);
+  const labels = [...document.querySelectorAll("svg text")].map((each) => getComputedStyle(each).fill);
+  return [...texts, ...labels].map(luminance)
+    .map((each) => (Math.max(each, paper) + 0.05) / (Math.min(each, paper) + 0.05));
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_and_charts_are_legible_in_the_light_and_in_the_dark(
+    shown: Page, scheme: Literal["light", "dark"]
+) -> None:
+    shown.emulate_media(color_scheme=scheme)
+    open_details(shown)
+    found = contrasts(shown)
+    is_dark = shown.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 28)"
+    shown.emulate_media(color_scheme="light")
+    assert is_dark == (scheme == "dark")
+    assert len(found) > 100
+    assert min(found) >= LEGIBLE
+
+
+LEGIBLE = 4.5
+"""The least contrast of text in WCAG 2, level AA."""
 
 
 def test_every_chart_fills_its_section_and_has_text(shown: Page) -> None:
