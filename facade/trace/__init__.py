@@ -9,7 +9,7 @@ emulator: the lines are all that is known.
 
 from __future__ import annotations
 
-from .deliveries import Delivery
+from .deliveries import ShareDelivery
 from .events import Event, TraceError
 from .exchanges import Exchange
 from .reader import Membership, Settled, Timeline, TraceReader, read
@@ -17,12 +17,12 @@ from .rebalances import Rebalance
 from .tasks import TaskStay
 
 __all__ = [
-    "Delivery",
     "Event",
     "Exchange",
     "Membership",
     "Rebalance",
     "Settled",
+    "ShareDelivery",
     "TaskStay",
     "Timeline",
     "TraceError",

@@ -38,7 +38,7 @@ Partition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class ShareDelivery:
     """Consecutive records that a member of a share group acquired together, and that met the same end.
 
     Times in microseconds are those of the group's clock. `outcome` is "accepted", "released", "rejected" or "gap" as
@@ -88,29 +88,29 @@ _first, _last = attrgetter("first_offset"), attrgetter("last_offset")
 
 
 @dataclass(frozen=True, slots=True)
-class _Acknowledgement:
+class _Acknowledged:
     """The deliveries that a member's request acknowledges, each with the word for it; the response decides."""
 
     member_id: str
-    parts: tuple[tuple[str, Delivery], ...]
+    parts: tuple[tuple[str, ShareDelivery], ...]
 
 
-class Deliveries:
+class ShareDeliveries:
     """The deliveries of one share group, line by line. It keeps those that have not ended."""
 
     def __init__(self, group_id: str) -> None:
         self._id = group_id
-        self._held: dict[Partition, list[Delivery]] = {}
-        self._waiting: dict[Call, _Acknowledgement] = {}
+        self._held: dict[Partition, list[ShareDelivery]] = {}
+        self._waiting: dict[Call, _Acknowledged] = {}
 
     @property
-    def open(self) -> list[Delivery]:
+    def open(self) -> list[ShareDelivery]:
         """The deliveries that have not ended."""
         waiting = (delivery for each in self._waiting.values() for _, delivery in each.parts)
         held = (delivery for each in self._held.values() for delivery in each)
         return sorted((*held, *waiting), key=attrgetter("acquired_seq", "topic", "partition", "first_offset"))
 
-    def feed(self, line: Mapping[str, Any]) -> list[Delivery]:
+    def feed(self, line: Mapping[str, Any]) -> list[ShareDelivery]:
         """Take the next line of the group; return the deliveries that it ends."""
         kind = line["kind"]
         if kind == "locks":
@@ -125,7 +125,7 @@ class Deliveries:
             return self._give_back([call_of(line)])
         return []
 
-    def close(self, line: Mapping[str, Any]) -> list[Delivery]:
+    def close(self, line: Mapping[str, Any]) -> list[ShareDelivery]:
         """Take the end of a connection: its acknowledgements get no response, and may have been accepted or not."""
         connection = connection_of(line)
         return self._give_back([call for call in self._waiting if call[:2] == connection])
@@ -139,9 +139,9 @@ class Deliveries:
             for word, begin, until in _runs(first, last, types)
             for each in self._cut((topic, number), begin, until, member_id)
         )
-        self._waiting[call_of(line)] = _Acknowledgement(member_id, parts)
+        self._waiting[call_of(line)] = _Acknowledged(member_id, parts)
 
-    def _responded(self, line: Mapping[str, Any]) -> Iterator[Delivery]:
+    def _responded(self, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
         waiting = self._waiting.pop(call_of(line), None)
         if waiting is None:
             return
@@ -159,21 +159,21 @@ class Deliveries:
             for each in self._cut((topic, number), first, last):
                 yield replace(each, outcome=UNKNOWN)
             columns = {"acquired_seq": line["seq"], "acquired_us": time_us(line)}
-            self._hold(Delivery(self._id, topic, number, first, last, count, waiting.member_id, **columns))
+            self._hold(ShareDelivery(self._id, topic, number, first, last, count, waiting.member_id, **columns))
 
-    def _locks_ended(self, line: Mapping[str, Any]) -> Iterator[Delivery]:
+    def _locks_ended(self, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
         cause = str(line.get("cause"))
         end = {"outcome": LOCK_ENDS.get(cause, cause), "ended_seq": line["seq"], "ended_us": time_us(line)}
         for topic, number, first, last, _, state in (line.get("body") or {}).get("ended", ()):
             for each in self._cut((topic, number), first, last):
                 yield replace(each, **end, is_archived=state == "archived")
 
-    def _give_back(self, calls: Iterable[Call]) -> list[Delivery]:
+    def _give_back(self, calls: Iterable[Call]) -> list[ShareDelivery]:
         """Let members hold what requests without a response acknowledge; return the deliveries that end with it."""
         waiting = [self._waiting.pop(call) for call in calls if call in self._waiting]
         return [ended for each in waiting for _, delivery in each.parts for ended in self._hold_on(delivery)]
 
-    def _hold_on(self, delivery: Delivery) -> Iterator[Delivery]:
+    def _hold_on(self, delivery: ShareDelivery) -> Iterator[ShareDelivery]:
         """Let a member hold records whose delivery did not end with its acknowledgement.
 
         If they have been delivered again, the end of this delivery is unknown.
@@ -186,18 +186,18 @@ class Deliveries:
         else:
             self._hold(delivery)
 
-    def _hold(self, delivery: Delivery) -> None:
+    def _hold(self, delivery: ShareDelivery) -> None:
         held = self._held.setdefault((delivery.topic, delivery.partition), [])
         held.insert(bisect_left(held, delivery.first_offset, key=_first), delivery)
 
-    def _cut(self, place: Partition, first: int, last: int, member_id: str | None = None) -> list[Delivery]:
+    def _cut(self, place: Partition, first: int, last: int, member_id: str | None = None) -> list[ShareDelivery]:
         """Take the held records of a range, or those of one member; a delivery that goes beyond it is divided."""
         held = self._held.get(place)
         if not held or last < first:
             return []
         begin, end = bisect_left(held, first, key=_last), bisect_right(held, last, key=_first)
-        cut: list[Delivery] = []
-        kept: list[Delivery] = []
+        cut: list[ShareDelivery] = []
+        kept: list[ShareDelivery] = []
         for each in held[begin:end]:
             if member_id is not None and each.member_id != member_id:
                 kept.append(each)

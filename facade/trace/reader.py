@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
-from .deliveries import Deliveries, Delivery
+from .deliveries import ShareDeliveries, ShareDelivery
 from .events import Event, event_of
 from .exchanges import EPOCH_HEARTBEATS, OK, Calls, Exchange
 from .names import without_uuid
 from .rebalances import Rebalance, Rebalances
-from .tasks import Tasks, TaskStay
+from .tasks import TaskStay, TaskStays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,7 +59,7 @@ class Membership:
         return self.instance_id or self.client_id or without_uuid(self.member_id)
 
 
-Settled = Event | Exchange | Membership | Rebalance | Delivery | TaskStay
+Settled = Event | Exchange | Membership | Rebalance | ShareDelivery | TaskStay
 """What a line settles: itself, a call, and what ended: a membership, a rebalance, a delivery, a task with a member."""
 
 
@@ -111,7 +111,7 @@ class TraceReader:
         if request is not None:
             yield Exchange(request, event)
 
-    def open(self) -> list[Exchange | Membership | Rebalance | Delivery | TaskStay]:
+    def open(self) -> list[Exchange | Membership | Rebalance | ShareDelivery | TaskStay]:
         """Return what is not settled: requests without a response, members with their records and tasks, rebalances."""
         calls = sorted((Exchange(request, None) for request in self._calls.values()), key=lambda each: each.seq)
         groups = self._groups.values()
@@ -130,8 +130,8 @@ class _Group:
     def __init__(self, group_id: str) -> None:
         self.members: dict[str, Membership] = {}
         self.rebalances = Rebalances()
-        self.deliveries = Deliveries(group_id)
-        self.tasks = Tasks(group_id)
+        self.deliveries = ShareDeliveries(group_id)
+        self.tasks = TaskStays(group_id)
         self._id = group_id
 
     def feed(self, event: Event, call: Exchange | None) -> Iterator[Settled]:
@@ -191,7 +191,7 @@ class Timeline:
     """The memberships, in the order in which the trace shows their beginning."""
     rebalances: tuple[Rebalance, ...]
     """The rebalances of all groups, in the order of their starts; the last one of a group may be open."""
-    deliveries: tuple[Delivery, ...]
+    deliveries: tuple[ShareDelivery, ...]
     """The deliveries of records to members of share groups, in the order of the responses with the records."""
     tasks: tuple[TaskStay, ...]
     """The tasks of members of streams groups, in the order of the responses that assign them."""
@@ -236,7 +236,7 @@ def _read(lines: Iterable[str | bytes | Mapping[str, Any]], group: str | None) -
     exchanges = [each for each in found if isinstance(each, Exchange)]
     members = [each for each in found if isinstance(each, Membership)]
     rebalances = [each for each in found if isinstance(each, Rebalance)]
-    deliveries = [each for each in found if isinstance(each, Delivery)]
+    deliveries = [each for each in found if isinstance(each, ShareDelivery)]
     tasks = [each for each in found if isinstance(each, TaskStay)]
     return Timeline(
         events=tuple(each for each in events if each.kind not in METADATA_KINDS),

@@ -46,7 +46,7 @@ class TaskStay:
         return f"#{self.given_seq} {self.type} task {self.task_id} of {self.member_id}"
 
 
-class Tasks:
+class TaskStays:
     """The tasks of one streams group, line by line. It keeps those that members have."""
 
     def __init__(self, group_id: str) -> None:

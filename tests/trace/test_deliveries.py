@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from clients.share_member import ShareMember
+from scenes.share_groups import two_workers
 from scenes.trace_tales import Tale
 
-from koordinator import Emulator
-from koordinator.trace import Delivery, TraceReader, read
+from koordinator.trace import ShareDelivery, TraceReader, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +127,7 @@ def test_an_acknowledgement_ends_a_delivery_when_it_is_requested() -> None:
     asked = tale.acknowledges("a", (0, 3, "accept"))
     reader = TraceReader()
     *_, last = (reader.feed(line) for line in tale.lines)
-    (delivery,) = (each for each in last if isinstance(each, Delivery))
+    (delivery,) = (each for each in last if isinstance(each, ShareDelivery))
     assert (delivery.acquired_seq, delivery.ended_seq) == (2, asked["seq"])
     assert delivery.held_ms == (asked["group_ts_us"] - delivery.acquired_us) / 1000
     assert str(delivery) == "#2 t-0: 0-3 (delivery 2) to a, accepted"
@@ -136,26 +135,9 @@ def test_an_acknowledgement_ends_a_delivery_when_it_is_requested() -> None:
 
 
 def test_deliveries_of_the_emulator_have_every_record_once_for_each_delivery() -> None:
-    with Emulator() as cluster:
-        cluster.create_topic("jobs", 1)
-        with ShareMember(cluster, "jobs") as a, ShareMember(cluster, "jobs", "B") as b:
-            for member in (a, b):
-                member.join()
-                while not cluster.group("g").share_positions("jobs"):
-                    member.fetch()
-            cluster.topic("jobs").produce(*(f"job {at}" for at in range(6)))
-            got = a.fetch(wait_ms=5_000)
-            while not got or got[-1][1] < 5:
-                got += a.fetch(wait_ms=5_000)
-            assert a.acknowledge(0, 1) == 0
-            assert cluster.group("g").expire_locks("jobs", 0, 2) == 1
-            assert b.fetch(wait_ms=5_000) == [(2, 2, 2)]
-            assert b.acknowledge(2, 2, 3) == 0
-            assert b.acknowledge(3, 3) == 121
-        lines = list(cluster.events())
     found = {
         (offset, each.delivery_count): (each.member_id, each.outcome, each.is_archived)
-        for each in read(lines).deliveries
+        for each in read(two_workers()).deliveries
         for offset in range(each.first_offset, each.last_offset + 1)
     }
     assert found == {
