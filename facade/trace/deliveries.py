@@ -12,12 +12,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .events import call_of, connection_of, time_us
+from .events import time_us
+from .exchanges import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from .events import Call
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 """The APIs whose requests acknowledge records; responses of the first have acquired ones."""
@@ -25,8 +24,8 @@ SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 ACKNOWLEDGED = {"accept": "accepted", "release": "released", "reject": "rejected", "gap": "gap"}
 """The outcome of a delivery by the word of its acknowledgement."""
 
-RENEW = "renew"
-"""The acknowledgement that begins the lock again (KIP-1222)."""
+RELEASE, REJECT, RENEW = "release", "reject", "renew"
+"""Acknowledgements: deliver it again, give it up, begin its lock again (KIP-1222)."""
 
 LOCK_ENDS = {"lock_expired": "expired"}
 """The outcomes of deliveries whose lock has ended; other causes are their own words."""
@@ -88,11 +87,13 @@ _first, _last = attrgetter("first_offset"), attrgetter("last_offset")
 
 
 @dataclass(frozen=True, slots=True)
-class _Acknowledged:
-    """The deliveries that a member's request acknowledges, each with the word for it; the response decides."""
+class _ShareRequest:
+    """A request that waits for its response. `rows` has topic, partition, first and last offset, word."""
 
     member_id: str
-    parts: tuple[tuple[str, ShareDelivery], ...]
+    seq: int
+    us: int
+    rows: tuple[tuple[str, int, int, int, str], ...]
 
 
 class ShareDeliveries:
@@ -101,14 +102,13 @@ class ShareDeliveries:
     def __init__(self, group_id: str) -> None:
         self._id = group_id
         self._held: dict[Partition, list[ShareDelivery]] = {}
-        self._waiting: dict[Call, _Acknowledged] = {}
+        self._requests: Calls[_ShareRequest] = Calls()
 
     @property
     def open(self) -> list[ShareDelivery]:
         """The deliveries that have not ended."""
-        waiting = (delivery for each in self._waiting.values() for _, delivery in each.parts)
         held = (delivery for each in self._held.values() for delivery in each)
-        return sorted((*held, *waiting), key=attrgetter("acquired_seq", "topic", "partition", "first_offset"))
+        return sorted(held, key=attrgetter("acquired_seq", "topic", "partition", "first_offset"))
 
     def feed(self, line: Mapping[str, Any]) -> list[ShareDelivery]:
         """Take the next line of the group; return the deliveries that it ends."""
@@ -118,48 +118,56 @@ class ShareDeliveries:
         if line.get("api") not in SHARE_APIS:
             return []
         if kind == "request":
-            self._requested(line)
-        elif kind == "response":
-            return list(self._responded(line))
+            self._requests.take(line, _request(line))
         elif kind == "superseded":
-            return self._give_back([call_of(line)])
+            self._requests.pop(line)
+        elif kind == "response" and (request := self._requests.pop(line)) is not None:
+            return [*self._acknowledged(request, line), *self._acquired(request, line)]
         return []
 
-    def close(self, line: Mapping[str, Any]) -> list[ShareDelivery]:
-        """Take the end of a connection: its acknowledgements get no response, and may have been accepted or not."""
-        connection = connection_of(line)
-        return self._give_back([call for call in self._waiting if call[:2] == connection])
+    def close(self, line: Mapping[str, Any]) -> None:
+        """Take the end of a connection: its requests get no response, and may have been accepted or not."""
+        self._requests.close(line)
 
-    def _requested(self, line: Mapping[str, Any]) -> None:
-        member_id = str(line.get("member_id") or "")
-        end = {"ended_seq": line["seq"], "ended_us": time_us(line)}
-        parts = tuple(
-            (word, replace(each, **end))
-            for topic, number, first, last, types in (line.get("body") or {}).get("acknowledged", ())
-            for word, begin, until in _runs(first, last, types)
-            for each in self._cut((topic, number), begin, until, member_id)
-        )
-        self._waiting[call_of(line)] = _Acknowledged(member_id, parts)
-
-    def _responded(self, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
-        waiting = self._waiting.pop(call_of(line), None)
-        if waiting is None:
+    def _acknowledged(self, request: _ShareRequest, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
+        refused = {(topic, number) for topic, number, _ in (line.get("body") or {}).get("refused", ())}
+        if line.get("error") is not None and not refused:
             return
-        body = line.get("body") or {}
-        refused = {(topic, number) for topic, number, _ in body.get("refused", ())}
-        is_answered = line.get("error") is None or bool(refused)
-        for word, each in waiting.parts:
-            if not is_answered or (each.topic, each.partition) in refused:
-                yield from self._hold_on(each)
-            elif word == RENEW:
-                yield from self._hold_on(replace(each, renewals=each.renewals + 1))
+        for topic, number, first, last, word in request.rows:
+            if (topic, number) not in refused:
+                yield from self._end(request, (topic, number), first, last, word)
+
+    def _end(
+        self, request: _ShareRequest, place: Partition, first: int, last: int, word: str
+    ) -> Iterator[ShareDelivery]:
+        """End the deliveries to a member that its request acknowledges, or renew their locks."""
+
+
+        def is_meant(held: ShareDelivery) -> bool:
+            return held.member_id == request.member_id and held.acquired_seq < request.seq
+
+        for each in self._cut(place, first, last, is_meant):
+            if word == RENEW:
+                self._hold(replace(each, renewals=each.renewals + 1))
             else:
-                yield replace(each, outcome=ACKNOWLEDGED.get(word, word), is_archived=word == "reject")
-        for topic, number, first, last, count in body.get("acquired", ()):
-            for each in self._cut((topic, number), first, last):
-                yield replace(each, outcome=UNKNOWN)
-            columns = {"acquired_seq": line["seq"], "acquired_us": time_us(line)}
-            self._hold(ShareDelivery(self._id, topic, number, first, last, count, waiting.member_id, **columns))
+                end = replace(each, outcome=ACKNOWLEDGED.get(word, word), ended_seq=request.seq, ended_us=request.us)
+                yield replace(end, is_archived=word == REJECT)
+
+    def _acquired(self, request: _ShareRequest, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
+        for topic, number, first, last, count in (line.get("body") or {}).get("acquired", ()):
+            place = (topic, number)
+            if self._held.get(place):
+                yield from self._released(place, first, last)
+                yield from (replace(each, outcome=UNKNOWN) for each in self._cut(place, first, last))
+            acquired = {"acquired_seq": line["seq"], "acquired_us": time_us(line)}
+            self._hold(ShareDelivery(self._id, topic, number, first, last, count, request.member_id, **acquired))
+
+    def _released(self, place: Partition, first: int, last: int) -> Iterator[ShareDelivery]:
+        """End deliveries that a request without a response yet released: another member has the records."""
+        for request in self._requests.values():
+            for topic, number, begin, end, word in request.rows:
+                if word == RELEASE and (topic, number) == place:
+                    yield from self._end(request, place, max(first, begin), min(last, end), word)
 
     def _locks_ended(self, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
         cause = str(line.get("cause"))
@@ -168,30 +176,14 @@ class ShareDeliveries:
             for each in self._cut((topic, number), first, last):
                 yield replace(each, **end, is_archived=state == "archived")
 
-    def _give_back(self, calls: Iterable[Call]) -> list[ShareDelivery]:
-        """Let members hold what requests without a response acknowledge; return the deliveries that end with it."""
-        waiting = [self._waiting.pop(call) for call in calls if call in self._waiting]
-        return [ended for each in waiting for _, delivery in each.parts for ended in self._hold_on(delivery)]
-
-    def _hold_on(self, delivery: ShareDelivery) -> Iterator[ShareDelivery]:
-        """Let a member hold records whose delivery did not end with its acknowledgement.
-
-        If they have been delivered again, the end of this delivery is unknown.
-        """
-        delivery = replace(delivery, ended_seq=None, ended_us=None)
-        held = self._held.get((delivery.topic, delivery.partition), [])
-        after = bisect_left(held, delivery.first_offset, key=_last)
-        if after < len(held) and held[after].first_offset <= delivery.last_offset:
-            yield replace(delivery, outcome=UNKNOWN)
-        else:
-            self._hold(delivery)
-
     def _hold(self, delivery: ShareDelivery) -> None:
         held = self._held.setdefault((delivery.topic, delivery.partition), [])
         held.insert(bisect_left(held, delivery.first_offset, key=_first), delivery)
 
-    def _cut(self, place: Partition, first: int, last: int, member_id: str | None = None) -> list[ShareDelivery]:
-        """Take the held records of a range, or those of one member; a delivery that goes beyond it is divided."""
+    def _cut(
+        self, place: Partition, first: int, last: int, is_meant: Callable[[ShareDelivery], bool] = lambda _: True
+    ) -> list[ShareDelivery]:
+        """Take deliveries of the records in a range from the held ones; one that goes beyond it is divided."""
         held = self._held.get(place)
         if not held or last < first:
             return []
@@ -199,7 +191,7 @@ class ShareDeliveries:
         cut: list[ShareDelivery] = []
         kept: list[ShareDelivery] = []
         for each in held[begin:end]:
-            if member_id is not None and each.member_id != member_id:
+            if not is_meant(each):
                 kept.append(each)
                 continue
             if each.first_offset < first:
@@ -210,6 +202,15 @@ class ShareDeliveries:
                 kept.append(replace(each, first_offset=last + 1))
         held[begin:end] = kept
         return cut
+
+
+def _request(line: Mapping[str, Any]) -> _ShareRequest:
+    rows = (
+        (topic, number, begin, until, word)
+        for topic, number, first, last, types in (line.get("body") or {}).get("acknowledged", ())
+        for word, begin, until in _runs(first, last, types)
+    )
+    return _ShareRequest(str(line.get("member_id") or ""), line["seq"], time_us(line), tuple(rows))
 
 
 def _runs(first: int, last: int, types: Sequence[str]) -> Iterator[tuple[str, int, int]]:

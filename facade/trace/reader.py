@@ -154,7 +154,7 @@ class _Group:
         """Take the end of a connection that has requests of the group."""
         self.rebalances.close(event)
         yield from self._settled()
-        yield from self.deliveries.close(event)
+        self.deliveries.close(event)
 
     def _settled(self) -> Iterator[Rebalance]:
         found = list(self.rebalances.settled())

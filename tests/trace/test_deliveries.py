@@ -59,6 +59,22 @@ def delivered_again_before_the_refusal(tale: Tale) -> None:
     tale.lines.append(refusal | {"seq": tale.lines[-1]["seq"] + 1})
 
 
+def delivered_again_before_the_response(tale: Tale) -> None:
+    tale.takes("a", (0, 3, 1))
+    tale.acknowledges("a", (1, 2, "release"))
+    response = tale.lines.pop()
+    tale.takes("b", (1, 1, 2))
+    tale.lines.append(response | {"seq": tale.lines[-1]["seq"] + 1})
+
+
+def lock_ends_before_the_refusal(tale: Tale) -> None:
+    tale.takes("a", (0, 1, 1))
+    tale.acknowledges("a", (0, 1, "accept"), error=56)
+    refusal = tale.lines.pop()
+    tale.ends_locks("a", 0, 1, 1)
+    tale.lines.append(refusal | {"seq": tale.lines[-1]["seq"] + 1})
+
+
 def range_that_ends_before_it_begins(tale: Tale) -> None:
     tale.takes("a", (0, 9, 1))
     tale.acknowledges("a", (5, 3, "accept"))
@@ -84,7 +100,18 @@ def range_that_ends_before_it_begins(tale: Tale) -> None:
         (refused, [(0, 4, 1, "a", "open")]),
         (delivered_without_an_end, [(0, 2, 1, "a", "open"), (3, 4, 1, "a", "unknown"), (3, 6, 2, "b", "open")]),
         (acknowledgement_without_a_response, [(0, 1, 1, "a", "open")]),
-        (delivered_again_before_the_refusal, [(0, 1, 1, "a", "unknown"), (1, 1, 2, "b", "open")]),
+        (
+            delivered_again_before_the_refusal,
+            [(0, 0, 1, "a", "open"), (1, 1, 1, "a", "unknown"), (1, 1, 2, "b", "open")],
+        ),
+        (
+            delivered_again_before_the_response,
+            [
+                *((0, 0, 1, "a", "open"), (1, 1, 1, "a", "released"), (2, 2, 1, "a", "released")),
+                *((3, 3, 1, "a", "open"), (1, 1, 2, "b", "open")),
+            ],
+        ),
+        (lock_ends_before_the_refusal, [(0, 1, 1, "a", "expired")]),
         (range_that_ends_before_it_begins, [(0, 9, 1, "a", "open")]),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
