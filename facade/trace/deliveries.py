@@ -142,7 +142,6 @@ class ShareDeliveries:
     ) -> Iterator[ShareDelivery]:
         """End the deliveries to a member that its request acknowledges, or renew their locks."""
 
-
         def is_meant(held: ShareDelivery) -> bool:
             return held.member_id == request.member_id and held.acquired_seq < request.seq
 

@@ -232,8 +232,7 @@ DELIVERY = table(
     (
         "outcome",
         STRING,
-        "accepted, released, rejected or gap, as acknowledged; expired, session_closed or forced, as the lock ended; "
-        "unknown: delivered again, but the trace does not show why; open",
+        "accepted, released, rejected, gap: acknowledged; expired, session_closed, forced: lock ended; open; unknown",
     ),
     ("archived", BOOL, "the records were given up: rejected, or their lock ended at the delivery limit"),
     key="trace_id group_id topic partition first_offset acquired_seq",

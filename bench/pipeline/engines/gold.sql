@@ -354,7 +354,7 @@ LEFT JOIN committed USING (trace_id, transactional_id, no);
 CREATE TEMP TABLE share_call AS
 SELECT q.trace_id, q.group_id, q.member_id, q.seq AS asked_seq, q.group_us AS asked_us, q.body AS asked,
     a.seq, a.group_us, a.error, a.body
-FROM event q LEFT JOIN event a ON a.trace_id = q.trace_id AND a.node = q.node AND a.conn_id = q.conn_id
+FROM event q LEFT JOIN event a ON a.trace_id = q.trace_id AND a.node IS NOT DISTINCT FROM q.node AND a.conn_id = q.conn_id
     AND a.correlation_id = q.correlation_id AND a.kind = 'response' AND a.seq > q.seq
 WHERE q.api IN ('ShareFetch', 'ShareAcknowledge') AND q.kind = 'request' AND q.group_id IS NOT NULL;
 
@@ -422,7 +422,8 @@ SELECT n.trace_id, n.group_id, topic, partition, min(record) AS first_offset, ma
     count(*) AS n_records, delivery_count, n.member_id, coalesce(label, n.member_id) AS member, acquired_seq, ended_seq,
     t_acquired_us, (ended_us - t_acquired_us) / 1000 AS held_ms, renewals, outcome, archived
 FROM numbered n LEFT JOIN label l ON l.trace_id = n.trace_id AND l.group_id = n.group_id AND l.member_id = n.member_id
-GROUP BY ALL;
+GROUP BY n.trace_id, n.group_id, topic, partition, delivery_count, n.member_id, label, acquired_seq, ended_seq,
+    t_acquired_us, ended_us, renewals, outcome, archived, island;
 
 CREATE TEMP TABLE dead_letter AS
 SELECT trace_id, group_id, seq, wall_us AS at, row ->> 0 AS topic, (row ->> 1)::INT AS partition,
