@@ -1,6 +1,6 @@
 // @ts-check
 /* The chart of a group: states, join barrier, lanes and partitions over one time axis, on canvases. */
-/** @import { Barrier, ChartRow, Lane, Mark, OwnerSpan, Part, Span, StateSpan, View } from "./types.js" */
+/** @import { Barrier, ChartRow, DeliverySpan, Lane, Mark, OwnerSpan, Part, Span, StateSpan, View } from "./types.js" */
 import { duration, moment } from "./format.js";
 import { laneColour, Palette, Pen, STRONG_FONT } from "./pen.js";
 import { firstWithout, spanAt } from "./spans.js";
@@ -31,6 +31,17 @@ const TRANSACTIONS = {
   committed: { colour: "stable", ink: "on-stable" },
   aborted: { colour: "removed", ink: "on-removed" },
 };
+
+/**
+ * The colours at the ends of deliveries, by outcome.
+ * @type {Record<string, string>}
+ */
+const OUTCOMES = { accepted: "good", released: "joining", gap: "muted" };
+
+/** @param {DeliverySpan} span */
+function deliveryText({ count, outcome }) {
+  return [count > 1 ? `delivery ${count}` : "", outcome === "open" ? "" : outcome].filter(Boolean).join(" · ");
+}
 
 /**
  * Draw the rows of one part that are in sight on its canvas, which is only as high as these.
@@ -288,6 +299,38 @@ class Chart {
       if (!this.pen.box(from, Math.max(to, from + 2), row.top + 2, row.height - 4, this.colour(colour))) continue;
       this.pen.boxText(span.text, from, to, row.top + row.height / 2, this.colour(ink));
     }
+  }
+
+  /**
+   * Draw the deliveries of records in the colours of their members; the end of one shows its outcome.
+   * @param {ChartRow} row
+   */
+  records(row) {
+    const [top, height] = [row.top + 1, row.height - 2];
+    for (const span of row.deliveries ?? []) {
+      const [from, to] = this.range(span);
+      if (!this.holding(span.lane, [from, to], [top, height], deliveryText(span))) continue;
+      if (span.end !== null) this.pen.rectangle(to - 3, top, 3, height, this.colour(OUTCOMES[span.outcome] ?? "bad"));
+    }
+  }
+
+  /** @param {ChartRow} row */
+  task(row) {
+    for (const span of this.group.tasks.get(row.name ?? "")?.values() ?? []) {
+      this.holding(span.lane, this.range(span), [row.top + 2, row.height - 4], "");
+    }
+  }
+
+  /**
+   * Draw a bar with the name of the lane that holds something; return whether it is in sight.
+   * @param {number | null} index @param {[number, number]} range @param {[number, number]} box @param {string} text
+   */
+  holding(index, [from, to], [top, height], text) {
+    const lane = index === null ? null : this.group.lanes[index];
+    const colour = lane ? laneColour(lane.index) : this.colour("muted");
+    if (!this.pen.box(from, Math.max(to - 0.5, from + 2), top, height, colour)) return false;
+    this.pen.boxText([lane?.name, text].filter(Boolean).join(" · "), from, to, top + height / 2, "#fff");
+    return true;
   }
 
   /** @param {ChartRow} row */

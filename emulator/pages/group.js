@@ -4,7 +4,9 @@
  * Everything is kept as spans between positions in the trace, so that any moment can be shown again.
  */
 /** @import { Model } from "./model.js" */
-/** @import { Barrier, GroupSpan, Lane, Mark, OwnerSpan, Row, Span, StoryItem, TapeEvent, TransactionSpan } from "./types.js" */
+/** @import { Barrier, DeliverySpan, GroupSpan, Lane, Mark, OwnerSpan, Row, Span, StoryItem, TapeEvent, TaskSpan, TransactionSpan } from "./types.js" */
+
+const HELD_MAX = 1000;
 
 export class Group {
   /** @param {string} id @param {Model} model */
@@ -30,6 +32,16 @@ export class Group {
      * @type {Map<string, Map<number, TransactionSpan>>}
      */
     this.transactions = new Map();
+    /**
+     * The deliveries of each partition, by the position of their acquisition and their first offset.
+     * @type {Map<string, Map<string, DeliverySpan>>}
+     */
+    this.deliveries = new Map();
+    /**
+     * The stays of each task with its type, by the position of the assignment and the lane.
+     * @type {Map<string, Map<string, TaskSpan>>}
+     */
+    this.tasks = new Map();
     /** @type {number | null} */
     this.firstError = null;
   }
@@ -78,6 +90,18 @@ function follow(spans, next, at = next?.start ?? 0) {
   if (next) spans.push(next);
 }
 
+/**
+ * Put a value into the map of a name, which keeps the newest ones.
+ * @template V
+ * @param {Map<string, Map<string, V>>} maps @param {string} name @param {string} key @param {V} value
+ */
+function put(maps, name, key, value) {
+  if (!maps.has(name)) maps.set(name, new Map());
+  const values = maps.get(name) ?? new Map();
+  values.set(key, value);
+  if (values.size > HELD_MAX) values.delete(values.keys().next().value);
+}
+
 /** @type {Record<string, (group: Group, at: number, values: any[]) => void>} */
 const HANDLERS = {
   state: (group, at, values) => group.state(at, values),
@@ -101,6 +125,15 @@ const HANDLERS = {
     if (!transactions.has(id)) transactions.set(id, new Map());
     const span = { start: at, end: end === null ? null : model.positionOf(end), state, text };
     transactions.get(id)?.set(at, span);
+  },
+  delivery: ({ deliveries, model }, at, [partition, first, last, lane, count, end, outcome]) => {
+    const until = end === null ? null : model.positionOf(end);
+    const span = { start: at, end: until, first, last, lane, count, outcome };
+    put(deliveries, partition, `${at}:${first}`, span);
+  },
+  task: ({ tasks, model }, at, [task, type, lane, end]) => {
+    const span = { start: at, end: end === null ? null : model.positionOf(end), lane };
+    put(tasks, `${task} ${type}`, `${at}:${lane}`, span);
   },
   story: ({ story }, at, [level, title, text, label]) => story.set(at, { at, level, title, text, label }),
 };

@@ -1,7 +1,7 @@
 // @ts-check
 /* The texts around the chart: legend, row labels and tooltips. */
 /** @import { Group } from "./group.js" */
-/** @import { ChartRow, Mark } from "./types.js" */
+/** @import { ChartRow, DeliverySpan, Mark, Span } from "./types.js" */
 import { make } from "./dom.js";
 import { laneColour } from "./pen.js";
 import { spanAt } from "./spans.js";
@@ -49,7 +49,7 @@ export function rowLabel({ kind, top, height, label, lane, name }) {
  * Return the tooltip of a row at a position, or of a mark there.
  * @param {Group} group @param {ChartRow} row @param {number} at @param {Mark | null} mark
  */
-export function tipText(group, { kind, lane, name = "" }, at, mark) {
+export function tipText(group, { kind, lane, label, name = "", deliveries = [] }, at, mark) {
   if (lane) return `${lane.name}${lane.user ? ` (${lane.user})` : ""}: ${mark?.text ?? laneStateAt(lane, at)}`;
   if (kind === "partition") {
     const owners = spanAt(group.partitions.get(name) ?? [], at)?.owners ?? [];
@@ -61,7 +61,21 @@ export function tipText(group, { kind, lane, name = "" }, at, mark) {
     const text = spans.findLast(({ start, end }) => start <= at && (end === null || end >= at))?.text;
     return `transaction ${name}: ${text ?? "none open"}`;
   }
+  if (kind === "task") return heldText(group, `task ${name}`, [...(group.tasks.get(name)?.values() ?? [])], at);
+  if (kind === "records") return heldText(group, `${name}: ${label}`, deliveries, at);
   if (kind === "test") return mark?.text ?? "";
   const reason = spanAt(group.states, at)?.reason;
   return `${stateAt(group, at)}${reason ? `. ${reason}` : ""}`;
+}
+
+/**
+ * Return who holds something at a position; of records also which delivery it is, and how that ended.
+ * @param {Group} group @param {string} what @param {(Span & Partial<DeliverySpan>)[]} spans @param {number} at
+ */
+function heldText(group, what, spans, at) {
+  const span = spans.findLast(({ start, end }) => start <= at && (end === null || end >= at));
+  if (!span) return `${what}: no holder`;
+  const holder = typeof span.lane === "number" ? group.lanes[span.lane].name : "unknown";
+  const delivery = span.count ? `, delivery ${span.count}, ${span.outcome}` : "";
+  return `${what}: ${holder}${delivery}`;
 }

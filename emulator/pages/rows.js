@@ -1,8 +1,10 @@
 // @ts-check
 /** @import { Group } from "./group.js" */
 /** @import { ChartRow } from "./types.js" */
+import { offsets, recordRows } from "./records.js";
 
 const PARTITIONS_MAX = 400;
+const RECORDS_MAX = 100;
 const NUMERIC = new Intl.Collator(undefined, { numeric: true });
 
 /**
@@ -32,6 +34,10 @@ export function rowsOf(group, search) {
   for (const id of [...group.transactions.keys()].filter(has)) {
     rows.push({ part: "body", kind: "transaction", height: 18, name: id, label: id, top: 0 });
   }
+  for (const name of [...group.tasks.keys()].filter(has).sort(NUMERIC.compare)) {
+    rows.push({ part: "body", kind: "task", height: 18, name, label: `task ${name}`, top: 0 });
+  }
+  rows.push(...rowsOfRecords(group, has));
   const names = [...group.partitions.keys()].filter((name) => has(name) || isOwned(name)).sort(NUMERIC.compare);
   const height = names.length <= 16 ? 16 : names.length <= 48 ? 9 : 5;
   if (names.length) {
@@ -47,6 +53,27 @@ export function rowsOf(group, search) {
   for (const row of rows) {
     row.top = next[row.part];
     next[row.part] += row.height;
+  }
+  return rows;
+}
+
+/**
+ * Return the rows of records, the newest of each partition if there are too many.
+ * @param {Group} group @param {(name: string) => boolean} has
+ */
+function rowsOfRecords(group, has) {
+  /** @type {ChartRow[]} */
+  const rows = [];
+  for (const name of [...group.deliveries.keys()].filter(has).sort(NUMERIC.compare)) {
+    const found = recordRows(group.deliveries.get(name)?.values() ?? []);
+    const shown = found.slice(-RECORDS_MAX);
+    const more = found.length - shown.length;
+    const label = `records of ${name}${more ? ` (${more} earlier rows)` : ""}`;
+    rows.push({ part: "body", kind: "head", height: 26, label, top: 0 });
+    for (const range of shown) {
+      const text = offsets(range);
+      rows.push({ part: "body", kind: "records", height: 16, name, label: text, deliveries: range.spans, top: 0 });
+    }
   }
   return rows;
 }

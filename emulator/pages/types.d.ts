@@ -117,6 +117,20 @@ export interface StoryItem {
 }
 
 /** An event on the tape. */
+/** Records that a member of a share group acquired together. */
+export interface DeliverySpan extends Span {
+  first: number;
+  last: number;
+  lane: number | null;
+  count: number;
+  outcome: string;
+}
+
+/** A task of a member of a streams group. */
+export interface TaskSpan extends Span {
+  lane: number | null;
+}
+
 export interface TapeEvent {
   subject: string;
   text: string;
@@ -141,12 +155,24 @@ export type Part = "top" | "body";
 /** A row of the chart. Rows of part "top" stay in sight; rows of part "body" scroll. */
 export interface ChartRow {
   part: Part;
-  kind: "ruler" | "flags" | "states" | "barrier" | "test" | "lane" | "head" | "partition" | "transaction";
+  kind:
+    | "ruler"
+    | "flags"
+    | "states"
+    | "barrier"
+    | "test"
+    | "lane"
+    | "head"
+    | "partition"
+    | "transaction"
+    | "records"
+    | "task";
   top: number;
   height: number;
   label: string;
   lane?: Lane;
   name?: string;
+  deliveries?: DeliverySpan[];
 }
 
 /** What a chart shows; `sight` is the visible range of the rows that scroll, in pixels. */

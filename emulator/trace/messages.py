@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.consumer_group_heartbeat import TopicPartitions
     from koordinator.wire.messages.offset_commit import OffsetCommitRequestTopic, OffsetCommitResponseTopic
     from koordinator.wire.messages.share_group_heartbeat import TopicPartitions as SharePartitions
-    from koordinator.wire.messages.streams_group_heartbeat import TaskIds, Topology
+    from koordinator.wire.messages.streams_group_heartbeat import Topology
     from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic, TxnOffsetCommitResponseTopic
 
     CommittedTopic = (
@@ -302,7 +302,7 @@ def _(response: ShareGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
 
 @_body.register
 def _(request: StreamsGroupHeartbeatRequest) -> Line | None:
-    topology, owned = request.topology, _tasks(request.active_tasks, request.standby_tasks)
+    topology, owned = request.topology, _tasks(request)
     body: Line = {} if topology is None else {"topics": _inputs(topology)}
     if owned is not None:
         body["owned_tasks"] = owned
@@ -314,7 +314,7 @@ def _(response: StreamsGroupHeartbeatResponse) -> Line | None:
     if response.error_code:
         return {"message": response.error_message} if response.error_message else None
     body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
-    tasks = _tasks(response.active_tasks, response.standby_tasks)
+    tasks = _tasks(response)
     if tasks is not None:
         body["tasks"] = tasks
     if response.status:
@@ -332,12 +332,10 @@ def _inputs(topology: Topology) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _tasks(
-    active: Iterable[TaskIds] | None, standby: Iterable[TaskIds] | None
-) -> dict[str, dict[str, list[int]]] | None:
-    """Return the partitions of tasks by type and subtopology."""
-    kinds = {"active": active, "standby": standby}
-    named = {
+def _tasks(message: StreamsGroupHeartbeatRequest | StreamsGroupHeartbeatResponse) -> Line | None:
+    """Return the partitions of tasks by type and subtopology; without warm-up tasks if there are none."""
+    kinds = {"active": message.active_tasks, "standby": message.standby_tasks, "warmup": message.warmup_tasks or None}
+    named: Line = {
         kind: {row.subtopology_id: list(row.partitions) for row in rows}
         for kind, rows in kinds.items()
         if rows is not None

@@ -1,4 +1,4 @@
-"""Checks of share groups (KIP-932): the coordinator S13 to S16, from what members acquire and acknowledge.
+"""Checks of share groups (KIP-932): the coordinator S13 to S16, from the records that members acquire.
 
 A record has a holder from the response that delivers it to its acknowledgement, or to the line that says its lock has
 ended. What the trace does not show is not judged: after a broker was started or stopped, a leader moved, offsets were

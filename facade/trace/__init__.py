@@ -1,4 +1,4 @@
-"""A reader of traces: events, exchanges, members and rebalances, from a file, from lines, or from a running cluster.
+"""A reader of traces: events, exchanges, members, rebalances, deliveries and tasks, from lines, a file or a cluster.
 
     timeline = koordinator.trace.read("trace.jsonl")
     for rebalance in timeline.rebalances: ...
@@ -9,9 +9,23 @@ emulator: the lines are all that is known.
 
 from __future__ import annotations
 
+from .deliveries import ShareDelivery
 from .events import Event, TraceError
 from .exchanges import Exchange
 from .reader import Membership, Settled, Timeline, TraceReader, read
 from .rebalances import Rebalance
+from .tasks import TaskStay
 
-__all__ = ["Event", "Exchange", "Membership", "Rebalance", "Settled", "Timeline", "TraceError", "TraceReader", "read"]
+__all__ = [
+    "Event",
+    "Exchange",
+    "Membership",
+    "Rebalance",
+    "Settled",
+    "ShareDelivery",
+    "TaskStay",
+    "Timeline",
+    "TraceError",
+    "TraceReader",
+    "read",
+]

@@ -135,6 +135,11 @@ def connection_of(line: Mapping[str, Any]) -> Connection:
     return line.get("node"), line.get("conn_id")
 
 
+def time_us(line: Mapping[str, Any]) -> int:
+    """Return the time of a line on the group's clock, in microseconds; that of the wall clock if it has no other."""
+    return int(line["group_ts_us"] if "group_ts_us" in line else line["wall_ts"])
+
+
 def is_error(line: Mapping[str, Any]) -> bool:
     """Return whether a line is a response with an error that is not part of the normal protocol."""
     error = line.get("error")

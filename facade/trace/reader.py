@@ -1,22 +1,26 @@
 """The reader of a trace: lines in, and what they settle out.
 
 It keeps only what is open: requests without a response until their connection is closed, the members of each group, the
-rebalance of each group that goes on, with its JoinGroups, and a counter for each group id.
+rebalance of each group that goes on, with its JoinGroups, the records that members of share groups hold, the tasks
+that members of streams groups have, and a counter for each group id.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koordinator.emulator.trace.vocabulary import METADATA_KINDS
 
+from .deliveries import ShareDeliveries, ShareDelivery
 from .events import Event, event_of
 from .exchanges import EPOCH_HEARTBEATS, OK, Calls, Exchange
 from .names import without_uuid
 from .rebalances import Rebalance, Rebalances
+from .tasks import TaskStay, TaskStays
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -55,8 +59,8 @@ class Membership:
         return self.instance_id or self.client_id or without_uuid(self.member_id)
 
 
-Settled = Event | Exchange | Membership | Rebalance
-"""What a line settles: itself, a call, a membership that ended, a rebalance that ended."""
+Settled = Event | Exchange | Membership | Rebalance | ShareDelivery | TaskStay
+"""What a line settles: itself, a call, and what ended: a membership, a rebalance, a delivery, a task with a member."""
 
 
 class TraceReader:
@@ -68,10 +72,11 @@ class TraceReader:
         self._groups: dict[str, _Group] = {}
 
     def feed(self, line: str | bytes | Mapping[str, Any]) -> list[Settled]:
-        """Return the event of the next line, and the exchanges, memberships and rebalances that it settles.
+        """Return the event of the next line, and what it settles.
 
         A line is JSON text or a mapping; of a blank line nothing is returned. An exchange is settled by its response,
-        or, without a response, by the end of its connection. Raises TraceError (a ValueError) for a line that is no
+        or, without a response, by the end of its connection. Memberships, rebalances, deliveries and tasks are settled
+        by their ends. Raises TraceError (a ValueError) for a line that is no
         line of a trace.
         """
         self._number += 1
@@ -106,23 +111,27 @@ class TraceReader:
         if request is not None:
             yield Exchange(request, event)
 
-    def open(self) -> list[Exchange | Membership | Rebalance]:
-        """Return what is not settled: requests without a response, members, rebalances that have not ended."""
+    def open(self) -> list[Exchange | Membership | Rebalance | ShareDelivery | TaskStay]:
+        """Return what is not settled: requests without a response, members with their records and tasks, rebalances."""
         calls = sorted((Exchange(request, None) for request in self._calls.values()), key=lambda each: each.seq)
         groups = self._groups.values()
         return [
             *calls,
             *(member for group in groups for member in group.members.values()),
             *(rebalance for group in groups for rebalance in group.rebalances.unsettled),
+            *(delivery for group in groups for delivery in group.deliveries.open),
+            *(stay for group in groups for stay in group.tasks.open),
         ]
 
 
 class _Group:
-    """The members and the rebalances of one group that are not settled."""
+    """The members, rebalances, deliveries and tasks of one group that are not settled."""
 
     def __init__(self, group_id: str) -> None:
         self.members: dict[str, Membership] = {}
         self.rebalances = Rebalances()
+        self.deliveries = ShareDeliveries(group_id)
+        self.tasks = TaskStays(group_id)
         self._id = group_id
 
     def feed(self, event: Event, call: Exchange | None) -> Iterator[Settled]:
@@ -138,11 +147,14 @@ class _Group:
             self._confirm(call)
         self.rebalances.feed(event)
         yield from self._settled()
+        yield from self.deliveries.feed(event)
+        yield from self.tasks.feed(event)
 
     def close(self, event: Event) -> Iterator[Settled]:
         """Take the end of a connection that has requests of the group."""
         self.rebalances.close(event)
         yield from self._settled()
+        self.deliveries.close(event)
 
     def _settled(self) -> Iterator[Rebalance]:
         found = list(self.rebalances.settled())
@@ -179,6 +191,10 @@ class Timeline:
     """The memberships, in the order in which the trace shows their beginning."""
     rebalances: tuple[Rebalance, ...]
     """The rebalances of all groups, in the order of their starts; the last one of a group may be open."""
+    deliveries: tuple[ShareDelivery, ...]
+    """The deliveries of records to members of share groups, in the order of the responses with the records."""
+    tasks: tuple[TaskStay, ...]
+    """The tasks of members of streams groups, in the order of the responses that assign them."""
     header: Event | None = None
     """The first line of a trace file."""
 
@@ -220,10 +236,16 @@ def _read(lines: Iterable[str | bytes | Mapping[str, Any]], group: str | None) -
     exchanges = [each for each in found if isinstance(each, Exchange)]
     members = [each for each in found if isinstance(each, Membership)]
     rebalances = [each for each in found if isinstance(each, Rebalance)]
+    deliveries = [each for each in found if isinstance(each, ShareDelivery)]
+    tasks = [each for each in found if isinstance(each, TaskStay)]
     return Timeline(
         events=tuple(each for each in events if each.kind not in METADATA_KINDS),
         exchanges=tuple(sorted(exchanges, key=lambda each: each.seq)),
         memberships=tuple(sorted(members, key=lambda each: each.joined_seq or 0)),
         rebalances=tuple(sorted(rebalances, key=lambda each: each.start_seq)),
+        deliveries=tuple(
+            sorted(deliveries, key=attrgetter("acquired_seq", "group_id", "topic", "partition", "first_offset"))
+        ),
+        tasks=tuple(sorted(tasks, key=attrgetter("given_seq", "type", "subtopology", "partition"))),
         header=next((each for each in events if each.kind == "header"), None),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.trace.vocabulary import OUTCOMES, sub_cause
 
+from .events import time_us
 from .exchanges import Calls, Exchange
 
 if TYPE_CHECKING:
@@ -295,8 +296,4 @@ def straggler(
 
 def _us(earlier: Line, later: Line) -> int:
     """Return the time between two lines on the group's clock; lines of a broker's log have the wall clock alone."""
-    return _time(later) - _time(earlier)
-
-
-def _time(line: Line) -> int:
-    return int(line["group_ts_us"] if "group_ts_us" in line else line["wall_ts"])
+    return time_us(later) - time_us(earlier)

@@ -21,6 +21,7 @@ from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, Observa
 from koordinator.trace.exchanges import OK
 
 from .group_facts import CLIENT, JOIN_FIELDS, GroupFacts
+from .growing import NEWER_APIS
 from .members import fences
 from .settled import LEFT, OfTrace, Settled
 
@@ -106,7 +107,7 @@ def _is_simple(trace: GroupTrace) -> bool:
         trace.targets
         or any(line["state_to"] in ("Dead", "Assigning", "Reconciling") for line in trace.states)
         or any(call.error in ("NOT_COORDINATOR", "GROUP_MAX_SIZE_REACHED") for call in trace.exchanges)
-        or any(call.api == "ConsumerGroupHeartbeat" for call in trace.exchanges)
+        or any(call.api in NEWER_APIS for call in trace.exchanges)
     )
 
 

@@ -56,7 +56,8 @@ BATCH_ROWS = 10_000
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
-    *(schema.FENCING, schema.TRANSACTION, schema.VERDICT, schema.GROUP_STATE),
+    *(schema.FENCING, schema.DELIVERY, schema.DEAD_LETTER, schema.TASK, schema.TRANSACTION, schema.VERDICT),
+    schema.GROUP_STATE,
 )
 """The tables that the fold makes."""
 

@@ -11,6 +11,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from koordinator.trace.deliveries import SHARE_APIS
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS
+
 from .group_facts import NEVER
 
 if TYPE_CHECKING:
@@ -28,6 +31,9 @@ TRANSACTION_APIS = ("TxnOffsetCommit", "Produce", "Fetch", "WriteTxnMarkers")
 """The APIs that the rows of transactions depend on."""
 
 TRANSACTION_KINDS = ("transaction", "offsets")
+
+NEWER_APIS = EPOCH_HEARTBEATS | SHARE_APIS
+"""The APIs of members of other groups than classic ones, which are folded from all of their lines."""
 
 GENERAL_KINDS = ("dropped", "node", "leader", "lag", "verb")
 """The kinds of lines without a connection and a group that the rows of a group depend on."""
@@ -146,7 +152,7 @@ class _GoingOn:
             line["kind"] in ("target", "reconciliation")
             or line.get("state_to") in ("Dead", "Assigning", "Reconciling")
             or line.get("error") == "GROUP_MAX_SIZE_REACHED"
-            or line.get("api") == "ConsumerGroupHeartbeat"
+            or line.get("api") in NEWER_APIS
         )
 
     def _is_known(self, line: Line) -> bool:

@@ -8,6 +8,9 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from koordinator.trace.exchanges import HEARTBEAT, OK
+from koordinator.trace.tasks import STREAMS_HEARTBEAT
+
 from .group_facts import CLASSIC, CLIENT, CONSUMER, NEVER
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ DEAD = "Dead"
 
 REFUSED = "refused"
 
+KINDS = {"ShareGroupHeartbeat": "share", STREAMS_HEARTBEAT: "streams"}
+"""The kinds of groups that an API belongs to alone."""
+
 _OWNER = re.compile(r"(?:owned by|fenced by existing) member (\S+?)\.*\Z")
 """The end of Kafka's texts for a refused member: the one that has its group.instance.id."""
 
@@ -31,8 +37,17 @@ def group(facts: GroupFacts) -> Iterator[Row]:
     """Return the row of silver/group."""
     end = facts.trace.end or {}
     ends = {"end_seq": end.get("seq"), "end_wall_us": end.get("wall_ts"), "end_us": end.get("group_ts_us")}
-    kind = CONSUMER if facts.trace.is_consumer_at(NEVER) else CLASSIC
-    yield facts.key | {"type": kind} | ends | {"lost": facts.trace.dropped or None}
+    yield facts.key | {"type": _kind(facts)} | ends | {"lost": facts.trace.dropped or None}
+
+
+def _kind(facts: GroupFacts) -> str:
+    """Return the kind of a group at the end, by its last join or heartbeat, or else by its states."""
+    for call in reversed(facts.trace.exchanges):
+        if call.error == OK and call.api in KINDS:
+            return KINDS[call.api]
+        if call.error == OK and call.api in ("JoinGroup", HEARTBEAT):
+            break
+    return CONSUMER if facts.trace.is_consumer_at(NEVER) else CLASSIC
 
 
 def member(facts: GroupFacts) -> Iterator[Row]:

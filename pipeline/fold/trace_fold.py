@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 
-from . import members, verdicts
+from . import members, shares, verdicts
 from .cut import cut
 from .group_facts import STAY, WATCHED, GroupFacts, find_fetches
 from .growing import CHOSEN, trace_state, waiting_state
@@ -93,6 +93,9 @@ def _rows(
         "gold/state_time": members.state_time(facts),
         "gold/commit": members.commit(facts),
         "gold/fencing": members.fencing(facts),
+        "gold/delivery": shares.delivery(facts),
+        "gold/dead_letter": shares.dead_letter(facts),
+        "gold/task": shares.task(facts),
         "mart/verdict": verdicts.verdict(facts, observed),
     }
     return {path: list(rows) for path, rows in tables.items()}, observed

@@ -211,6 +211,67 @@ TRANSACTION = table(
     key="trace_id start_seq",
 )
 
+DELIVERY = table(
+    "gold/delivery",
+    "Every delivery of consecutive records of a share group to a member, with how it ended (KIP-932); one that ends in "
+    "parts has several rows.",
+    *TRACE_COLUMNS,
+    ("topic", STRING, "the topic"),
+    ("partition", INT, "the partition"),
+    ("first_offset", LONG, "the offset of the first record"),
+    ("last_offset", LONG, "the offset of the last record"),
+    ("n_records", LONG, "their number, gaps included"),
+    ("delivery_count", INT, "the number of the delivery of each of them, from 1"),
+    ("member_id", STRING, "the member id"),
+    MEMBER_NAME,
+    ("acquired_seq", LONG, "the response with the records"),
+    ("ended_seq", LONG, "the acknowledgement, or the end of the lock; null if the trace has neither"),
+    ("t_acquired_us", LONG, "time of the response"),
+    ("held_ms", DOUBLE, "from there to the acknowledgement or the end of the lock"),
+    ("renewals", INT, "number of times the member renewed the lock (KIP-1222)"),
+    (
+        "outcome",
+        STRING,
+        "accepted, released, rejected, gap: acknowledged; expired, session_closed, forced: lock ended; open; unknown",
+    ),
+    ("archived", BOOL, "the records were given up: rejected, or their lock ended at the delivery limit"),
+    key="trace_id group_id topic partition first_offset acquired_seq",
+)
+
+DEAD_LETTER = table(
+    "gold/dead_letter",
+    "Records that a share group with a topic of dead letters gave up (KIP-1191).",
+    *TRACE_COLUMNS,
+    ("seq", LONG, "the event"),
+    ("at", TIMESTAMP, "time by the wall clock"),
+    ("topic", STRING, "the topic"),
+    ("partition", INT, "the partition"),
+    ("first_offset", LONG, "the offset of the first record"),
+    ("last_offset", LONG, "the offset of the last record"),
+    ("n_records", LONG, "their number, gaps included"),
+    ("delivery_count", INT, "number of their deliveries"),
+    ("cause", STRING, "rejected, or delivered_too_often"),
+    ("written_to", STRING, "the topic of dead letters"),
+    ("problem", STRING, "why they were not written; null if they were"),
+    key="trace_id seq",
+)
+
+TASK = table(
+    "gold/task",
+    "Every task of a member of a streams group, from the response that assigns it to the one that does not (KIP-1071).",
+    *TRACE_COLUMNS,
+    ("member_id", STRING, "the member id"),
+    MEMBER_NAME,
+    ("type", STRING, "active, standby or warmup"),
+    ("subtopology", STRING, "the subtopology"),
+    ("partition", INT, "the partition"),
+    ("given_seq", LONG, "the response that assigns it"),
+    ("ended_seq", LONG, "the response without it, or the end of the membership; null if the member still has it"),
+    ("t_given_us", LONG, "time of the first response"),
+    ("kept_ms", DOUBLE, "from there to its end"),
+    key="trace_id group_id member_id type subtopology partition given_seq",
+)
+
 CLIENT_JOIN = table(
     "gold/client_join",
     "Rebalances in client logs, from (re-)joining to the assignment.",

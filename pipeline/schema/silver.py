@@ -280,7 +280,7 @@ GROUP = table(
     "Every group, with its last event.",
     TRACE_ID,
     GROUP_ID,
-    ("type", STRING, "its kind at the end: classic, or consumer (KIP-848)"),
+    ("type", STRING, "its kind at the end: classic, consumer (KIP-848), share (KIP-932) or streams (KIP-1071)"),
     ("end_seq", LONG, "the last event with a group time"),
     ("end_wall_us", LONG, "its end, by the wall clock"),
     ("end_us", LONG, "its end, by the group's clock"),

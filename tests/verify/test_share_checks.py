@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from clients.share_member import ShareMember
+from scenes.share_groups import two_workers
 from scenes.trace_tales import Tale
 
-from koordinator import Emulator
 from koordinator.emulator.verify.conformance import SERVER_CHECKS
 from koordinator.emulator.verify.group_trace import GroupTrace
 
@@ -184,23 +183,6 @@ def test_records_that_may_be_deleted_are_unclear() -> None:
 
 
 def test_members_of_the_emulator_pass() -> None:
-    with Emulator() as cluster:
-        cluster.create_topic("jobs", 1)
-        with ShareMember(cluster, "jobs") as a, ShareMember(cluster, "jobs", "B") as b:
-            for member in (a, b):
-                member.join()
-                while not cluster.group("g").share_positions("jobs"):
-                    member.fetch()
-            cluster.topic("jobs").produce(*(f"job {at}" for at in range(6)))
-            got = a.fetch(wait_ms=5_000)
-            while not got or got[-1][1] < 5:
-                got += a.fetch(wait_ms=5_000)
-            assert a.acknowledge(0, 1) == 0
-            assert cluster.group("g").expire_locks("jobs", 0, 2) == 1
-            assert b.fetch(wait_ms=5_000) == [(2, 2, 2)]
-            assert b.acknowledge(2, 2) == 0
-            assert b.acknowledge(3, 3) == 121
-        lines = list(cluster.events())
-    trace = GroupTrace(lines, "g")
+    trace = GroupTrace(two_workers(), "g")
     found = {check: SERVER_CHECKS[check][1](trace) for check in CHECKS}
     assert {check: (each.status, each.message) for check, each in found.items()} == dict.fromkeys(CHECKS, ("pass", ""))

@@ -29,7 +29,10 @@ MADE = (
     "avoided",
     "transaction",
 )
-"""The gold tables that this engine makes."""
+"""The gold tables that both engines make."""
+
+MADE_ALONE = ("delivery", "dead_letter", "task")
+"""The gold tables that this engine makes alone: it unnests lists of lists in JSON."""
 
 TRACE_COLUMNS = ("run_id", "test_id", "cluster")
 """Columns that come from silver/trace alone."""

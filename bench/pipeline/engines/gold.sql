@@ -347,3 +347,125 @@ SELECT trace_id, transactional_id, start_seq, end_seq, t_start_us AS started_at,
     cause
 FROM whole LEFT JOIN written USING (trace_id, transactional_id, no)
 LEFT JOIN committed USING (trace_id, transactional_id, no);
+
+-- Share groups and streams groups --------------------------------------------------------------------------------
+-- record by record: what happens to an offset, in order; neighbours with the same fate are one row again
+
+CREATE TEMP TABLE share_call AS
+SELECT q.trace_id, q.group_id, q.member_id, q.seq AS asked_seq, q.group_us AS asked_us, q.body AS asked,
+    a.seq, a.group_us, a.error, a.body
+FROM event q LEFT JOIN event a ON a.trace_id = q.trace_id AND a.node IS NOT DISTINCT FROM q.node AND a.conn_id = q.conn_id
+    AND a.correlation_id = q.correlation_id AND a.kind = 'response' AND a.seq > q.seq
+WHERE q.api IN ('ShareFetch', 'ShareAcknowledge') AND q.kind = 'request' AND q.group_id IS NOT NULL;
+
+CREATE TEMP TABLE share_acquired AS
+WITH row AS (
+    SELECT trace_id, group_id, member_id, seq, group_us, unnest(json_extract(body, '$.acquired[*]')) AS row FROM share_call
+)
+SELECT trace_id, group_id, row ->> 0 AS topic, (row ->> 1)::INT AS partition, member_id, seq AS acquired_seq,
+    group_us AS t_acquired_us, (row ->> 4)::INT AS delivery_count,
+    unnest(range((row ->> 2)::BIGINT, (row ->> 3)::BIGINT + 1)) AS record
+FROM row;
+
+CREATE TEMP TABLE share_end AS
+WITH asked AS (
+    SELECT *, unnest(json_extract(asked, '$.acknowledged[*]')) AS row FROM share_call
+    WHERE seq IS NOT NULL AND (error IS NULL OR len(json_extract(body, '$.refused[*]')) > 0)
+), accepted AS (
+    SELECT trace_id, group_id, member_id, asked_seq, asked_us, row ->> 0 AS topic, (row ->> 1)::INT AS partition,
+        (row ->> 2)::BIGINT AS first, (row ->> 3)::BIGINT AS last, json_extract(row, '$[4]') AS words
+    FROM asked
+    WHERE NOT list_contains([(each ->> 0, each ->> 1) FOR each IN coalesce(json_extract(body, '$.refused[*]'), [])],
+        (row ->> 0, row ->> 1))
+), spread AS (
+    SELECT *, unnest(range(first, last + 1)) AS record FROM accepted
+), ended AS (
+    SELECT trace_id, group_id, member_id AS holder, cause, seq, group_us, unnest(json_extract(body, '$.ended[*]')) AS row
+    FROM event WHERE kind = 'locks'
+)
+SELECT trace_id, group_id, topic, partition, record, member_id AS holder, asked_seq AS seq, asked_us AS group_us,
+    words ->> (CASE WHEN json_array_length(words) > 1 THEN record - first ELSE 0 END)::INT AS word,
+    word = 'reject' AS archived
+FROM spread
+UNION ALL
+SELECT trace_id, group_id, row ->> 0, (row ->> 1)::INT, unnest(range((row ->> 2)::BIGINT, (row ->> 3)::BIGINT + 1)), holder,
+    seq, group_us, CASE cause WHEN 'lock_expired' THEN 'expired' ELSE cause END, row ->> 5 = 'archived'
+FROM ended;
+
+CREATE TEMP TABLE delivery AS
+WITH held AS (
+    SELECT *, lead(acquired_seq) OVER (PARTITION BY trace_id, group_id, topic, partition, record ORDER BY acquired_seq) AS next
+    FROM share_acquired
+), found AS (
+    SELECT h.trace_id, h.group_id, h.topic, h.partition, h.member_id, h.acquired_seq, h.record,
+        any_value(delivery_count) AS delivery_count,
+        any_value(t_acquired_us) AS t_acquired_us, any_value(next) AS next,
+        count(*) FILTER (WHERE word = 'renew') AS renewals,
+        min(e.seq) FILTER (WHERE word <> 'renew') AS ended_seq,
+        arg_min(e.group_us, e.seq) FILTER (WHERE word <> 'renew') AS ended_us,
+        arg_min(word, e.seq) FILTER (WHERE word <> 'renew') AS word,
+        coalesce(arg_min(archived, e.seq) FILTER (WHERE word <> 'renew'), false) AS archived
+    FROM held h LEFT JOIN share_end e ON e.trace_id = h.trace_id AND e.group_id = h.group_id AND e.topic = h.topic
+        AND e.partition = h.partition AND e.record = h.record AND e.holder = h.member_id
+        AND e.seq > h.acquired_seq AND e.seq < coalesce(h.next, 4611686018427387904)
+    GROUP BY ALL
+), named AS (
+    SELECT *, CASE word WHEN 'accept' THEN 'accepted' WHEN 'release' THEN 'released' WHEN 'reject' THEN 'rejected'
+        ELSE coalesce(word, CASE WHEN next IS NULL THEN 'open' ELSE 'unknown' END) END AS outcome
+    FROM found
+), numbered AS (
+    SELECT *, record - row_number() OVER (PARTITION BY trace_id, group_id, topic, partition, acquired_seq,
+        delivery_count, ended_seq, outcome, renewals, archived ORDER BY record) AS island
+    FROM named
+)
+SELECT n.trace_id, n.group_id, topic, partition, min(record) AS first_offset, max(record) AS last_offset,
+    count(*) AS n_records, delivery_count, n.member_id, coalesce(label, n.member_id) AS member, acquired_seq, ended_seq,
+    t_acquired_us, (ended_us - t_acquired_us) / 1000 AS held_ms, renewals, outcome, archived
+FROM numbered n LEFT JOIN label l ON l.trace_id = n.trace_id AND l.group_id = n.group_id AND l.member_id = n.member_id
+GROUP BY n.trace_id, n.group_id, topic, partition, delivery_count, n.member_id, label, acquired_seq, ended_seq,
+    t_acquired_us, ended_us, renewals, outcome, archived, island;
+
+CREATE TEMP TABLE dead_letter AS
+SELECT trace_id, group_id, seq, wall_us AS at, row ->> 0 AS topic, (row ->> 1)::INT AS partition,
+    (row ->> 2)::BIGINT AS first_offset, (row ->> 3)::BIGINT AS last_offset,
+    (row ->> 3)::BIGINT - (row ->> 2)::BIGINT + 1 AS n_records, (row ->> 4)::INT AS delivery_count, cause,
+    body ->> 'written_to' AS written_to, body ->> 'problem' AS problem
+FROM (SELECT *, json_extract(body, '$.dead') AS row FROM event WHERE kind = 'dead_letters');
+
+-- the heartbeats that assign tasks, and the ends of memberships, which leave none
+CREATE TEMP TABLE task AS
+WITH told AS (
+    SELECT trace_id, group_id, member_id, seq, group_us, json_extract(body, '$.tasks') AS tasks FROM event
+    WHERE api = 'StreamsGroupHeartbeat' AND kind = 'response' AND json_extract(body, '$.tasks') IS NOT NULL
+), ended AS (
+    SELECT trace_id, group_id, member_id, seq, group_us, NULL AS tasks FROM event
+    WHERE kind = 'member' AND change IN ('removed', 'replaced')
+    UNION ALL
+    SELECT e.trace_id, e.group_id, m.member_id, e.seq, e.group_us, NULL FROM event e
+    JOIN (SELECT DISTINCT trace_id, group_id, member_id FROM told) m USING (trace_id, group_id)
+    WHERE e.kind = 'state' AND e.state_to IN ('Empty', 'Dead')
+), step AS (
+    SELECT *, row_number() OVER (PARTITION BY trace_id, group_id, member_id ORDER BY seq) AS no
+    FROM (FROM told UNION ALL FROM ended)
+), kind AS (
+    SELECT *, unnest(json_keys(tasks)) AS type FROM step
+), subtopology AS (
+    SELECT *, unnest(json_keys(json_extract(tasks, '$."' || type || '"'))) AS subtopology FROM kind
+), given AS (
+    SELECT trace_id, group_id, member_id, no, seq, group_us, type, subtopology,
+        unnest(from_json(json_extract(tasks, '$."' || type || '"."' || subtopology || '"'), '["INT"]')) AS partition
+    FROM subtopology
+), stay AS (
+    SELECT *, no - row_number() OVER (PARTITION BY trace_id, group_id, member_id, type, subtopology, partition ORDER BY no)
+        AS island
+    FROM given
+), whole AS (
+    SELECT trace_id, group_id, member_id, type, subtopology, partition, min(seq) AS given_seq, max(no) AS last_no,
+        arg_min(group_us, seq) AS t_given_us
+    FROM stay GROUP BY trace_id, group_id, member_id, type, subtopology, partition, island
+)
+SELECT w.trace_id, w.group_id, w.member_id, coalesce(label, w.member_id) AS member, type, subtopology, partition, given_seq,
+    s.seq AS ended_seq, t_given_us, (s.group_us - t_given_us) / 1000 AS kept_ms
+FROM whole w LEFT JOIN step s ON s.trace_id = w.trace_id AND s.group_id = w.group_id AND s.member_id = w.member_id
+    AND s.no = last_no + 1
+LEFT JOIN label l ON l.trace_id = w.trace_id AND l.group_id = w.group_id AND l.member_id = w.member_id;
