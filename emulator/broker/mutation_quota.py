@@ -1,7 +1,7 @@
 """The quota of controller mutations: partitions created and deleted per second (KIP-599).
 
-A newer request gets 89 for the rows that exceed it, and an older one is applied and throttled. A row that is invalid
-takes no permit, so the request is validated first. Kafka: `ControllerMutationQuotaManager`,
+A newer request gets THROTTLING_QUOTA_EXCEEDED for the rows that exceed it, and an older one is applied and throttled. A
+row that is invalid takes no permit, so the request is validated first. Kafka: `ControllerMutationQuotaManager`,
 `ReplicationControlManager`.
 """
 

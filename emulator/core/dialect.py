@@ -58,8 +58,8 @@ class Dialect:
     sync_error_while_loading: Error = history(
         ("2.4", Error.REBALANCE_IN_PROGRESS), ("NEW", Error.COORDINATOR_LOAD_IN_PROGRESS)
     )
-    """The error of SyncGroup while the group is being loaded. OLD: 27, because clients do not expect 14 there
-    (`GroupCoordinator.handleSyncGroup`)."""
+    """The error of SyncGroup while the group is being loaded. OLD: REBALANCE_IN_PROGRESS, because clients do
+    not expect COORDINATOR_LOAD_IN_PROGRESS there (`GroupCoordinator.handleSyncGroup`)."""
 
     join_echoes_member_id_when_unavailable: bool = before("NEW")
     """Whether a failed JoinGroup echoes the member id while the group is being loaded or has another coordinator. OLD:
@@ -70,8 +70,8 @@ class Dialect:
     `GroupCoordinator.handleJoinGroup`)."""
 
     lists_groups_while_loading: bool = before("NEW")
-    """Whether ListGroups returns the loaded groups while a partition is being loaded; the error is 14 either way. OLD:
-    yes (`GroupCoordinator.handleListGroups`)."""
+    """Whether ListGroups returns the loaded groups while a partition is being loaded; the error is
+    COORDINATOR_LOAD_IN_PROGRESS either way. OLD: yes (`GroupCoordinator.handleListGroups`)."""
 
     serves_unreadable_partitions: bool = before("NEW")
     """Whether a node serves a partition it could not read as an empty one. OLD: yes
@@ -100,23 +100,24 @@ class Dialect:
     """Whether SyncGroup to a Stable group restarts the session. OLD: yes (`GroupCoordinator.doSyncGroup`)."""
 
     sync_may_name_unset_protocol: bool = since("NEW")
-    """Whether SyncGroup may name a protocol while the group has none. OLD: 23 (`GroupCoordinator.validateSyncGroup`).
-    """
+    """Whether SyncGroup may name a protocol while the group has none. OLD: INCONSISTENT_GROUP_PROTOCOL
+    (`GroupCoordinator.validateSyncGroup`)."""
 
     replaced_member_stays_new: bool = before("NEW")
     """Whether a static member replaced while parked in its first JoinGroup still counts as new: its session timeout,
     not five minutes, limits the wait. OLD: yes (`GroupMetadata.replaceStaticMember`)."""
 
     group_write_error: Callable[[Error], Error] = history(("2.4", old_group_write_error), ("NEW", new_write_error))
-    """Map the write error of a group record to the response error. OLD: 27 instead of 15 after a timeout."""
+    """Map the write error of a group record to the response error. OLD: REBALANCE_IN_PROGRESS instead of
+    COORDINATOR_NOT_AVAILABLE after a timeout."""
 
     offset_write_error: Callable[[Error], Error] = history(("2.4", old_offset_write_error), ("NEW", new_write_error))
-    """Map the write error of offset records to the response error. OLD: 28 instead of -1 for records that are too
-    large."""
+    """Map the write error of offset records to the response error. OLD: INVALID_COMMIT_OFFSET_SIZE instead of
+    UNKNOWN_SERVER_ERROR for records that are too large."""
 
     commit_error_in_unknown_group: Error = history(("2.4", Error.ILLEGAL_GENERATION), ("NEW", Error.GROUP_ID_NOT_FOUND))
-    """The error of a member's OffsetCommit v9+ in an unknown group. OLD: 22, as in all versions
-    (`GroupCoordinator.handleCommitOffsets`)."""
+    """The error of a member's OffsetCommit v9+ in an unknown group. OLD: ILLEGAL_GENERATION, as in all
+    versions (`GroupCoordinator.handleCommitOffsets`)."""
 
     leave_is_evaluated_once: bool = since("NEW")
     """Whether LeaveGroup starts or ends a rebalance once, after its last entry, if any entry succeeded, even one of a
@@ -189,19 +190,20 @@ class Dialect:
 
     fails_at_overlong_records: bool = before("OLD")
     """Whether Produce fails with -1 if a record ends beyond its uncompressed batch, and is not the last one, or nothing
-    of it is there. Up to 2.8 (`DefaultRecord.readFrom`); later it is refused with 87."""
+    of it is there. Up to 2.8 (`DefaultRecord.readFrom`); later it is refused with INVALID_RECORD."""
 
     demands_incremental_offsets: bool = before("2.8")
-    """Whether compressed records of magic 1 and later are refused with 87 unless their offsets count from 0. Up to 2.4
-    (`LogValidator`); later messages get the right ones, and a batch that would need them fails with -1."""
+    """Whether compressed records of magic 1 and later are refused with INVALID_RECORD unless their offsets count from
+    0. Up to 2.4 (`LogValidator`); later messages get the right ones, and a batch that would need them fails with
+    UNKNOWN_SERVER_ERROR."""
 
     responses_move_partitions: bool = before("OLD")
     """Whether every partition of a fetch response moves to the end of its session. Up to 2.8 (`FetchSession`); later
     only those with records."""
 
     min_isr_may_exceed_replicas: bool = before("OLD")
-    """Whether Produce with acks -1 is refused with 19 if `min.insync.replicas` is above the number of replicas. Up to
-    2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
+    """Whether Produce with acks -1 is refused with NOT_ENOUGH_REPLICAS if `min.insync.replicas` is above the number of
+    replicas. Up to 2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
 
     prints_java_sets: bool = since("4.0")
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
@@ -234,8 +236,8 @@ class Dialect:
     (KIP-1022)."""
 
     checks_pending_change_first: bool = since("4.0")
-    """Whether AddPartitionsToTxn answers 51 for a change that is being written before it compares producer id and
-    epoch. Since 4.0 (`TransactionCoordinator.handleAddPartitionsToTransaction`)."""
+    """Whether AddPartitionsToTxn answers CONCURRENT_TRANSACTIONS for a change that is being written before it
+    compares producer id and epoch. Since 4.0 (`TransactionCoordinator.handleAddPartitionsToTransaction`)."""
 
     init_clears_transaction_start: bool = since("4.0")
     """Whether InitProducerId resets the start time that DescribeTransactions shows. Since 4.0 (`TransactionMetadata`).
@@ -261,7 +263,8 @@ class Dialect:
     `producer.id.expiration.ms` (KIP-854)."""
 
     describe_producers_explains_errors: bool = since("OLD")
-    """Whether DescribeProducers explains an unknown topic, and refuses an illegal name with 17. Since 3.0."""
+    """Whether DescribeProducers explains an unknown topic, and refuses an illegal name with
+    INVALID_TOPIC_EXCEPTION. Since 3.0."""
 
     verifies_produced_batches: bool = since("OLD")
     """Whether the first transactional batch in a partition is verified. Since 3.6 (KIP-890)."""
@@ -332,8 +335,9 @@ class Dialect:
     (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
 
     members_may_rejoin: bool = since("4.3")
-    """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before: 110, unless its
-    previous epoch is 0 (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
+    """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before:
+    FENCED_MEMBER_EPOCH, unless its previous epoch is 0
+    (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
 
     unsubscribing_revokes_at_once: bool = since("4.3")
     """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
@@ -433,12 +437,12 @@ class Dialect:
     groups have no configs. Before 4.0 (KIP-848)."""
 
     consumer_members_leave_by_leave_group: bool = since("4.0")
-    """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before: 25
-    (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
+    """Whether LeaveGroup also removes members that use the consumer protocol. Since 4.0; before:
+    UNKNOWN_MEMBER_ID (`GroupMetadataManager.classicGroupLeaveToConsumerGroup`)."""
 
     consumer_joins_may_lack_topics: bool = since("4.0")
-    """Whether a member may join a consumer group without topics. Since 4.0; before: 42, and an empty member id is
-    noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
+    """Whether a member may join a consumer group without topics. Since 4.0; before: INVALID_REQUEST, and an
+    empty member id is noticed last (`GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid`)."""
 
     describes_missing_groups: bool = since("4.0")
     """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
@@ -456,8 +460,9 @@ class Dialect:
     get it (`UniformHomogeneousAssignmentBuilder`)."""
 
     mixed_subscriptions_move_partitions: bool = before("4.0")
-    """Whether the assignor `uniform` balances different subscriptions by single moves, and fails with -1 when it would
-    move partitions in opposite directions. Before 4.0 (`UniformHeterogeneousAssignmentBuilder`)."""
+    """Whether the assignor `uniform` balances different subscriptions by single moves, and fails with
+    UNKNOWN_SERVER_ERROR when it would move partitions in opposite directions. Before 4.0
+    (`UniformHeterogeneousAssignmentBuilder`)."""
 
     commits_remember_topic_ids: bool = since("4.3")
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
@@ -488,7 +493,7 @@ class Dialect:
 
     producers_may_set_append_time: bool = since("OLD")
     """Whether the attribute LogAppendTime of a producer's batch is reset; the batch is refused only if it also has no
-    timestamps. In 2.8: always refused with 32 (`LogValidator.validateTimestamp`)."""
+    timestamps. In 2.8: always refused with INVALID_TIMESTAMP (`LogValidator.validateTimestamp`)."""
 
     explains_record_errors: bool = since("OLD")
     """Whether the message of a Produce row quotes the errors of its first three records. In 2.8 it quotes none
@@ -545,8 +550,8 @@ class Dialect:
     the controller validates these requests."""
 
     fails_at_absent_configs: bool = before("2.8")
-    """Whether changes of configs fail with -1 at what is absent: a value, the topic, or the own value of a list that is
-    appended to; and whether CreateTopics validates configs first. In 2.4 (`AdminManager`)."""
+    """Whether changes of configs fail with UNKNOWN_SERVER_ERROR at what is absent: a value, the topic, or the own value
+    of a list that is appended to; and whether CreateTopics validates configs first. In 2.4 (`AdminManager`)."""
 
     leaders_outlive_controller: bool = before("OLD")
     """Whether partitions keep leader and epoch while no broker is up. With ZooKeeper: yes, because the last broker is
@@ -584,8 +589,8 @@ class Dialect:
     """Whether a group with members keeps all its offsets while it rebalances. Since 2.8.2 and 3.0.1 (KAFKA-13636)."""
 
     heartbeat_succeeds_before_sync: bool = since("2.8")
-    """Whether a heartbeat between JoinGroup and SyncGroup restarts the session and is answered 0. Before 2.7: 27, and
-    no restart (KAFKA-10134)."""
+    """Whether a heartbeat between JoinGroup and SyncGroup restarts the session and is answered NONE. Before 2.7:
+    REBALANCE_IN_PROGRESS, and no restart (KAFKA-10134)."""
 
     repeats_unknown_partitions: bool = since("OLD")
     """Whether OffsetCommit, TxnOffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and

@@ -33,7 +33,9 @@ class Leaders:
         self._features = features
 
     def check(self, topic: TopicState, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
-        """Return why a broker does not serve a partition: 6 if it is not the leader, 74 or 75 for a wrong epoch.
+        """Return why a broker does not serve a partition.
+
+        NOT_LEADER_OR_FOLLOWER, or FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH for a wrong epoch.
 
         `current_leader_epoch` is the client's, -1 if unknown (KIP-320). Only replicas check it, and before the leader:
         other brokers do not know the epoch (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).

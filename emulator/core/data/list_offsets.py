@@ -66,7 +66,10 @@ class ListOffsetsByRow(ListOffsetsRequest):
 
 
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Return one row per partition; a partition named twice gets 42, unless the request is a `ListOffsetsByRow`."""
+    """Return one row per partition.
+
+    A partition that is named twice gets INVALID_REQUEST, unless the request is a `ListOffsetsByRow`.
+    """
     fails = request.isolation_level not in ISOLATION_LEVELS
     dialect = dialect_of(cluster.settings)
     refuses_repeats = not isinstance(request, ListOffsetsByRow)

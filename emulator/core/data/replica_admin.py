@@ -235,7 +235,7 @@ def _replicas(topic: TopicState, node_id: int, partitions: Iterable[int]) -> Ite
 
 
 def alter_replica_log_dirs(cluster: ClusterState, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """Refuse to move replicas to another directory: 57. Those of this one are there already."""
+    """Refuse to move replicas to another directory: LOG_DIR_NOT_FOUND. Those of this one are there already."""
     return AlterReplicaLogDirsResponse(
         results=tuple(
             AlterReplicaLogDirTopicResult(

@@ -208,7 +208,10 @@ def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Delete topics by name or id. A topic given twice is refused in one row (42, `ControllerApis.deleteTopics`)."""
+    """Delete topics by name or id.
+
+    A topic that is given twice is refused in one row (INVALID_REQUEST, `ControllerApis.deleteTopics`).
+    """
     counts = Counter(request.topics)
     topics = {state: _find_topic(cluster, state) for state in request.topics}
     ids = {state.topic_id for state in topics if state.name is None}

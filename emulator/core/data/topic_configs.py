@@ -45,7 +45,7 @@ def in_ms(name: str, text: str) -> str:
 
 
 def refuse_configs(settings: Settings, configs: Mapping[str, str]) -> Refusal | None:
-    """Return why a topic cannot have these configs: 40 for an unknown name, then for an invalid value; or None."""
+    """Return why a topic cannot have these configs: an unknown name, then an invalid value; or None."""
     problem = unknown_name(settings, configs) or invalid_value(settings, configs) or conflict(configs)
     return None if problem is None else Refusal(Error.INVALID_CONFIG, problem)
 

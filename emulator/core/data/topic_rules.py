@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 
 def refuse_hidden_topic(name: str) -> Refusal:
-    """Return the refusal of any change to a topic of the emulator: 17."""
+    """Return the refusal of any change to a topic of the emulator: INVALID_TOPIC_EXCEPTION."""
     return Refusal(Error.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' is the emulator's own, and read-only.")
 
 
 def refuse_name(cluster: ClusterState, name: str, together: Collection[str] = ()) -> Refusal | None:
-    """Return why no topic can be created: 17 (illegal, or collides with one not created `together`) or 36."""
+    """Return why no topic can be created.
+
+    INVALID_TOPIC_EXCEPTION if the name is illegal or collides with one not created `together`, or TOPIC_ALREADY_EXISTS.
+    """
     if (problem := illegal_name(name)) is not None:
         return Refusal(Error.INVALID_TOPIC_EXCEPTION, problem)
     if name in cluster.topics.hidden:
@@ -35,7 +38,7 @@ def refuse_name(cluster: ClusterState, name: str, together: Collection[str] = ()
 
 
 def refuse_shape(cluster: ClusterState, partitions: int, replication_factor: int) -> Refusal | None:
-    """Return why a topic cannot have this many partitions (37) or replicas (38); -1 is the broker's default."""
+    """Return why a topic cannot have this many partitions or replicas; -1 is the broker's default."""
     if replication_factor == 0 or replication_factor < -1:
         return Refusal(
             Error.INVALID_REPLICATION_FACTOR,
@@ -58,7 +61,7 @@ def refuse_shape(cluster: ClusterState, partitions: int, replication_factor: int
 
 
 def refuse_assignment(cluster: ClusterState, assignment: Sequence[Sequence[int]], factor: int) -> Refusal | None:
-    """Return why partitions with this number of replicas cannot be placed like this (39)."""
+    """Return why partitions with this number of replicas cannot be placed like this."""
     for replicas in assignment:
         unknown = [node for node in sorted(replicas) if node not in cluster.brokers]
         repeated = [node for node in sorted(replicas) if replicas.count(node) > 1]

@@ -96,7 +96,7 @@ def _of_known_partitions(
 def refuse_request(
     dialect: Dialect, request: ProduceRequest, batches: Mapping[TopicPartition, BatchHeader]
 ) -> Refusal | None:
-    """Return the refusal of every partition, if any: 53 without a transactional id, 49 for several to verify.
+    """Return the refusal of every partition, if any: without a transactional id, or for several producers to verify.
 
     A batch needs the transactional id for its attribute alone, whatever its producer or partition is
     (`RequestUtils.hasTransactionalRecords`).

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 GROUP_ID_NOT_FOUND_SINCE = 9
 GROUP_ERROR_SINCE = 2
 IN_ZOOKEEPER = 0
-"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper. Brokers without ZooKeeper answer 35 for each
-partition; brokers of 2.4 and 2.8 could have one, here they have none."""
+"""The version of OffsetCommit and OffsetFetch for offsets in ZooKeeper. Brokers without ZooKeeper answer
+UNSUPPORTED_VERSION for each partition; brokers of 2.4 and 2.8 could have one, here they have none."""
 
 UNKNOWN_PARTITION_ERRORS = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID)
 """Errors of partitions that are refused before the group is looked up."""

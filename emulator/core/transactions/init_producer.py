@@ -27,7 +27,7 @@ PRODUCER_FENCED_SINCE = 4
 
 
 def init_producer_id(store: TransactionStore, now: int, call: Call, request: InitProducerIdRequest) -> None:
-    """Give the producer of a transactional id the next epoch; abort the transaction it finds open, with 51."""
+    """Give the producer of a transactional id the next epoch; abort an open transaction (CONCURRENT_TRANSACTIONS)."""
     transactional_id = request.transactional_id or ""
     error = _refuse_request(store, request)
     if error is not Error.NONE:
