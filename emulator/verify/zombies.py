@@ -75,7 +75,7 @@ def zombies(trace: GroupTrace) -> list[Zombie]:
 
 
 class Standing:
-    """Who may commit what, at a line of the trace."""
+    """The members that may commit, by partition, at a line of the trace."""
 
     def __init__(self, trace: GroupTrace) -> None:
         self._trace = trace

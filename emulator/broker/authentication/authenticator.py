@@ -34,7 +34,7 @@ ILLEGAL_AFTER = "SaslAuthenticate request received after successful authenticati
 
 
 class State(Enum):
-    """What a connection expects."""
+    """The next input of a connection."""
 
     START = auto()
     HANDSHAKE = auto()
@@ -190,7 +190,7 @@ class Authenticator:
         )
 
     def _begin_session(self, now: int, user: str, ends_at: int | None) -> int:
-        """Open the connection, and return for how long, in ms; 0 is for ever."""
+        """Open the connection, and return for how long, in ms; 0 has no end."""
         ends = [each for each in (ends_at, now + self._reauth_ms if self._reauth_ms else None) if each is not None]
         self._state, self._exchange = State.DONE, None
         self.user, self._ends_at = user, min(ends, default=None)

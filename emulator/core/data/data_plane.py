@@ -183,7 +183,7 @@ class DataPlane:
                     log.producers.expire(check_ms - idle_ms)
 
     def _remove_expired_tokens(self, now: int) -> None:
-        """Remove tokens as of the latest periodic check; nobody sees them in between."""
+        """Remove tokens as of the latest periodic check: between two checks no request sees the difference."""
         interval_ms = self.cluster.settings.delegation_token_expiry_check_interval_ms
         delegation_tokens.remove_expired(self.cluster, now - (now - self._started_at) % interval_ms)
 

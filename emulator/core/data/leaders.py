@@ -1,4 +1,4 @@
-"""The leaders of partitions: who serves a partition, and in which epoch.
+"""The leaders of partitions: the broker that serves each, and its leader epoch.
 
 Each log exists once; nothing is replicated. A partition's replicas are the brokers that may lead it, and its leader is
 the broker that serves it. Every change of leader raises the leader epoch.

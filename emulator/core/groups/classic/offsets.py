@@ -1,4 +1,4 @@
-"""Offsets of classic groups: who may commit. Kafka: `ClassicGroup.validateOffsetCommit`."""
+"""Offsets of classic groups: the members that may commit. Kafka: `ClassicGroup.validateOffsetCommit`."""
 
 from __future__ import annotations
 

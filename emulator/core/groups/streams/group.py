@@ -138,7 +138,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         return group_tombstones(self.id)
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
-        """Apply a record; soft state of members that are gone is forgotten."""
+        """Apply a record; the soft state of removed members is dropped."""
         super().replay(record, journal)
         if not self.members:
             self.soft.shutdown_by = None

@@ -123,7 +123,7 @@ class _Quota:
         self._update()
 
     def count(self, reached: int) -> None:
-        """Note that a member has so many tasks now."""
+        """Note the number of tasks that a member has now."""
         if reached == self.per_member:
             self._members -= 1
             self._tasks -= reached
