@@ -30,8 +30,8 @@ from tables import table
 
 from koordinator.cli.serve import serve
 from koordinator.emulator.broker import broker, connections
-from koordinator.emulator.config.settings import Settings, attribute, rules
-from koordinator.emulator.core.data import fetch_sessions, log, topic
+from koordinator.emulator.config.settings import PARTITIONS_MAX, Settings, attribute, rules
+from koordinator.emulator.core.data import fetch_sessions, log
 from koordinator.emulator.core.groups.classic.group import NEW_MEMBER_JOIN_TIMEOUT_MS
 from koordinator.emulator.core.groups.classic.transitions import TRANSITIONS
 from koordinator.emulator.http.openapi import document
@@ -96,7 +96,7 @@ def limits_table() -> str:
             _bytes(connections.READ_AHEAD_BYTES),
             "the server stops reading until it has sent the response",
         ),
-        ("partitions of a topic", f"{topic.PARTITIONS_MAX:,}", "refused"),
+        ("partitions of a topic", f"{PARTITIONS_MAX:,}", "refused"),
         (
             "partitions in all fetch sessions",
             f"{fetch_sessions.PARTITIONS_MAX:,}",

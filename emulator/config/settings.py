@@ -52,8 +52,8 @@ BOUNDED = {
 """The settings of groups that have bounds (`min.`, `max.`), by kind (`GroupCoordinatorConfig`, `ShareGroupConfig`)."""
 
 PARTITIONS_MAX = 10_000
-"""The limit of partitions of one topic. Kafka's settings allow more, but its controller does not create them at once
-(`QuorumController`)."""
+"""The limit of partitions of one topic, as for one request to KRaft (`QuorumController.MAX_PARTITIONS_PER_BATCH`).
+Kafka's settings allow more."""
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"

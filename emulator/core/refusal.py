@@ -17,6 +17,11 @@ class Refusal:
     error: Error
     message: str
 
+    @property
+    def error_message(self) -> str | None:
+        """The message as a field of a response: null without one."""
+        return self.message or None
+
 
 class RefusedError(ValueError):
     """A call from Python failed for a reason that a client would get as `error`.

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from koordinator.emulator.config.options import OPTIONS
-from koordinator.emulator.core.data.topic import INTERNAL_TOPICS, PARTITIONS_MAX, illegal_name
+from koordinator.emulator.config.settings import PARTITIONS_MAX
+from koordinator.emulator.core.data.topic import INTERNAL_TOPICS, illegal_name
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.emulator.formats.records_file import parse_seed
 

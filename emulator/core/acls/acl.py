@@ -28,6 +28,9 @@ def user_principal(name: str | None) -> str:
     return ANONYMOUS if name is None else f"User:{name}"
 
 
+NO_OPERATIONS = -(2**31)
+"""The authorized operations of a resource in a response to a client that did not ask for them."""
+
 CLUSTER_NAME = "kafka-cluster"
 """The name of the only resource of type CLUSTER."""
 

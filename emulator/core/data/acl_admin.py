@@ -152,7 +152,7 @@ def _acl_of(row: AclCreation) -> Acl:
 def _result(refusal: Refusal | None) -> AclCreationResult:
     if refusal is None:
         return AclCreationResult(error_message=NO_TEXT)
-    return AclCreationResult(error_code=refusal.error, error_message=refusal.message or None)
+    return AclCreationResult(error_code=refusal.error, error_message=refusal.error_message)
 
 
 def _refuse(row: AclCreation) -> Refusal | None:

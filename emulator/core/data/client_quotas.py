@@ -190,7 +190,7 @@ def describe_client_quotas(cluster: ClusterState, request: DescribeClientQuotasR
     in_controller = not cluster.features.dialect.administers_with_zookeeper
     refusal = (_refuse_filters if in_controller else _refuse_filters_with_zookeeper)(request.components)
     if refusal is not None:
-        text = refusal.message or None
+        text = refusal.error_message
         return DescribeClientQuotasResponse(error_code=refusal.error, error_message=text, entries=None)
     entries = (
         EntryData(

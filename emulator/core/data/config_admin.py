@@ -149,7 +149,7 @@ def altered(resource_type: int, resource_name: str, refusal: Refusal | None) -> 
     """Return the row of a resource that is altered, or refused."""
     return AlterConfigsResourceResponse(
         error_code=refusal.error if refusal else Error.NONE,
-        error_message=(refusal.message or None) if refusal else None,
+        error_message=refusal.error_message if refusal else None,
         resource_type=resource_type,
         resource_name=resource_name,
     )

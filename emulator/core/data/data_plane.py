@@ -308,7 +308,7 @@ class DataPlane:
         batches = transactional_batches(self.cluster, call, request)
         refusal = refuse_request(self._dialect, request, batches)
         if refusal is not None:
-            refused = refuse_produce(request, refusal.error, refusal.message or None)
+            refused = refuse_produce(request, refusal.error, refusal.error_message)
             return self._reply_to_produce(call, request.acks, refused)
         starting = to_verify(self.cluster, self._dialect, call.api_version, batches) if batches else {}
         if starting:

@@ -33,6 +33,7 @@ from koordinator.wire.messages.metadata import (
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import value
 
+from ..acls.acl import NO_OPERATIONS
 from ..dialect import dialect_of
 from ..java.hash_order import scala_mutable_order
 from ..refusal import RefusedError
@@ -56,9 +57,6 @@ UNREACHABLE_REPLICAS_SINCE = 1
 
 IDS_SINCE = 10
 """The first version with topic ids and nullable names in requests."""
-
-NOT_REQUESTED = -(2**31)
-"""The authorized operations if the client did not ask for them."""
 
 
 def _bits(*operations: int) -> int:
@@ -87,7 +85,7 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
 
     The response has the brokers that are up and have the client's listener.
     """
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NO_OPERATIONS
     view = _TopicView(cluster, listener, version, operations)
     if request.topics is None:
         topics = [view.topic(topic) for topic in cluster.topics.values()]
@@ -96,7 +94,7 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
         failure = next((row.error_code for row in topics if row.error_code in FAILURES), None)
         if failure is not None:
             return MetadataResponse(
-                topics=tuple(topics), cluster_authorized_operations=NOT_REQUESTED, error_code=failure
+                topics=tuple(topics), cluster_authorized_operations=NO_OPERATIONS, error_code=failure
             )
     return MetadataResponse(
         brokers=tuple(
@@ -107,7 +105,7 @@ def metadata(cluster: ClusterState, listener: str, version: int, request: Metada
         controller_id=cluster.brokers.controller_id,
         topics=tuple(topics),
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
 
@@ -232,7 +230,7 @@ def describe_cluster(cluster: ClusterState, listener: str, request: DescribeClus
             for broker, at in cluster.brokers.reachable(listener)
         ),
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_REQUESTED
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
 

@@ -148,7 +148,7 @@ def _check_place(
 ) -> None:
     """Raise RejectedError if no batch can be appended to this partition, whatever it contains."""
     if refusal is not None:
-        raise RejectedError(refusal.error, refusal.message or None, shows_log_start=False)
+        raise RejectedError(refusal.error, refusal.error_message, shows_log_start=False)
     is_read_only = topic.name in cluster.topics.hidden or (topic.is_internal and call.client_id != ADMIN_CLIENT_ID)
     error = Error.INVALID_TOPIC_EXCEPTION if is_read_only else cluster.leaders.check(topic, partition, node_id)
     if error:

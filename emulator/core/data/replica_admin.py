@@ -117,7 +117,7 @@ def elected(partition: int, refusal: Refusal | None) -> PartitionResult:
     """Return the row of a partition with an election, or without one."""
     if refusal is None:
         return PartitionResult(partition_id=partition, error_message=None)
-    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.message or None)
+    return PartitionResult(partition_id=partition, error_code=refusal.error, error_message=refusal.error_message)
 
 
 def _elect(cluster: ClusterState, kind: int, name: str, partition: int) -> Refusal | None:
@@ -166,7 +166,7 @@ def reassigned(partition: int, refusal: Refusal | None) -> ReassignablePartition
     return ReassignablePartitionResponse(
         partition_index=partition,
         error_code=refusal.error if refusal else Error.NONE,
-        error_message=(refusal.message or None) if refusal else None,
+        error_message=refusal.error_message if refusal else None,
     )
 
 

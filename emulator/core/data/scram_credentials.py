@@ -81,7 +81,7 @@ def _row(user: str, refusal: Refusal | None, altered: str | None = None) -> Alte
     """Return the row of a user; `altered` is the message of success."""
     if refusal is None:
         return AlterUserScramCredentialsResult(user=user, error_message=altered)
-    return AlterUserScramCredentialsResult(user=user, error_code=refusal.error, error_message=refusal.message or None)
+    return AlterUserScramCredentialsResult(user=user, error_code=refusal.error, error_message=refusal.error_message)
 
 
 def _refusals(

@@ -38,9 +38,6 @@ INTERNAL_TOPICS = {
 }
 """Topics that clients may read but not write, with their configs (Kafka's `Topic.INTERNAL_TOPICS`)."""
 
-PARTITIONS_MAX = 10_000
-"""The limit of partitions of a topic, as for one request to KRaft (`MAX_PARTITIONS_PER_BATCH`)."""
-
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 NAME_MAX = 249
 

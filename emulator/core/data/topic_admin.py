@@ -204,7 +204,7 @@ def create_error(name: str, refusal: Refusal | Error) -> CreatableTopicResult:
 
 
 def _code_and_message(refusal: Refusal | Error) -> tuple[Error, str | None]:
-    return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.message or None)
+    return (refusal, None) if isinstance(refusal, Error) else (refusal.error, refusal.error_message)
 
 
 def delete_topics(cluster: ClusterState, request: DeleteTopicsRequest) -> DeleteTopicsResponse:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
+from ...config.settings import PARTITIONS_MAX
 from ..refusal import Refusal
-from .topic import PARTITIONS_MAX, illegal_name
+from .topic import illegal_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -15,10 +15,11 @@ from koordinator.wire.messages.create_topics import CreateTopicsResponse
 from koordinator.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from koordinator.wire.primitives import ZERO_UUID
 
+from ...config.settings import PARTITIONS_MAX
 from ..java.hash_order import scala_mutable_order
 from ..refusal import Refusal, RefusedError
 from .metadata_changes import TopicCreated
-from .topic import NAME_MAX, NO_LEADER, PARTITIONS_MAX
+from .topic import NAME_MAX, NO_LEADER
 from .topic import illegal_name as is_illegal
 from .topic_admin import by_name, create_error, created, grow, growth
 from .topic_configs import refuse_configs

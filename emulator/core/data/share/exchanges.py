@@ -102,7 +102,7 @@ def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetch
     for key, refusal in exchange.results.items():
         row = rows.get(key) or empty_row(key[1])
         if refusal is not None:
-            message = refusal.message or None
+            message = refusal.error_message
             row = replace(row, acknowledge_error_code=refusal.error, acknowledge_error_message=message)
         rows[key] = row
     responses = tuple(
@@ -140,7 +140,7 @@ def acknowledge_response(cluster: ClusterState, exchange: ShareExchange) -> Shar
         rows[key] = row = acknowledging.PartitionData(partition_index=key[1])
         if refusal is None:
             continue
-        rows[key] = row = replace(row, error_code=refusal.error, error_message=refusal.message or None)
+        rows[key] = row = replace(row, error_code=refusal.error, error_message=refusal.error_message)
         topic = cluster.topics.find_id(key[0])
         if topic is not None and refusal.error is Error.NOT_LEADER_OR_FOLLOWER:
             hint = hints.leader(topic, key[1])

@@ -12,6 +12,7 @@ from koordinator.wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
+from ...acls.acl import NO_OPERATIONS
 from .group import ClassicGroup, ClassicGroupState
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
 
 OPERATIONS_SINCE = 3
-NO_OPERATIONS = -(1 << 31)
-"""The authorized operations in versions without the field."""
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 

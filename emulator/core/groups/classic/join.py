@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
 
 MEMBER_ID_REQUIRED_SINCE = 4
+"""The first version of JoinGroup whose dynamic members first get their id (KIP-394)."""
+
 SKIP_ASSIGNMENT_SINCE = 9
 
 

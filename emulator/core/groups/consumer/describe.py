@@ -33,9 +33,7 @@ def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wi
     is_served = store.cluster.features.serves_consumer_groups
     group = find_described(store, now, group_id, ConsumerGroup, is_served=is_served)
     if isinstance(group, Refusal):
-        return wire.DescribedConsumerGroup(
-            error_code=group.error, error_message=group.message or None, group_id=group_id
-        )
+        return wire.DescribedConsumerGroup(error_code=group.error, error_message=group.error_message, group_id=group_id)
     return wire.DescribedConsumerGroup(
         group_id=group_id,
         group_state=group.state.value,

@@ -21,7 +21,7 @@ from koordinator.wire.primitives import Malformed
 from ...refusal import RefusedError, refused
 from ...timers import ClassicJoinTimeout, ClassicSyncTimeout
 from ..causes import Cause, Reason
-from ..classic.join import join_existing_group
+from ..classic.join import MEMBER_ID_REQUIRED_SINCE, join_existing_group
 from ..classic.rebalance import join_error, sync_error
 from ..consumer import membership
 from ..consumer.member import ConsumerMember, MemberState
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from ...effects import Call
     from ..consumer.group import ConsumerGroup
     from ..group_store import GroupStore
-
-MEMBER_ID_REQUIRED_SINCE = 4
-"""The first version of JoinGroup whose dynamic members first get their id (KIP-394)."""
 
 
 def join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGroupRequest) -> None:

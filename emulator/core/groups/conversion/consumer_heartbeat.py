@@ -43,7 +43,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGro
             forget_new_group(store, consumer_group)
             raise
     except RefusedError as error:
-        message = error.refusal.message or None
+        message = error.refusal.error_message
         store.reply(call, wire.ConsumerGroupHeartbeatResponse(error_code=error.error, error_message=message))
 
 

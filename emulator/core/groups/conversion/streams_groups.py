@@ -52,7 +52,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.StreamsGrou
             forget_new_group(store, group)
             raise
     except RefusedError as error:
-        message = error.refusal.message or None
+        message = error.refusal.error_message
         store.reply(call, wire.StreamsGroupHeartbeatResponse(error_code=error.error, error_message=message))
 
 

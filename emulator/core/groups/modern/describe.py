@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from koordinator.wire.errors import Error
 
+from ...acls.acl import NO_OPERATIONS
 from ...refusal import Refusal
 from .group import ModernGroup
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ..group_store import GroupStore
 
 G = TypeVar("G", bound=ModernGroup[Any, Any])
-
-NO_OPERATIONS = -(1 << 31)
 
 
 def operations_of(store: GroupStore, request: Any) -> int:  # noqa: ANN401 - of one of three APIs

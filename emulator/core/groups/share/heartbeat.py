@@ -55,7 +55,7 @@ def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ShareGroupH
             store.discard_if_unused(group)
             raise
     except RefusedError as error:
-        message = error.refusal.message or None
+        message = error.refusal.error_message
         store.reply(call, wire.ShareGroupHeartbeatResponse(error_code=error.error, error_message=message))
 
 

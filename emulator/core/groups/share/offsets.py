@@ -210,7 +210,7 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
         group = _changeable(store, now, request)
     except RefusedError as error:
         response = alter_wire.AlterShareGroupOffsetsResponse(
-            error_code=error.error, error_message=error.refusal.message or None
+            error_code=error.error, error_message=error.refusal.error_message
         )
         return store.reply(call, response)
     if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
@@ -292,7 +292,7 @@ def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteS
         group = _existing(store, now, request)
     except RefusedError as error:
         response = delete_wire.DeleteShareGroupOffsetsResponse(
-            error_code=error.error, error_message=error.refusal.message or None
+            error_code=error.error, error_message=error.refusal.error_message
         )
         return store.reply(call, response)
     names, state = dict.fromkeys(row.topic_name for row in request.topics), group.state_partitions
