@@ -296,7 +296,8 @@ class Verbs:
         call = Call(overrides.NO_CONNECTION, 0, key, version, member.client_id, member.client_host)
         self._note(verb)
         coordinator = live_coordinator_of(self._runtime, request.group_id)
-        self._deliver(perform(self._runtime, now, request.group_id, coordinator.handle(now, call, request)))
+        effects = [*coordinator.tick(now), *coordinator.handle(now, call, request)]
+        self._deliver(perform(self._runtime, now, request.group_id, effects))
 
     def _verb(self, now: int, name: str, group: str | None, **arguments: object) -> VerbUsed:
         group_now = now if group is None else self._runtime.cluster.clocks.of(group, now).read(now)

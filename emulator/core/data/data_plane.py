@@ -140,8 +140,10 @@ class DataPlane:
         self._cleaner = LogCleaner(now, node_id, cluster, self.fetches.timers)
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Serve one request; a fetch that waits is answered by a later `handle` or `tick`."""
-        self._fire_due(now)
+        """Serve one request; a fetch that waits is answered by a later `handle` or `tick`.
+
+        The timers due by `now` have fired.
+        """
         self._expire_producers(now)
         match request:
             case FetchRequest():

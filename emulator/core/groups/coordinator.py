@@ -106,8 +106,7 @@ class Coordinator:
         self.store.started_at = now
 
     def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
-        """Fire the timers due by `now`, then serve one request of a group API."""
-        self._fire_due(now)
+        """Serve one request of a group API; the timers due by `now` have fired."""
         store = self.store
         newest = store.newest_write()
         try:

@@ -57,8 +57,7 @@ class TransactionCoordinator:
         self.store = TransactionStore(now, cluster, settings)
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
-        """Fire the timers due by `now`, then serve one request of a transaction API."""
-        self._fire_due(now)
+        """Serve one request of a transaction API; the timers due by `now` have fired."""
         newest = self.store.newest_write
         try:
             HANDLERS[type(request)](self.store, now, call, request)

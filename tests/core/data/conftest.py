@@ -116,7 +116,7 @@ class Desk:
         call = Call(connection or number, number, key, version, "c", "/127.0.0.1", listener)
         exchange = self._exchanges[call] = Exchange(call)
         normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
-        self._perform(self.data.handle(self.now, call, normalized))
+        self._perform([*self.data.tick(self.now), *self.data.handle(self.now, call, normalized)])
         return exchange
 
     def topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> UUID:

@@ -159,9 +159,8 @@ class Play(CoordinatorRequests):
         call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
         sent: Exchange[Any] = Exchange(call)
         self._exchanges[call] = sent
-        self._perform(
-            self.coordinator.handle(self.now, call, ADAPTERS[key].normalize_request(cast("Any", request), version))
-        )
+        normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
+        self._perform([*self.coordinator.tick(self.now), *self.coordinator.handle(self.now, call, normalized)])
         return sent
 
     def advance(self, ms: int, group: str = "g") -> None:

@@ -74,7 +74,7 @@ class TransactionPlay:
         """Serve a request; return its response or PENDING."""
         self._number += 1
         call = Call(1, self._number, REQUEST_KEYS[type(request)], version, "client", "/127.0.0.1")
-        self._take(self.coordinator.handle(self.now, call, request))
+        self._take([*self.coordinator.tick(self.now), *self.coordinator.handle(self.now, call, request)])
         return self.response(self._number)
 
     def response(self, number: int) -> Any:
