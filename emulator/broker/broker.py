@@ -161,7 +161,7 @@ class Broker:
             self._close(now, peer, str(error), str(error))
         return self._serve(now)
 
-    def puppet_connected(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
+    def connected_in_process(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
         """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""
         del now
         peer = self._connect(connection, client_host, PLAINTEXT)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Links(Protocol):
     """The runtime that connects brokers."""
 
-    def connect_puppet(self, now: int, node_id: int, client_id: str, inbox: Inbox | None = None) -> int:
+    def connect_in_process(self, now: int, node_id: int, client_id: str, inbox: Inbox | None = None) -> int:
         """Connect to a node; return the number of the connection."""
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
@@ -75,6 +75,8 @@ class BrokerLinks:
     def _send(self, now: int, links: Links, sender: int, sent: SendRequest) -> list[Output]:
         link = (sender, sent.node_id)
         idle = self._idle[link]
-        connection = idle.pop() if idle else links.connect_puppet(now, sent.node_id, f"broker-{sender}", self._inbox)
+        connection = (
+            idle.pop() if idle else links.connect_in_process(now, sent.node_id, f"broker-{sender}", self._inbox)
+        )
         self._in_flight[connection] = link, sent.token
         return links.send_message(now, connection, sent.version, sent.request)

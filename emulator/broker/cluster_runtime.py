@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .unreached_listeners import UnreachedListeners
 
 
-PUPPETS_HOST = "/127.0.0.1"
-"""The host of puppets in DescribeGroups."""
+IN_PROCESS_HOST = "/127.0.0.1"
+"""The host of puppets, as DescribeGroups shows it."""
 
 STEPS_PER_TURN = 8
 """Deadlines that fire before other connections are served."""
@@ -180,21 +180,21 @@ class ClusterRuntime(NodeRuntimes):
         outputs = super()._catch_up(now, has_changes=has_changes)
         return outputs + self.links.exchange(now, self) if self.links.has_work else outputs
 
-    def connect_puppet(self, now: int, node_id: int, client_id: str, inbox: Inbox | None = None) -> int:
-        """Connect a puppet to a node; return the number of the connection, which is negative.
+    def connect_in_process(self, now: int, node_id: int, client_id: str, inbox: Inbox | None = None) -> int:
+        """Connect a puppet or a broker to a node; return the number of the connection, which is negative.
 
         Requests come by `send_message`; responses go to the inbox (by default that of the puppets), and so does the
         refusal of a node that is down.
         """
         inbox = self.inbox if inbox is None else inbox
-        self._puppet_connections -= 1
-        connection = self._puppet_connections
+        self._in_process_connections -= 1
+        connection = self._in_process_connections
         node = self._nodes.get(node_id)
         if node is None or node.broker is None:
             inbox.append((now, Close(connection, f"node {node_id} is down")))
             return connection
         self._by_connection[connection] = node
-        self._input(node, now, Broker.puppet_connected, connection, PUPPETS_HOST, client_id, inbox)
+        self._input(node, now, Broker.connected_in_process, connection, IN_PROCESS_HOST, client_id, inbox)
         return connection
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:

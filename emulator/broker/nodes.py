@@ -118,7 +118,7 @@ class NodeRuntimes:
         self.overtaken_ms = 0
         """The time of the latest input that overtook something due."""
         self._is_behind = False
-        self._puppet_connections = 0
+        self._in_process_connections = 0
         self._interceptor: Interceptor | None = None
         self._unreached_listeners: UnreachedListeners | None = None
         for node_id in cluster.brokers:
@@ -338,7 +338,7 @@ class NodeRuntimes:
         node = self._nodes[broker.node.node_id]
         if node.queued is not None:
             # it also has the connections that were accepted while it was paused
-            accepts: set[Input] = {Broker.connected, Broker.puppet_connected}
+            accepts: set[Input] = {Broker.connected, Broker.connected_in_process}
             for method, arguments in node.queued:
                 if method in accepts:
                     method(broker, now, *arguments)

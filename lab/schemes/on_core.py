@@ -200,7 +200,7 @@ class CoreScheme(Scheme):
         """Send a request to the coordinator on a connection of its own, and close that before the response."""
         node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
         if node is not None:
-            connection = runtime.connect_puppet(self.now_ms, node.id, ONCE, deque())
+            connection = runtime.connect_in_process(self.now_ms, node.id, ONCE, deque())
             runtime.send_message(self.now_ms, connection, version, request)
             runtime.disconnected(self.now_ms, connection)
 

@@ -22,7 +22,7 @@ def told(nodes: Nodes) -> list[tuple[int, Any]]:
 
 
 def puppet(nodes: Nodes, node: int = 1, client_id: str = "peer") -> int:
-    return nodes.runtime.connect_puppet(nodes.now, node, client_id)
+    return nodes.runtime.connect_in_process(nodes.now, node, client_id)
 
 
 def beat(member_id: str) -> HeartbeatRequest:

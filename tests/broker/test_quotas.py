@@ -171,7 +171,7 @@ def test_the_quota_of_an_address_comes_before_the_default_and_zero_refuses_all(w
 def test_puppets_have_no_quota_of_connections(wire: Wire) -> None:
     set_quota(wire, "connection_creation_rate", 0, ip=None)
     inbox: Any = deque()
-    wire.broker.puppet_connected(wire.now, 99, "/127.0.0.1", "puppet", inbox)
+    wire.broker.connected_in_process(wire.now, 99, "/127.0.0.1", "puppet", inbox)
     wire.broker.send_message(wire.now, 99, 9, ANY)
     assert inbox
 
@@ -392,7 +392,7 @@ def test_each_node_counts_bytes_by_itself() -> None:
 def test_puppets_have_no_quotas() -> None:
     nodes = Nodes(1)
     set_quota(nodes, "producer_byte_rate", 4_000, client_id=None)
-    connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
+    connection = nodes.runtime.connect_in_process(nodes.now, 1, "peer")
     for _ in range(2):
         nodes.do(nodes.runtime.send_message, connection, 9, produce(44_000))
     throttles = [mail.response.throttle_time_ms for _, mail in nodes.runtime.inbox]

@@ -33,7 +33,7 @@ class Play:
         chance, port = self.chance, self.port
         if chance.random() < 0.1:
             runtime, node = port.built.runtime, chance.randint(1, 3)
-            connection = runtime.connect_puppet(port.now, node, "silent", deque())
+            connection = runtime.connect_in_process(port.now, node, "silent", deque())
             request = joining(chance.choice((None, "x", "y")), group=chance.choice(GROUPS))
             runtime.send_message(port.now, connection, 5, request)
         name, arguments = self.operations.next()

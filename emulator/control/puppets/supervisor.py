@@ -282,7 +282,7 @@ class PuppetSupervisor:
 
     def connect(self, now: int, node_id: int, client_id: str, connection: PuppetConnection) -> int:
         """Open a connection to a node and return its number."""
-        number = self._runtime.connect_puppet(now, node_id, client_id)
+        number = self._runtime.connect_in_process(now, node_id, client_id)
         self._connections[number] = connection
         return number
 

@@ -133,6 +133,6 @@ class ProducerSupervisor:
         for number, owner in self._connections.items():
             if owner == (producer, node_id):
                 return number
-        number = self._runtime.connect_puppet(now, node_id, producer.client_id, self._inbox)
+        number = self._runtime.connect_in_process(now, node_id, producer.client_id, self._inbox)
         self._connections[number] = producer, node_id
         return number

@@ -344,7 +344,7 @@ class TestConnections:
         nodes.rule("Heartbeat", faults.truncate(3), once=True)
         nodes.rule("Heartbeat", faults.error("NOT_COORDINATOR"), once=True)
         for expected in (Close, Answer):
-            connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
+            connection = nodes.runtime.connect_in_process(nodes.now, 1, "peer")
             nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
             ((_, came),) = list(nodes.runtime.inbox)
             nodes.runtime.inbox.clear()

@@ -207,7 +207,7 @@ def test_a_rule_sees_the_group_state_at_release_time() -> None:
 def test_puppets_are_held_too() -> None:
     nodes = FaultyNodes()
     hold = nodes.hold("Heartbeat")
-    connection = nodes.runtime.connect_puppet(nodes.now, 1, "peer")
+    connection = nodes.runtime.connect_in_process(nodes.now, 1, "peer")
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
     nodes.do(nodes.runtime.send_message, connection, 3, HEARTBEAT)
     assert (len(nodes.hold_data(hold).parked), len(nodes.hold_data(hold).behind)) == (1, 1)

@@ -124,7 +124,7 @@ def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
     port = VirtualTimePort(Options(brokers=3, kafka_version="3.9", clock="manual", config=delay, seed=1))
     runtime = port.built.runtime
     coordinator = runtime.cluster.coordinator_of("g")
-    connection = runtime.connect_puppet(port.now, coordinator, "c", deque())
+    connection = runtime.connect_in_process(port.now, coordinator, "c", deque())
     runtime.send_message(port.now, connection, 5, joining("i"))
     assert "__consumer_offsets" not in runtime.cluster.topics
     assert runtime.groups() == {"g"}
