@@ -10,7 +10,6 @@ import inspect
 import json
 import re
 import sys
-from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -56,7 +55,7 @@ VOCABULARY = DOCS.parent / "emulator" / "trace" / "vocabulary.json"
 RENEW = "make docs"
 """The command that runs this program."""
 
-PART = re.compile(r"(<!-- (?P<name>[a-z ]+): [^\n]* -->\n).*?(<!-- end of (?P=name) -->\n)", re.DOTALL)
+PART = re.compile(r"(<!-- (?P<name>[a-z -]+?): [^\n]* -->\n).*?(<!-- end of (?P=name) -->\n)", re.DOTALL)
 
 PROSE_WIDTH = 100
 """Columns at which prose in Markdown wraps."""
@@ -297,11 +296,8 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
 }
 """The generated parts of each document."""
 
-PARTS |= {
-    f"levers/{page.name}": {"curl": partial(http_pages.curl_of, page), "fields": partial(http_pages.fields_of, page)}
-    for page in sorted(http_pages.LEVERS.glob("*.md"))
-    if page.stem != "index"
-}
+for lever in http_pages.levers():
+    PARTS.setdefault(f"levers/{lever.page.name}", {}).update(lever.parts)
 
 if find_spec("pyspark"):
     # the schema module imports Spark

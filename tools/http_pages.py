@@ -1,20 +1,20 @@
 """Documentation of the HTTP API: every operation from the OpenAPI document, and the curl commands of the levers.
 
-A page of `docs/levers/` shows one lever in Python. Its example is performed on a cluster behind HTTP, and the page gets
-the same requests as curl commands, with the fields that each accepts.
+A section of a page of `docs/levers/` shows one lever in Python. Its example is performed on a cluster behind HTTP, and
+the section gets the same requests as curl commands, with the fields that each accepts.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from brokers.http_server import Serving
-from scenes.documentation import ROOT, blocks
+from scenes.documentation import ROOT
 from tables import table
 
 from koordinator import Cluster, faults
@@ -25,7 +25,7 @@ from koordinator.emulator.http.routes import BELOW
 from koordinator.handles.remote import INFO, ROUTE_OF, Remote, RemotePort
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 LEVERS = ROOT / "docs" / "levers"
@@ -33,6 +33,34 @@ SERVER = "localhost:9080"
 PROSE_WIDTH = 100
 METHODS = ("get", "put", "post", "delete")
 REFERENCE = re.compile(r"#/components/schemas/(\w+)")
+
+
+class Lever(NamedTuple):
+    """A section of a page of `docs/levers/`: its name, and its example in Python."""
+
+    name: str
+    page: Path
+    code: str
+
+    @property
+    def parts(self) -> dict[str, Callable[[], str]]:
+        """The generated parts of the section."""
+        return {f"curl of {self.name}": partial(curl_of, self), f"fields of {self.name}": partial(fields_of, self)}
+
+
+def levers() -> list[Lever]:
+    """Return the levers of all pages."""
+    found = []
+    for page in sorted(LEVERS.glob("*.md")):
+        for section in page.read_text(encoding="utf-8").split("\n## ")[1:] if page.stem != "index" else ():
+            (name,) = re.findall(r"^<!-- curl of ([a-z-]+): ", section, re.MULTILINE)
+            found.append(Lever(name, page, _code(section)))
+    return found
+
+
+def _code(text: str) -> str:
+    (code,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return code
 
 
 class Recorder(RemotePort):
@@ -57,27 +85,22 @@ CLUSTER: Any = {
 
 def prepare(cluster: Cluster) -> None:
     """Create the cluster of the levers' examples: `docs/levers/index.md` shows it."""
-    exec(_code(LEVERS / "index.md"), {"koordinator": cluster})  # noqa: S102 - our own page
+    exec(_code((LEVERS / "index.md").read_text(encoding="utf-8")), {"koordinator": cluster})  # noqa: S102 - our own page
 
 
-def perform(cluster: Cluster, page: Path) -> None:
+def perform(cluster: Cluster, lever: Lever) -> None:
     """Perform the Python example of a lever on a prepared cluster."""
-    exec(_code(page), {"koordinator": cluster, "group": cluster.group("svc"), "faults": faults})  # noqa: S102
-
-
-def _code(page: Path) -> str:
-    (block,) = (each for each in blocks("py") if each.page == page)
-    return block.text
+    exec(lever.code, {"koordinator": cluster, "group": cluster.group("svc"), "faults": faults})  # noqa: S102
 
 
 @cache
-def calls_of(page: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
+def calls_of(lever: Lever) -> tuple[tuple[str, dict[str, Any]], ...]:
     """Return the operations that a lever's example performs: those that change something or wait."""
     with Serving(**CLUSTER) as served, Remote(served.url) as server:
         recorder = Recorder(server)
         prepare(Cluster(recorder))
         recorder.calls.clear()
-        perform(Cluster(recorder), page)
+        perform(Cluster(recorder), lever)
     calls = []
     for call in recorder.calls:
         is_read = ROUTE_OF[call[0]].method == "GET"
@@ -87,9 +110,9 @@ def calls_of(page: Path) -> tuple[tuple[str, dict[str, Any]], ...]:
     return tuple(calls)
 
 
-def curl_of(page: Path) -> str:
+def curl_of(lever: Lever) -> str:
     """Return the curl commands of a lever."""
-    lines = [_curl(operation, arguments) for operation, arguments in calls_of(page)]
+    lines = [_curl(operation, arguments) for operation, arguments in calls_of(lever)]
     return "\n".join(["```bash", *lines, "```", ""])
 
 
@@ -116,10 +139,10 @@ def _query(given: dict[str, Any]) -> str:
     return urlencode(whole, doseq=True)
 
 
-def fields_of(page: Path) -> str:
+def fields_of(lever: Lever) -> str:
     """Return the documentation of each operation that a lever's example performs."""
     sections = []
-    for name in dict.fromkeys(operation for operation, _ in calls_of(page)):
+    for name in dict.fromkeys(operation for operation, _ in calls_of(lever)):
         route = ROUTE_OF[name]
         operation = document()["paths"][BELOW + route.path][route.method.lower()]
         text = fill(operation["summary"], PROSE_WIDTH, break_on_hyphens=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import http_pages
@@ -15,32 +16,34 @@ from koordinator.handles.remote import Remote
 if TYPE_CHECKING:
     from pathlib import Path
 
-LEVERS = [pytest.param(page, id=page.stem) for page in http_pages.LEVERS.glob("*.md") if page.stem != "index"]
+LEVERS = {lever.name: lever for lever in http_pages.levers()}
 CLIENTS = {"kafka-python": "from kafka ", "confluent-kafka": "from confluent_kafka ", "aiokafka": "from aiokafka "}
 
 
-@pytest.mark.parametrize("page", LEVERS)
-def test_the_python_example_of_a_lever_runs_in_process(page: Path) -> None:
+@pytest.mark.parametrize("name", LEVERS)
+def test_the_python_example_of_a_lever_runs_in_process(name: str) -> None:
     with Emulator(**http_pages.CLUSTER) as cluster:
         http_pages.prepare(cluster)
-        http_pages.perform(cluster, page)
+        http_pages.perform(cluster, LEVERS[name])
 
 
 @pytest.mark.slow
 @NEEDS_SHELL
-@pytest.mark.parametrize("page", LEVERS)
-def test_the_curl_commands_of_a_lever_run(page: Path, tmp_path: Path) -> None:
-    (block,) = (each for each in blocks("bash") if each.page == page)
+@pytest.mark.parametrize("name", LEVERS)
+def test_the_curl_commands_of_a_lever_run(name: str, tmp_path: Path) -> None:
+    page = LEVERS[name].page.read_text(encoding="utf-8")
+    part = page.partition(f"<!-- curl of {name}: ")[2].partition(f"<!-- end of curl of {name} -->")[0]
+    (commands,) = re.findall(r"^```bash\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
     with Serving(**http_pages.CLUSTER) as served, Remote(served.url) as server:
         http_pages.prepare(server.cluster())
-        script = block.text.replace(http_pages.SERVER, served.url.removeprefix("http://"))
+        script = commands.replace(http_pages.SERVER, served.url.removeprefix("http://"))
         ran = run_shell(script, tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_the_index_lists_every_lever() -> None:
     index = (http_pages.LEVERS / "index.md").read_text(encoding="utf-8")
-    assert [page.values[0] for page in LEVERS if f"({page.values[0].name})" not in index] == []
+    assert [each for each in LEVERS.values() if f"[{each.name}]({each.page.name}#" not in index] == []
 
 
 @pytest.mark.parametrize("client", CLIENTS)
