@@ -138,7 +138,7 @@ class Broker:
         One beyond the quota of its address is never served, and closed later.
         """
         peer = self._connect(connection, client_host, listener)
-        refused_ms = self._quotas.refuse_connection(now, client_host) if self._clients.quotas else 0
+        refused_ms = self._quotas.refuse_connection(now, client_host) if self._quotas.are_set else 0
         if refused_ms:
             peer.is_refused = True
             self._throttled.set(peer, now + refused_ms)
@@ -478,7 +478,7 @@ class Broker:
     def _handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Have the node serve a request; a bug ends it."""
         try:
-            if self._clients.quotas:
+            if self._quotas.are_set:
                 return self._quotas.serve(now, call, request, self.node.handlers[type(request)])
             return self.node.handlers[type(request)](now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
@@ -565,7 +565,7 @@ class Broker:
         peer = closed or self._connections.get(call.connection)
         if peer is None or peer.in_flight is None or peer.in_flight.call is not call:
             return
-        if response is None and closed is None and self._clients.quotas:
+        if response is None and closed is None and self._quotas.are_set:
             _, mute_ms = self._quotas.throttle(now, peer.in_flight, None, int)
             self._mute(now, peer, mute_ms)
         if response is None or closed is not None:
@@ -589,7 +589,7 @@ class Broker:
             call, version = replace(call, api_version=0), 0
             adapter = api_table.adapters[key, version]
         rendered, mute_ms = adapter.render_response(response, version, api_table.numbering), 0
-        if self._clients.quotas:
+        if self._quotas.are_set:
             throttled, mute_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
             if throttled is not None and throttled is not response:
                 response, rendered = throttled, adapter.render_response(throttled, version, api_table.numbering)

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
-from koordinator.wire.messages.create_topics import CreateTopicsRequest
+from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest
+from koordinator.wire.primitives import ZERO_UUID
 
 from ..core.data.data_plane import RESPONDERS
+from ..core.data.topic import INTERNAL_TOPICS
 from ..core.data.topic_admin import create_error, growth
 from ..core.quotas.rates import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from koordinator.wire.messages.metadata import MetadataRequest, MetadataResponse
 
     from ..core.cluster import ClusterState
     from ..core.data.topic import TopicState
@@ -66,6 +70,36 @@ class MutationQuota:
             throttle_ms = bucket.throttle_ms(now, quota.limit)
         rows: Any = tuple(row for row in request.topics if row not in refused)
         return replace(request, topics=rows) if refused else request, refused, throttle_ms
+
+    def admit_created(
+        self, now: int, call: Call, request: MetadataRequest, quota: ClientQuota
+    ) -> tuple[MetadataRequest, list[str]]:
+        """Take permits for the topics that Metadata creates; return the request without refused ones, and their names.
+
+        A broker forwards the creation as CreateTopics to the controller, and does not wait for its response: the client
+        hears of an unknown topic, and is not throttled. With ZooKeeper nothing is refused
+        (`AutoTopicCreationManager`).
+        """
+        cluster = self._cluster
+        if not request.allow_auto_topic_creation or not cluster.settings.auto_create_topics_enable:
+            return request, []
+        names = dict.fromkeys(row.name for row in request.topics or () if row.name and cluster.topic(row.name) is None)
+        rows = tuple(
+            CreatableTopic(name=name, num_partitions=_count(cluster, name), replication_factor=-1) for name in names
+        )
+        forwarded = replace(call, api_key=ApiKey.CREATE_TOPICS, api_version=STRICT_SINCE[ApiKey.CREATE_TOPICS])
+        is_strict = not cluster.features.dialect.administers_with_zookeeper
+        bucket, refused = self._bucket(now, quota), []
+        for row, permits in self._permits(forwarded, CreateTopicsRequest(topics=rows)):
+            if is_strict and bucket.throttle_ms(now, quota.limit):
+                refused.append(row.name)
+            else:
+                bucket.take(now, quota.limit, permits)
+        kept = tuple(row for row in request.topics or () if row.name not in refused)
+        if refused and not kept:
+            # no topics would be all topics in v0
+            return replace(request, allow_auto_topic_creation=False), []
+        return replace(request, topics=kept) if refused else request, refused
 
     def _permits(self, call: Call, request: Mutation) -> Iterator[tuple[Row, int]]:
         """Yield the valid rows of a request, with the number of partitions that each creates or deletes."""
@@ -123,6 +157,28 @@ def with_refused(cluster: ClusterState, request: Mutation, refused: Sequence[Row
     for row, answer in zip(refused, rows, strict=True):
         result.insert(requested.index(_key_of(row)), answer)
     return replace(response, **{field: tuple(result)})
+
+
+def with_unknown(request: MetadataRequest, names: Sequence[str], response: MetadataResponse) -> MetadataResponse:
+    """Return a response with these topics as unknown ones, in the order of the request."""
+    requested = list(dict.fromkeys(row.name for row in request.topics or ()))
+    rows = list(response.topics)
+    for name in names:
+        unknown = replace(
+            rows[0],
+            error_code=Error.UNKNOWN_TOPIC_OR_PARTITION,
+            name=name,
+            topic_id=ZERO_UUID,
+            is_internal=name in INTERNAL_TOPICS,
+            partitions=(),
+        )
+        rows.insert(requested.index(name), unknown)
+    return replace(response, topics=tuple(rows))
+
+
+def _count(cluster: ClusterState, name: str) -> int:
+    """Return the number of partitions of a topic that Metadata creates; -1 for the default."""
+    return len(cluster.planned_topic(name).logs) if name in INTERNAL_TOPICS else -1
 
 
 def _topic_of(cluster: ClusterState, state: Row) -> TopicState | None:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
+from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
+from ..config.settings import LONG_MAX
 from ..core.effects import Reply
 from ..core.quotas.entities import (
     CONNECTIONS,
@@ -30,13 +32,14 @@ from ..core.quotas.entities import (
     quota_of,
 )
 from ..core.quotas.rates import SampledRate
-from .mutation_quota import MUTATING, MutationQuota, with_refused
+from .mutation_quota import MUTATING, MutationQuota, with_refused, with_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from koordinator.wire.apis import Message
 
+    from ..core.cluster import ClusterState
     from ..core.effects import Call, Effect
     from ..core.node import NodeCore
     from ..trace.events import RequestReceived
@@ -60,26 +63,32 @@ class Quotas:
         self._rates: dict[tuple[str, str, str], SampledRate] = {}
         self._mutations = MutationQuota(node)
         self._mutation_throttles: dict[int, tuple[Call, int]] = {}
+        self._defaults = _defaults(node.cluster)
+
+    @property
+    def are_set(self) -> bool:
+        """Whether any client has a quota."""
+        return bool(self._clients.quotas or self._defaults)
 
     def serve(self, now: int, call: Call, request: Any, handle: Handler) -> list[Effect]:  # noqa: ANN401 - of any API
         """Have `handle` serve a request, without what the client's quotas do not allow."""
         if isinstance(request, FetchRequest | ShareFetchRequest):
             return handle(now, call, self._limited(call, request))
-        quota = self._quota(MUTATIONS, call) if isinstance(request, MUTATING) else None
+        quota = self._quota(MUTATIONS, call) if isinstance(request, (*MUTATING, MetadataRequest)) else None
         if quota is None:
             return handle(now, call, request)
+        if isinstance(request, MetadataRequest):
+            creating, unknown = self._mutations.admit_created(now, call, request, quota)
+            return _with_rows(
+                handle(now, call, creating), call, lambda response: with_unknown(request, unknown, response)
+            )
         admitted, refused, throttle_ms = self._mutations.admit(now, call, request, quota)
         if throttle_ms:
             self._mutation_throttles[call.connection] = call, throttle_ms
         effects = handle(now, call, admitted)
         if not refused:
             return effects
-        return [
-            replace(each, response=with_refused(self._cluster, request, refused, each.response))
-            if isinstance(each, Reply) and each.call is call
-            else each
-            for each in effects
-        ]
+        return _with_rows(effects, call, lambda response: with_refused(self._cluster, request, refused, response))
 
     def throttle(
         self, now: int, received: RequestReceived, response: Message | None, size_of: Callable[[], int]
@@ -184,7 +193,10 @@ class Quotas:
     def _quota(self, key: str, call: Call) -> ClientQuota | None:
         if not call.principal:
             return None
-        return quota_of(self._clients.quotas, key, call.principal.partition(":")[2], call.client_id)
+        quota = quota_of(self._clients.quotas, key, call.principal.partition(":")[2], call.client_id)
+        if quota is None and key in self._defaults and call.client_id:
+            return ClientQuota(self._defaults[key], "", call.client_id)
+        return quota
 
     def _rate(self, now: int, key: str, quota: ClientQuota) -> SampledRate:
         name = key, *quota.sharers
@@ -196,6 +208,22 @@ class Quotas:
             window_ms = settings.quota_window_size_seconds * MS
             rate = self._rates[name] = SampledRate(settings.quota_window_num, window_ms)
         return rate
+
+
+def _defaults(cluster: ClusterState) -> dict[str, float]:
+    """Return the quotas of each client id that no quota limits (`ClientQuotaManager.staticConfigClientIdQuota`)."""
+    settings = cluster.settings
+    limits = {PRODUCER_BYTES: settings.quota_producer_default, CONSUMER_BYTES: settings.quota_consumer_default}
+    is_limited = cluster.features.dialect.has_default_quotas
+    return {key: limit for key, limit in limits.items() if is_limited and limit < LONG_MAX}
+
+
+def _with_rows(effects: list[Effect], call: Call, complete: Callable[[Any], Any]) -> list[Effect]:
+    """Complete the response to a call."""
+    return [
+        replace(each, response=complete(each.response)) if isinstance(each, Reply) and each.call is call else each
+        for each in effects
+    ]
 
 
 def _is_of_follower(request: Any) -> bool:  # noqa: ANN401 - of any API

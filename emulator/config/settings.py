@@ -66,6 +66,10 @@ NEW_COORDINATOR_CHOSEN_IN = "3.9"
 """The only release in which `group.coordinator.new.enable` matters: earlier ones have no new group coordinator, later
 ones no old one."""
 
+QUOTA_DEFAULTS = ("quota.producer.default", "quota.consumer.default")
+WITH_QUOTA_DEFAULTS = ("2.4", "2.8")
+"""The quotas of client ids that no quota limits, and the releases that have them."""
+
 
 @value
 class Settings:
@@ -357,6 +361,18 @@ class Settings:
         11, "The number of samples of which the rates of client quotas are taken.", lowest=1
     )
     quota_window_size_seconds: int = setting(1, "The time span of each sample for client quotas.", lowest=1)
+    quota_producer_default: int = setting(
+        LONG_MAX,
+        "The bytes per second of each client id that no quota limits, of its Produce requests (releases 2.4 and 2.8).",
+        lowest=1,
+        highest=LONG_MAX,
+    )
+    quota_consumer_default: int = setting(
+        LONG_MAX,
+        "The bytes per second of each client id that no quota limits, of its fetches (releases 2.4 and 2.8).",
+        lowest=1,
+        highest=LONG_MAX,
+    )
     request_thread_time_us: int = setting(
         100,
         "The time of a broker's thread that each request takes in microseconds, which the quota `request_percentage`"
@@ -512,6 +528,9 @@ class Settings:
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:
             reason = f"release {settings.kafka_version} has only one coordinator"
             warnings.append(f"group.coordinator.new.enable: accepted, no effect here ({reason})")
+        if settings.kafka_version not in WITH_QUOTA_DEFAULTS:
+            removed = f"accepted, no effect here (release {settings.kafka_version} does not have it)"
+            warnings += [f"{name}: {removed}" for name in QUOTA_DEFAULTS if name in given]
         return settings, warnings
 
     def with_dynamic(self, configs: Mapping[str, str]) -> Settings:

@@ -543,6 +543,10 @@ class Dialect:
     """The error of the Metadata response whose request creates a topic. With ZooKeeper: LEADER_NOT_AVAILABLE
     (`KafkaApis.getTopicMetadata`, `AutoTopicCreationManager`)."""
 
+    has_default_quotas: bool = before("OLD")
+    """Whether `quota.producer.default` and `quota.consumer.default` limit the client ids that no quota limits
+    (`ClientQuotaManager`); 3.0 has removed them."""
+
     administers_with_zookeeper: bool = before("OLD")
     """Whether topics, configs, quotas and credentials are in ZooKeeper (2.4 and 2.8). Then requests that create,
     extend, delete or configure have other checks in another order and other messages (`data/administration.py`), a

@@ -22,7 +22,7 @@ from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from koordinator.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from koordinator.wire.messages.metadata import MetadataRequest
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from koordinator.wire.records import Record, write_batch
 
 if TYPE_CHECKING:
@@ -300,6 +300,33 @@ def test_idle_rates_are_forgotten(wire: Wire, monkeypatch: pytest.MonkeyPatch) -
     assert len(quotas._rates) == 1
 
 
+# -- defaults of 2.4 and 2.8 ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("version", "is_limited"), [("2.4", True), ("2.8", True), ("3.9", False), ("4.4", False)])
+def test_a_default_of_2_x_limits_each_client_id_without_a_quota(version: str, *, is_limited: bool) -> None:
+    wire = Wire(kafka_version=version, quota_producer_default=4_000)
+    times = [wire.ask(wire.connect(), produce(44_000), 8).throttle_time_ms for _ in range(2)]
+    assert [ms > 0 for ms in times] == [is_limited, is_limited]
+
+
+def test_a_quota_comes_before_the_default_and_no_client_id_has_none() -> None:
+    wire = Wire(kafka_version="2.8", quota_producer_default=4_000)
+    set_quota(wire, "producer_byte_rate", 1_000_000, client_id="c")
+    assert wire.ask(wire.connect(), produce(44_000), 8).throttle_time_ms == 0
+    set_quota(wire, "producer_byte_rate", None, client_id="c")
+    assert wire.ask(wire.connect(), produce(44_000), 8).throttle_time_ms > 0
+    assert wire.ask(wire.connect(), produce(44_000), 8, client_id="").throttle_time_ms == 0
+
+
+def test_the_default_of_consumers_limits_fetches_alone() -> None:
+    wire = Wire(kafka_version="2.8", quota_consumer_default=4_000)
+    for _ in range(3):
+        assert wire.ask(wire.connect(), produce(20_000), 8).throttle_time_ms == 0
+    answers = [wire.ask(wire.connect(), fetch(), 11) for _ in range(3)]
+    assert answers[-1].throttle_time_ms > 0
+
+
 # -- mutations -----------------------------------------------------------------------------------------------
 
 
@@ -370,6 +397,42 @@ def test_an_older_mutation_is_applied_and_throttled(limited: Wire) -> None:
     assert outcome(limited.ask(peer, creation("a", 16), 5)) == ([0], 5_000)
     assert outcome(limited.ask(limited.connect(), creation("b", 1), 5)) == ([0], 6_000)
     assert not answers_to_any(limited, peer)
+
+
+def creating(*names: str) -> MetadataRequest:
+    return MetadataRequest(topics=tuple(MetadataRequestTopic(name=name) for name in names))
+
+
+def test_topics_that_metadata_creates_take_permits(limited: Wire) -> None:
+    limited.ask(limited.connect(), creating("a", "b", "c", "t"), 9)
+    assert outcome(limited.ask(limited.connect(), creation("d", 9), 6)) == ([0], 0)
+    assert outcome(limited.ask(limited.connect(), creation("e", 1), 6)) == ([89], 1_000)
+
+
+def test_metadata_creates_nothing_above_the_rate_and_is_not_throttled(limited: Wire) -> None:
+    limited.ask(limited.connect(), creation("a", 11), 6)
+    answer = limited.ask(limited.connect(), creating("t", "x", "y", "t", "z", "a"), 9)
+    assert answer.throttle_time_ms == 0
+    assert [(row.name, row.error_code) for row in answer.topics] == [("t", 0), ("x", 3), ("y", 3), ("z", 3), ("a", 0)]
+    for version in (0, 9):
+        (row,) = limited.ask(limited.connect(), creating("y"), version).topics
+        assert (row.name, row.error_code, row.partitions) == ("y", 3, ())
+    assert limited.node.cluster.topics.keys() == {"t", "a", "x"}
+
+
+def test_with_zookeeper_metadata_creates_topics_above_the_rate_too() -> None:
+    limited = Wire(kafka_version="2.8")
+    set_quota(limited, "controller_mutation_rate", 1, client_id="c")
+    limited.ask(limited.connect(), creation("a", 16), 6)
+    limited.ask(limited.connect(), creating("b"), 9)
+    assert "b" in limited.node.cluster.topics
+    assert outcome(limited.ask(limited.connect(), creation("d", 1), 6)) == ([89], 6_000)
+
+
+def test_metadata_that_may_not_create_takes_no_permits(limited: Wire) -> None:
+    asked = replace(creating(*"abcdefghijklmnop"), allow_auto_topic_creation=False)
+    limited.ask(limited.connect(), asked, 9)
+    assert outcome(limited.ask(limited.connect(), creation("a", 12), 6)) == ([0], 0)
 
 
 def test_the_controller_counts_the_mutations_of_all_nodes() -> None:

@@ -21,6 +21,8 @@ def test_the_defaults_are_those_of_kafka() -> None:
     assert settings == Settings()
     assert warnings == []
     assert {name: getattr(settings, attribute(name)) for name in rules()} == {
+        "quota.producer.default": 2**63 - 1,
+        "quota.consumer.default": 2**63 - 1,
         "ssl.principal.mapping.rules": "DEFAULT",
         "authorizer.class.name": "",
         "super.users": "",
@@ -438,3 +440,9 @@ def test_each_member_of_a_full_share_group_may_have_a_session() -> None:
         InvalidSetting, match=r"^group\.share\.max\.share\.sessions=199: .*group\.share\.max\.size=200$"
     ):
         Settings.of("kafka-defaults", {"group.share.max.share.sessions": 199})
+
+
+@pytest.mark.parametrize(("release", "warned"), [("2.8", []), ("3.9", ["quota.consumer.default"])])
+def test_a_default_of_quotas_warns_in_releases_without_it(release: str, warned: list[str]) -> None:
+    _, warnings = Settings.of("fast", {"kafka.version": release, "quota.consumer.default": 1_000})
+    assert warnings == [f"{name}: accepted, no effect here (release {release} does not have it)" for name in warned]

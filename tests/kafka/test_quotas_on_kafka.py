@@ -277,6 +277,36 @@ def test_older_mutations_are_applied_and_throttled(sides: list[Side]) -> None:
     assert silent > GRAIN_MS
 
 
+def test_topics_that_metadata_creates_count_and_are_not_created_above_the_rate(sides: list[Side]) -> None:
+    def creating(side: Side, client: AskingClient, *names: str) -> list[str]:
+        topics = tuple(MetadataRequestTopic(name=f"{side.prefix}-{name}") for name in names)
+        answer = client.ask(MetadataRequest(topics=topics), 9)
+        return [str([row.error_code for row in answer.topics]), answer.throttle_time_ms]
+
+    def scenario(side: Side) -> list[Any]:
+        side.quota("controller_mutation_rate", 1, client_id="c")
+        # eleven permits: three for these, and eight
+        outcomes = creating(side, side.connect(), "m", "n", "o")
+        wait_until(lambda: all(not row.error_code for row in described(side, "m", "n", "o")))
+        answer = side.connect().ask(creation(f"{side.prefix}-a", 12), 6)
+        outcomes += [str([row.error_code for row in answer.topics]), answer.throttle_time_ms]
+        outcomes += creating(side, side.connect(), "x", "y")
+        outcomes += [silent_ms(side.connect())]
+        time.sleep(1)  # nothing is created meanwhile
+        outcomes += [str([row.error_code for row in described(side, "x", "y")])]
+        answer = side.connect().ask(creation(f"{side.prefix}-b", 1), 6)
+        return [*outcomes, str([row.error_code for row in answer.topics]), answer.throttle_time_ms]
+
+    *_, unknown, refused, throttle = played(sides, scenario)
+    assert (unknown, refused) == ("[3, 3]", "[89]")
+    assert throttle > GRAIN_MS
+
+
+def described(side: Side, *names: str) -> Any:
+    topics = tuple(MetadataRequestTopic(name=f"{side.prefix}-{name}") for name in names)
+    return side.admin.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9).topics
+
+
 def test_the_time_of_requests_throttles_every_request_for_a_window_at_most(sides: list[Side]) -> None:
     def scenario(side: Side) -> list[Any]:
         # a real request takes some time of a thread, so that a tiny share is spent at once
