@@ -19,7 +19,7 @@ from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from koordinator.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
-from ..config.settings import LONG_MAX
+from ..config.value_rules import LONG_MAX
 from ..core.effects import Reply
 from ..core.quotas.entities import (
     CONNECTIONS,
