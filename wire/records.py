@@ -12,10 +12,9 @@ Rules: DefaultRecordBatch, DefaultRecord and AbstractLegacyRecordBatch of Apache
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-
-from crc32c import crc32c
+from functools import cache
 
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
@@ -165,6 +164,18 @@ def read_header(batch: bytes | memoryview) -> BatchHeader:
 def is_transactional(batch: bytes | memoryview) -> bool:
     """Return whether this is a transactional batch of magic 2, without reading the rest of its header."""
     return len(batch) >= _HEADER.size and batch[_MAGIC_AT] == _MAGIC and bool(batch[_ATTRIBUTES_AT] & _TRANSACTIONAL)
+
+
+def crc32c(data: bytes | memoryview, value: int = 0) -> int:
+    """Return the CRC-32C of data that follows bytes with the checksum `value`."""
+    return _crc32c()(data, value)
+
+
+@cache
+def _crc32c() -> Callable[[bytes | memoryview, int], int]:
+    from crc32c import crc32c  # noqa: PLC0415 - its own import is slow, and the first answers need no checksum
+
+    return crc32c
 
 
 def check_crc(batch: bytes | memoryview) -> bool:

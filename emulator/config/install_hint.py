@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import metadata
-from urllib.parse import urlsplit
 
 
 def install_hint(extra: str) -> str:
@@ -12,13 +10,16 @@ def install_hint(extra: str) -> str:
 
     The origin is in `direct_url.json` (PEP 610); an installation from an index has none.
     """
+    from importlib import metadata  # noqa: PLC0415 - few processes need it
+
     try:
         text = metadata.distribution("koordinator").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         text = None
     if text is None:
         return f"pip install 'koordinator[{extra}]'"
-    from urllib.request import url2pathname  # noqa: PLC0415 - few processes need it
+    from urllib.parse import urlsplit  # noqa: PLC0415 - as above
+    from urllib.request import url2pathname  # noqa: PLC0415 - as above
 
     origin = json.loads(text)
     url = origin["url"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +14,8 @@ LISTED_MAX = 12
 
 def closest(name: object, known: Iterable[str]) -> str | None:
     """Return the known name most similar to `name`, ignoring case and punctuation; None if none is similar."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only misspelt names need it
+
     names = {_plain(each): each for each in known}
     matches = get_close_matches(_plain(name), names, n=1)
     return names[matches[0]] if matches else None

@@ -6,8 +6,6 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from ..config.install_hint import install_hint
 from ..config.value_rules import InvalidSetting
@@ -32,6 +30,9 @@ def token_keys(url: str) -> tuple[Mapping[str, Any], ...]:
         raise InvalidSetting(f"{SETTING} needs PyJWT, which is not installed: {install_hint('oauth')}") from error
     if url == GENERATED:
         return (_made_for_process(),)
+    from urllib.parse import urlsplit  # noqa: PLC0415 - as above
+    from urllib.request import url2pathname  # noqa: PLC0415 - as above
+
     parts = urlsplit(url)
     if parts.scheme != "file":
         raise InvalidSetting(

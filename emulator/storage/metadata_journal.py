@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from crc32c import crc32c
+from koordinator.wire.records import crc32c
 
 from ..core.acls.acl import Acl
 from ..core.data.client_metadata import ClientMetadata

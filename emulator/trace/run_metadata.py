@@ -6,7 +6,6 @@ Unknown columns are omitted. Nothing in the emulator depends on this metadata.
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from koordinator.wire.values import ready, value
@@ -125,6 +124,8 @@ def _libraries() -> dict[str, str]:
 
 def installed_version(package: str) -> str | None:
     """Return the version of an installed package, without importing it; None if it is missing."""
+    from importlib import metadata  # noqa: PLC0415 - only the header of a trace needs it
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
