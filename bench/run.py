@@ -25,6 +25,7 @@ from measuring import (
     memory,
     neighbours,
     rows,
+    shares,
     starting,
     transactions,
 )
@@ -43,6 +44,7 @@ PARTS = {
     "hostile": neighbours.rows,
     "memory": memory.rows,
     "puppets": crowds.rows,
+    "shares": shares.rows,
     "start": starting.rows,
     "transactions": transactions.rows,
 }

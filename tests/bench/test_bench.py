@@ -141,6 +141,7 @@ def test_each_frame_that_cannot_be_read_closes_its_connection(
         ("hostile", 6),
         ("memory", 3),
         ("start", 4),
+        ("shares", 2),
         ("transactions", 2),
     ],
 )

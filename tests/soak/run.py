@@ -1,5 +1,5 @@
-"""`make soak`: SIGKILL the server at random moments, on a data directory, while static members commit and
-transactions run."""
+"""`make soak`: SIGKILL the server at random moments, on a data directory, while static members commit,
+members of a share group accept records, and transactions run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> int:
     for line in [*figures.lost, *figures.disturbed]:
         print(line)
     print(f"soak: {figures}; {time.monotonic() - begun:.0f} s, seed {wishes.seed}")
-    return 1 if figures.lost or figures.disturbed or not figures.commits else 0
+    return 1 if figures.lost or figures.disturbed or not figures.commits or not figures.accepted else 0
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-def test_commits_and_transactions_survive_sigkill_and_static_members_go_on_without_a_rebalance(
+def test_commits_transactions_and_acceptances_survive_sigkill_and_static_members_go_on_without_a_rebalance(
     tmp_path: Path,
 ) -> None:
     figures = soak(tmp_path / "data", kills=4, seed=7)
@@ -31,6 +31,7 @@ def test_commits_and_transactions_survive_sigkill_and_static_members_go_on_witho
     assert figures.records, figures
     assert figures.transactions >= figures.kills, figures
     assert figures.read >= figures.transactions, figures
+    assert figures.accepted, figures
 
 
 def produced(link: BrokerConnection, value: bytes) -> Error:

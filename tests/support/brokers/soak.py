@@ -2,8 +2,8 @@
 
 Every member is a thread with one connection. It commits, produces, sends heartbeats, and remembers each
 acknowledgement. After a kill it waits for the next server and continues as the same member: any error then is a
-disturbance, and any acknowledged data that is missing is lost. Transactional producers and a read_committed reader run
-beside them.
+disturbance, and any acknowledged data that is missing is lost. Transactional producers, a read_committed reader, and
+members of a share group run beside them: a record that they have accepted is never delivered again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from builders import requests
 
 from brokers import transactional_soak
 from brokers.committed_reader import CommittedReader
+from brokers.share_worker import ShareWorker
 from brokers.soak_client import ANSWER_S, PAUSE_S, SoakClient
 from brokers.transactional_soak import TransactionalProducer
 from koordinator.client.connection import Address, Deadline
@@ -42,6 +43,9 @@ READY_S = 60
 
 TOPIC = "t"
 
+WORKERS = 2
+"""Members of the share group, which read the records of TOPIC."""
+
 PRODUCERS = 2
 """Transactional producers, one for each version of transactions."""
 
@@ -56,6 +60,7 @@ class Figures:
     transactions: int = 0
     aborted: int = 0
     read: int = 0
+    accepted: int = 0
     lost: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
     cut_off: int = 0
@@ -66,6 +71,7 @@ class Figures:
         return (
             f"kills {self.kills}, commits acknowledged {self.commits}, records acknowledged {self.records}, "
             f"transactions committed {self.transactions}, aborted {self.aborted}, committed records read {self.read}, "
+            f"records accepted in a share group {self.accepted}, "
             f"lost {len(self.lost)}, members disturbed {len(self.disturbed)}, torn writes cut off {self.cut_off}, "
             f"restart to first heartbeat answered {times[len(times) // 2]:.2f} s (median), {times[-1]:.2f} s (most)"
         )
@@ -234,7 +240,7 @@ def _wait_committed(figures: Figures) -> None:
 
 
 def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
-    """Kill the server `kills` times at random moments, while members of two groups commit and transactions run."""
+    """Kill the server `kills` times at random moments, while members of three groups and transactions are at work."""
     chance, figures = random.Random(seed), Figures()
     topics = ("--topic", f"{TOPIC}:{members}", "--topic", f"{transactional_soak.TOPIC}:{PRODUCERS}")
     arguments = (*topics, "--config", "group.initial.rebalance.delay.ms=1000")
@@ -245,8 +251,13 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
         TransactionalProducer(number, random.Random(f"{seed} {number}"), figures, lives) for number in range(PRODUCERS)
     ]
     reader = CommittedReader(transactional_soak.TOPIC, PRODUCERS, figures, lives)
+    accepted: set[Any] = set()
+    workers = [
+        ShareWorker(number, TOPIC, random.Random(f"{seed} share {number}"), accepted, figures, lives)
+        for number in range(WORKERS)
+    ]
     try:
-        for thread in (*clients, *producers, reader):
+        for thread in (*clients, *producers, reader, *workers):
             thread.start()
         for client in clients:
             assert lives.settled.acquire(timeout=READY_S), f"{client.name} has not joined: {client.died}"
@@ -266,7 +277,7 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
         reader.read_rest()
     finally:
         lives.over.set()
-        for thread in (*clients, *producers, reader):
+        for thread in (*clients, *producers, reader, *workers):
             thread.join(ANSWER_S)
         said = server.end(signal.SIGTERM)
     assert not said, said
@@ -278,6 +289,8 @@ def soak(directory: Path, kills: int, seed: int, members: int = 4) -> Figures:
         assert not found.damage
         there = {record.value for _, batch in found.batches for record in read_records(batch)}
         figures.lost += [f"{client.name}: record {value!r}" for value in client.records if value not in there]
+    for worker in workers:
+        assert worker.died is None, worker.died
     for producer in producers:
         assert producer.died is None, producer.died
         figures.lost += producer.judge(directory)
