@@ -83,7 +83,9 @@ class MutationQuota:
         cluster = self._cluster
         if not request.allow_auto_topic_creation or not cluster.settings.auto_create_topics_enable:
             return request, []
-        names = dict.fromkeys(row.name for row in request.topics or () if row.name and cluster.topics.find(row.name) is None)
+        names = dict.fromkeys(
+            row.name for row in request.topics or () if row.name and cluster.topics.find(row.name) is None
+        )
         rows = tuple(
             CreatableTopic(name=name, num_partitions=_count(cluster, name), replication_factor=-1) for name in names
         )
