@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
 
-from koordinator.emulator.config import install_hint as module
 from koordinator.emulator.config.install_hint import install_hint
 
 
@@ -33,13 +33,13 @@ def test_the_hint_names_the_origin_of_this_installation(
 ) -> None:
     text = None if origin is None else json.dumps(origin)
     found = SimpleNamespace(read_text=lambda _: text)
-    monkeypatch.setattr(module.metadata, "distribution", lambda _: found)
+    monkeypatch.setattr(metadata, "distribution", lambda _: found)
     assert install_hint("control") == command
 
 
 def test_the_hint_of_a_tree_that_is_not_installed_names_the_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
-        raise module.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(module.metadata, "distribution", fail)
+    monkeypatch.setattr(metadata, "distribution", fail)
     assert install_hint("spark") == "pip install 'koordinator[spark]'"

@@ -58,3 +58,19 @@ def test_the_packages_have_the_version_of_the_emulator() -> None:
     poms = [path.read_text(encoding="utf-8") for path in (CLIENTS / "java").rglob("pom.xml")]
     assert [f"<version>{__version__}</version>" in pom for pom in poms] == [True] * 3
     assert json.loads((CLIENTS / "node" / "package.json").read_text(encoding="utf-8"))["version"] == __version__
+
+
+def test_every_method_of_java_with_options_can_be_called_without_them() -> None:
+    sources = list((CLIENTS / "java" / "koordinator" / "src" / "main").rglob("*.java"))
+    method = re.compile(r"^    public (?:static )?[\w<>,. ]+ (\w+)\((.*?)\) (?:throws \w+ )?\{", re.MULTILINE)
+    lacking, count = [], 0
+    for path in sources:
+        methods = set(method.findall(path.read_text(encoding="utf-8")))
+        for name, parameters in methods:
+            required, options, _ = parameters.rpartition("Consumer<")
+            if options:
+                count += 1
+                if (name, required.removesuffix(", ")) not in methods:
+                    lacking.append(f"{path.stem}.{name}({parameters})")
+    assert lacking == []
+    assert count > 40

@@ -158,7 +158,7 @@ def connect(cluster: Cluster, programs: Programs) -> str:
         path = programs.properties(f"worker{port}", values)
         return programs.start("connect-runtime", main, path)
 
-    one, two = (_free_port() for _ in range(2))
+    one, two = (free_port() for _ in range(2))
     workers = {port: worker(port) for port in (one, two)}
     wait_until("two workers", lambda: len(group.members) == 2 and group.state == "Stable", *workers.values())
     config = {
@@ -231,7 +231,8 @@ def _topics(cluster: Cluster) -> set[str]:
     return {topic.name for topic in cluster.topics()}
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing uses."""
     with closing(socket.create_server(("127.0.0.1", 0))) as held:
         port: int = held.getsockname()[1]
     return port

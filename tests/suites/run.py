@@ -21,6 +21,7 @@ import apps
 import cli_tools
 import click
 import java
+import registry
 from brokers.real_kafka import RealKafka
 from clients.line_clients import VERSIONS
 from clients.lives import LIVES, lived
@@ -31,6 +32,13 @@ CLIENTS = HERE / "clients.json"
 EXPLAINED = HERE / "differences.json"
 
 TOOLS = "tools"
+
+PLAYERS = {
+    **dict.fromkeys(java.PLAYS, java.played),
+    **dict.fromkeys(apps.APPS, apps.played),
+    registry.REGISTRY: registry.played,
+}
+"""The function that plays each application."""
 
 
 def run_tools() -> tuple[str, list[str]]:
@@ -72,16 +80,15 @@ def run_suite(name: str) -> tuple[str, list[str]]:
         return run_tools()
     if name in LIVES:
         return run_client(name)
-    play = java.played if name in java.PLAYS else apps.played
     try:
-        return play(name), []
+        return PLAYERS[name](name), []
     except AssertionError as error:
         return "failed", [str(error)]
 
 
 def main() -> None:
     """Play the chosen suites, and record their results."""
-    names = [TOOLS, *java.PLAYS, *apps.APPS, *LIVES]
+    names = [TOOLS, *PLAYERS, *LIVES]
     parser = argparse.ArgumentParser(prog="make suites", description="Play suites on the emulator.")
     parser.add_argument("--suite", action="append", choices=names, help="play only this suite (repeatable)")
     chosen = parser.parse_args().suite or names
