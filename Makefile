@@ -160,7 +160,7 @@ SEED ?= 1
 REPLAY ?=
 
 # The kinds of runs: noise and crowd, on one node; cluster, on three nodes with control operations and failures.
-KINDS ?= noise crowd cluster
+KINDS ?= noise crowd cluster sasl tls
 
 fuzz: $(VENV)/with-dev ## send hostile frames to the broker (FRAMES, SEED, JOBS, KINDS, REPLAY)
 	@$(BIN)/python tests/fuzz/run.py --frames $(FRAMES) --seed $(SEED) --jobs $(JOBS) --kinds $(KINDS) --replay "$(REPLAY)"

@@ -7,6 +7,7 @@ every received byte is verified, so a wrong response never counts as a fast one.
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import time
 from collections import deque
@@ -86,9 +87,9 @@ class Load:
         opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
         return {"seconds": self._form(opened, group, in_flight, first_alone=first_alone)}
 
-    def form_each(self, port: int, connections: int, in_flight: int = 1) -> Answer:
+    def form_each(self, port: int, connections: int, in_flight: int = 1, *, tls: bool = False) -> Answer:
         """Open connections, each the only member of its group; they can send heartbeats afterwards."""
-        opened = self._peers.open(("127.0.0.1", port), connections, HELLO)
+        opened = self._peers.open(("127.0.0.1", port), connections, HELLO, _trusting_all() if tls else None)
         for number, connection in enumerate(opened):
             self._form([connection], f"bench-{number}", in_flight, first_alone=True)
         return {}
@@ -198,6 +199,14 @@ def _quantiles(waited: list[float]) -> Answer:
         "p99_us": waited[len(waited) * 99 // 100] * 1e6,
         "max_us": waited[-1] * 1e6,
     }
+
+
+def _trusting_all() -> ssl.SSLContext:
+    """Return the settings of a client that believes any certificate: the server is a child of the benchmark."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _heartbeats(group: str, generation: int, member_id: bytes, count: int) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import struct
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from koordinator.wire import frames
@@ -31,11 +33,13 @@ INT32 = struct.Struct(">i")
 
 
 class Connection:
-    """One client connection; `got` has received bytes that are not processed yet."""
+    """One client connection, with TLS if there is a context; `got` has received bytes that are not processed yet."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None = None) -> None:
         self.socket = socket.create_connection(address, timeout=LIMIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket)
         self.socket.settimeout(0)
         self.fd = self.socket.fileno()
         self.got = b""
@@ -49,11 +53,22 @@ class Connection:
             self.socket.settimeout(0)
 
     def receive(self) -> bytes:
-        """Return received bytes, at least one. ConnectionError if the server has closed."""
+        """Return received bytes; none if TLS has received something else. ConnectionError if the server has closed."""
+        if isinstance(self.socket, ssl.SSLSocket):
+            return self._decrypted(self.socket)
         data = self.socket.recv(READ_BYTES)
         if not data:
             raise ConnectionError("the server has closed a connection")
         return data
+
+    def _decrypted(self, secure: ssl.SSLSocket) -> bytes:
+        """Return the bytes of all records that have arrived: what OpenSSL holds does not make a socket readable."""
+        data = bytearray()
+        with suppress(ssl.SSLWantReadError):
+            while piece := secure.recv(READ_BYTES):
+                data += piece
+            raise ConnectionError("the server has closed a connection")
+        return bytes(data)
 
     def frame(self) -> bytes | None:
         """Return the next whole frame of `got`, without its length."""
@@ -74,11 +89,13 @@ class Peers:
         self.by_fd: dict[int, Connection] = {}
         self.poll = select.epoll()
 
-    def open(self, address: tuple[str, int], count: int, hello: bytes) -> list[Connection]:
+    def open(
+        self, address: tuple[str, int], count: int, hello: bytes, tls: ssl.SSLContext | None = None
+    ) -> list[Connection]:
         """Open connections. Each sends `hello` and receives one frame."""
         opened: list[Connection] = []
         for begin in range(0, count, TOGETHER):
-            batch = [Connection(address) for _ in range(begin, min(begin + TOGETHER, count))]
+            batch = [Connection(address, tls) for _ in range(begin, min(begin + TOGETHER, count))]
             for connection in batch:
                 self.by_fd[connection.fd] = connection
                 self.poll.register(connection.fd, select.EPOLLIN)

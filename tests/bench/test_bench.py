@@ -140,8 +140,8 @@ def test_each_frame_that_cannot_be_read_closes_its_connection(
         ("groups", 3),
         ("hostile", 6),
         ("memory", 3),
-        ("start", 4),
         ("shares", 2),
+        ("start", 5),
         ("transactions", 2),
     ],
 )

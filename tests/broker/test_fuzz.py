@@ -8,6 +8,7 @@ import pytest
 from builders.cluster_fuzzing import Cluster
 from builders.corpus import everything, findings, made, seeds
 from builders.fuzzing import Crowd, Noise
+from builders.secure_fuzzing import Sasl, Tls
 from builders.valid_frames import served
 from clients.frame_clients import Wire
 
@@ -37,6 +38,29 @@ def test_a_crowd_is_answered_in_order_and_leaves_nothing(seed: int) -> None:
     run.ring.end()
     assert run.ring.tally.answers > FRAMES * 0.4, "others meet a closed connection"
     assert not [reason for reason in run.ring.tally.reasons if "would be lost" in reason]
+
+
+@pytest.mark.slow
+def test_corrupted_logins_raise_nothing_and_leave_nothing() -> None:
+    run = Sasl(random.Random("sasl"), everything())
+    while run.ring.tally.frames < FRAMES:
+        run.step()
+    run.ring.end()
+    assert run.ring.tally.answers > FRAMES / 20, "some of it is understood"
+    reasons = " ".join(run.ring.tally.reasons)
+    assert "a request before the authentication" in reasons
+    assert "SaslAuthenticate" in reasons
+
+
+@pytest.mark.slow
+def test_corrupted_handshakes_and_records_end_their_connection_alone() -> None:
+    run = Tls(random.Random("tls"), everything())
+    while run.ring.tally.frames < FRAMES:
+        run.step()
+    tally = run.ring.tally
+    assert tally.answers > FRAMES / 20, "some records are read"
+    assert {"DECRYPTION_FAILED_OR_BAD_RECORD_MAC", "WRONG_VERSION_NUMBER"} <= tally.reasons.keys()
+    assert len(tally.reasons) > 5, "handshakes fail in several ways"
 
 
 def test_the_corpus_has_every_version_of_every_api_and_is_as_it_is_made() -> None:

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from builders.cluster_fuzzing import Cluster
 from builders.corpus import everything
 from builders.fuzzing import Crowd, Hang, Noise, Tally
+from builders.secure_fuzzing import Sasl, Tls
 from scenes import group_invariants
 
 from koordinator.wire.primitives import read_uuid
@@ -56,7 +57,7 @@ BLOCKS_GROWTH_MAX = 8_000
 RESIDENT_GROWTH_MAX_KIB = 32 * 1024
 """Tolerated growth of the process: memory between runs is fragmented by the runs."""
 
-KINDS = ("noise", "crowd", "cluster")
+KINDS = ("noise", "crowd", "cluster", "sasl", "tls")
 REPORT_S = 30
 REASONS = 12
 
@@ -113,12 +114,16 @@ class Result:
 def one_run(seed: int, name: str, frames: int, result: Result) -> int:
     """Perform the named run; return its number of frames."""
     chance = random.Random(f"{seed}/{name}")
-    run: Noise | Crowd | Cluster
+    run: Noise | Crowd | Cluster | Tls
     match name.partition("/")[0]:
         case "noise":
             run = Noise(chance, everything())
         case "crowd":
             run = Crowd(chance)
+        case "sasl":
+            run = Sasl(chance, everything())
+        case "tls":
+            run = Tls(chance, everything())
         case _:
             run = Cluster(chance)
     tally = run.ring.tally
