@@ -43,7 +43,7 @@ class _Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RecordDelivery:
     """A delivery: the time in ms since the records were written, the worker, the record."""
 
     at_ms: int
@@ -52,10 +52,10 @@ class Started:
 
 
 @dataclass(slots=True)
-class Work:
+class WorkRecord:
     """The deliveries of the records, and the time in ms at which each was accepted."""
 
-    started: list[Started] = field(default_factory=list)
+    started: list[RecordDelivery] = field(default_factory=list)
     accepted_ms: dict[Job, int] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ class ShareWorkers:
     """A share group of workers that take one record at a time, as a context manager. `work` has its record."""
 
     def __init__(self, workers: int, partitions: int) -> None:
-        self.work = Work()
+        self.work = WorkRecord()
         self._partitions = range(partitions)
         self._port = VirtualTimePort(Options(host=HOST, topics={TOPIC: partitions}, seed=1))
         self._runtime = self._port.built.runtime
@@ -88,7 +88,7 @@ class ShareWorkers:
 
     def run(
         self, seconds: float, busy_s: Callable[[Job], float], *, fails: Callable[[Job], bool] = lambda _: False
-    ) -> Work:
+    ) -> WorkRecord:
         """Let workers work for some time: `busy_s` is the time for a record; one that `fails` is given back."""
         until = self._port.now + round(seconds * 1000)
         while self._port.now < until:
@@ -110,7 +110,7 @@ class ShareWorkers:
                 self.work.accepted_ms[done] = self._port.now - self._begun
         worker.held = self._fetch(worker, done, kind)
         if worker.held is not None:
-            self.work.started.append(Started(self._port.now - self._begun, worker.name, worker.held))
+            self.work.started.append(RecordDelivery(self._port.now - self._begun, worker.name, worker.held))
             worker.free_at = self._port.now + round(1000 * busy_s(worker.held))
 
     def _joined(self, name: str) -> _Worker:
