@@ -15,7 +15,7 @@ Every change is also recorded as a row for the pages (`GroupLanes.take`), which 
 * `hold`: position, lane, hold, whether it begins
 * `event`: position, subject, text, level; one for each line that is no routine
 * `story`: position, level, title, text, label; replaces the row of this position (`story.Story`)
-* `delivery`, `task`: records and tasks of members of share and streams groups (`holdings`)
+* `delivery`, `task`: records and tasks of members of share and streams groups (`held_bars`)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from koordinator.trace.names import without_uuid
 from koordinator.trace.rebalances import PREPARING
 
 from ..trace.vocabulary import REMOVAL_CAUSES
-from .holdings import Holdings
+from .held_bars import HeldBars
 from .lane import MEMBER_APIS, NOT_MEMBER, STEP_STATES, Barrier, Lane, Span
 from .story import Story
 from .texts import (
@@ -68,7 +68,7 @@ class GroupLanes:
         self.owners: dict[str, tuple[int, ...]] = {}
         """The lanes, by index, of each partition that ever had an owner."""
         self.story = Story(self)
-        self.holdings = Holdings(group_id)
+        self.held_bars = HeldBars(group_id)
         self.n_events = 0
         self.number_name = GENERATION
         self.fences: list[tuple[int, str]] = []
@@ -86,14 +86,14 @@ class GroupLanes:
 
     def take(self) -> list[Row]:
         """Return the rows of the changes since the last call."""
-        rows, self._rows = [*self._rows, *self.story.take(), *self.holdings.take(self.lane_of_member)], []
+        rows, self._rows = [*self._rows, *self.story.take(), *self.held_bars.take(self.lane_of_member)], []
         return rows
 
     def add(self, at: int, line: Line) -> None:
         """Take a line that names the group."""
         self.n_events += 1
         self.story.take_line(line)
-        self.holdings.add(line)
+        self.held_bars.add(line)
         lane = self._take(at, line)
         if not is_routine(line):
             self._event(at, line, lane)
@@ -127,7 +127,7 @@ class GroupLanes:
         """Take a line that concerns every group: an action of a test, or the end of a connection."""
         if line["kind"] == "conn":
             self.story.closed(line)
-            self.holdings.close(line)
+            self.held_bars.close(line)
             lane = next((lane for lane in self.lanes.values() if lane.connection == connection_of(line)), None)
             if lane is None:
                 return

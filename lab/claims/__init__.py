@@ -1,6 +1,18 @@
-"""Claims of the article and of five KIPs, each with a check that plays it: `make lab` prints the verdicts."""
+"""Claims of the article and of six KIPs, each with a check that plays it: `make lab` prints the verdicts."""
 
-from . import article, experiments, kip_848, kips
+from . import article, experiments, kip_848, kip_932, kips
 from .claim import CLAIMS, CONDITIONS, FAILS, HOLDS, Claim, Finding
 
-__all__ = ["CLAIMS", "CONDITIONS", "FAILS", "HOLDS", "Claim", "Finding", "article", "experiments", "kip_848", "kips"]
+__all__ = [
+    "CLAIMS",
+    "CONDITIONS",
+    "FAILS",
+    "HOLDS",
+    "Claim",
+    "Finding",
+    "article",
+    "experiments",
+    "kip_848",
+    "kip_932",
+    "kips",
+]

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from .lane import Lane
 
-HOLDINGS_MAX = 1_000
+HELD_MAX = 1_000
 """The newest deliveries and tasks of a group that a page shows."""
 
 
-class Holdings:
+class HeldBars:
     """The records and tasks of the members of one group; positions are those of the trace's `seq`."""
 
     def __init__(self, group_id: str) -> None:
         self._deliveries, self._tasks = ShareDeliveries(group_id), TaskStays(group_id)
-        self._ended: deque[ShareDelivery | TaskStay] = deque(maxlen=HOLDINGS_MAX)
+        self._ended: deque[ShareDelivery | TaskStay] = deque(maxlen=HELD_MAX)
         self._taken: set[ShareDelivery | TaskStay] = set()
 
     def add(self, line: Line) -> None:
@@ -48,8 +48,8 @@ class Holdings:
         open_: list[ShareDelivery | TaskStay] = []
         open_ += self._deliveries.open
         open_ += self._tasks.open
-        open_ = open_[-HOLDINGS_MAX:]
-        ended, self._ended = self._ended, deque(maxlen=HOLDINGS_MAX)
+        open_ = open_[-HELD_MAX:]
+        ended, self._ended = self._ended, deque(maxlen=HELD_MAX)
         found = [*ended, *(each for each in open_ if each not in self._taken)]
         self._taken = {*open_}
         rows = []
