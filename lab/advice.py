@@ -31,7 +31,7 @@ ANY = "any: there is no difference"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What matters to a user: a figure, the less the better, in a situation."""
+    """A figure that a user wants to be low, in a situation."""
 
     text: str
     situation: str
@@ -55,7 +55,7 @@ LEAVE_GROUP = "; remove a static member that will not return (`koordinator group
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A row of advice in Markdown: a condition, what to choose, and the figures that it follows from."""
+    """A row of advice in Markdown: a condition, the choice, and the figures behind it."""
 
     condition: str
     choice: str

@@ -26,7 +26,7 @@ STEP_MS = 100
 """The time between two looks at idle workers."""
 
 ROUNDS_MAX = 1_000
-"""The most requests until something that must come soon has come."""
+"""The limit of requests until an expected record comes."""
 
 Job = tuple[int, int]
 """A partition and an offset."""
@@ -115,7 +115,7 @@ class ShareWorkers:
 
     def _joined(self, name: str) -> _Worker:
         inbox: deque[Any] = deque()
-        worker = _Worker(name, self._runtime.connect_puppet(self._port.now, 1, name, inbox), inbox)
+        worker = _Worker(name, self._runtime.connect_in_process(self._port.now, 1, name, inbox), inbox)
         epoch = 0
         for _ in range(ROUNDS_MAX):
             topics = None if epoch else (TOPIC,)
