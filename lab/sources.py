@@ -22,6 +22,7 @@ SOURCES: Mapping[str, str] = {
     "KIP-415": "Incremental Cooperative Rebalancing in Kafka Connect",
     "KIP-429": "Kafka Consumer Incremental Rebalance Protocol",
     "KIP-848": "The Next Generation of the Consumer Rebalance Protocol",
+    "KIP-932": "Queues for Kafka",
 }
 """The name of a source, and its title."""
 

@@ -152,8 +152,8 @@ def test_clients_are_served_while_the_control_plane_loads(
             answers.append(client.recv(8)[4:])
         return SimpleNamespace(serve_control=end)
 
-    async def end(_registry: object, _defaults: object, listeners: Any, _token: object, *, is_local: bool) -> None:
-        assert is_local
+    async def end(_registry: object, _: object, listeners: Any, _token: object, *, is_local: bool, tls: None) -> None:
+        assert is_local, tls
         for listener in listeners:
             listener.socket.close()
         signal.raise_signal(signal.SIGTERM)

@@ -93,6 +93,6 @@ def test_the_committed_run_answers_every_wish() -> None:
 def test_every_scheme_and_situation_has_a_source_with_a_title() -> None:
     for info in (*SCHEMES.values(), *SITUATIONS.values()):
         assert names_in(info.source), info.source
-    assert all(users_of(name, SCHEMES, SITUATIONS) for name in SOURCES)
     places = {claim.place.partition(",")[0] for claim in CLAIMS.values()}
     assert places - {"article"} <= SOURCES.keys()
+    assert all(users_of(name, SCHEMES, SITUATIONS) for name in SOURCES.keys() - places)
