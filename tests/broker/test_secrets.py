@@ -7,14 +7,18 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
+from brokers.http_server import Serving
 from builders.acl_requests import request
 from builders.sasl_messages import bearer, plain
 from clients.asking_client import AskingClient
 
-from koordinator import Emulator
+from koordinator import Emulator, Remote
 from koordinator.emulator.config.options import Options
 from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.http.routes import BELOW, ROUTES
+from koordinator.emulator.pages.html import html_of
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -83,6 +87,7 @@ def test_no_planted_secret_is_in_trace_log_page_snapshot_or_repr(
         options: Any = Options(security="sasl_plaintext", users=USERS, config=CONFIG)
         shown = {
             "trace": json.dumps(cluster.events()),
+            "page": html_of(cluster.events(), title="t"),
             "snapshot": json.dumps(cluster.snapshot()),
             "repr": repr((cluster, settings, options, cluster.nodes, cluster.groups())),
         }
@@ -91,6 +96,23 @@ def test_no_planted_secret_is_in_trace_log_page_snapshot_or_repr(
     assert found == set()
     assert "SaslAuthenticate" in shown["file"], "the requests are in the trace"
     assert "authentication failed" in shown["log"]
+
+
+@pytest.mark.slow
+def test_no_planted_secret_is_in_a_response_of_the_control() -> None:
+    with (
+        Serving(security="sasl_plaintext", users=USERS, config=CONFIG) as served,
+        Remote(served.url) as server,
+        httpx.Client(base_url=served.url, timeout=60) as http,
+    ):
+        secrets = [secret.decode("latin-1") for secret in use_secrets(server.cluster())]
+        own = [route.path for route in ROUTES if route.method == "GET" and "{" not in route.path]
+        paths = ["/", "/metrics", "/v1/health", *(BELOW.format(cluster="default") + path for path in own)]
+        texts = {path: http.get(path).text for path in paths}
+    assert len(texts) > 10
+    assert "SaslAuthenticate" in texts["/v1/clusters/default/trace"]
+    assert [(path, secret) for path, text in texts.items() for secret in secrets if secret in text] == []
+    assert [secret for secret in secrets if secret in "\n".join(served.logged)] == []
 
 
 def test_no_secret_is_in_an_error() -> None:
