@@ -30,6 +30,7 @@ from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.client.errors import ClientError, Failure
 from koordinator.client.logs import read_from
 from koordinator.client.offsets import leaders
+from koordinator.client.security import ConnectionSecurity, properties
 
 from .bronze.lines import ROTATED
 from .schema import EVENT
@@ -59,7 +60,8 @@ class KoordinatorSource(DataSource):
     """The format `koordinator`.
 
     A batch read needs the option `path`: a file, a folder, or a pattern; files that end in .gz or .zst are
-    decompressed. A stream needs `bootstrap.servers`, like Kafka's clients.
+    decompressed. A stream needs `bootstrap.servers`, like Kafka's clients, and takes their settings of TLS and SASL, as
+    options or from a properties file, `command.config`.
     """
 
     @classmethod
@@ -76,8 +78,14 @@ class KoordinatorSource(DataSource):
         return _FileReader(self._option("path"), schema.fieldNames())
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Return the reader of `spark.readStream`. Raises ValueError for missing or invalid servers."""
-        return _TopicReader(_addresses(self._option("bootstrap.servers")), schema.fieldNames())
+        """Return the reader of `spark.readStream`. Raises ValueError for missing or invalid servers or settings.
+
+        Raises OSError if `command.config` cannot be read.
+        """
+        path = self.options.get("command.config")
+        settings = properties(Path(path).read_text(encoding="utf-8")) if path else {}
+        security = ConnectionSecurity.of({**settings, **self.options})
+        return _TopicReader(_addresses(self._option("bootstrap.servers")), security, schema.fieldNames())
 
     def _option(self, name: str) -> str:
         value = self.options.get(name)
@@ -115,8 +123,9 @@ class _TopicReader(SimpleDataSourceStreamReader):
     A Kafka consumer would add its requests to the trace that it reads.
     """
 
-    def __init__(self, bootstrap: Sequence[Address], names: Sequence[str]) -> None:
+    def __init__(self, bootstrap: Sequence[Address], security: ConnectionSecurity, names: Sequence[str]) -> None:
         self._bootstrap = bootstrap
+        self._security = security
         self._names = names
         self._link: BrokerConnection | None = None
 
@@ -174,13 +183,14 @@ class _TopicReader(SimpleDataSourceStreamReader):
         raise AssertionError("the last attempt returns or raises")
 
     def _connect(self) -> BrokerConnection:
-        with Admin(self._bootstrap, RESPONSE_TIMEOUT_S, koordinator.__version__) as admin:
+        version = koordinator.__version__
+        with Admin(self._bootstrap, RESPONSE_TIMEOUT_S, version, security=self._security) as admin:
             leader = leaders(admin.topics([TRACE_TOPIC]), [(TRACE_TOPIC, 0)])[TRACE_TOPIC, 0]
         if leader is None:
             raise ClientError(f"{self._bootstrap[0]}: no topic {TRACE_TOPIC}: this is not a koordinator emulator")
         if isinstance(leader, Failure):
             raise ClientError(f"{TRACE_TOPIC}: {leader}")
-        return BrokerConnection(leader.address, Deadline(RESPONSE_TIMEOUT_S), koordinator.__version__)
+        return BrokerConnection(leader.address, Deadline(RESPONSE_TIMEOUT_S), version, security=self._security)
 
 
 def _addresses(servers: str) -> tuple[Address, ...]:

@@ -129,6 +129,24 @@ def test_errors_name_missing_options(tmp_path: Path) -> None:
         KoordinatorSource({"bootstrap.servers": "localhost"}).simpleStreamReader(EVENT.columns)
 
 
+def test_the_trace_is_followed_with_tls_and_sasl(tmp_path: Path) -> None:
+    with Emulator(security="sasl_ssl", users={"alice": "planted"}, topics={"t": 2}) as cluster:
+        settings = cluster.client_config("java", user="alice")
+        options = {"bootstrap.servers": cluster.bootstrap_servers}
+        file = tmp_path / "client.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        for given in (settings, {"command.config": str(file)}):
+            reader = KoordinatorSource({**given, **options}).simpleStreamReader(EVENT.columns)
+            lines, _ = read(reader, reader.initialOffset())
+            reader.stop()
+            assert lines[0]["kind"] == "header"
+        wrong = KoordinatorSource({**settings, **options, "sasl.jaas.config": 'username="alice" password="no"'})
+        with pytest.raises(ClientError, match="password"):
+            read(wrong.simpleStreamReader(EVENT.columns), {"trace_id": "", "offset": 0})
+    with pytest.raises(ValueError, match=r"security\.protocol=SASL"):
+        KoordinatorSource({**options, "security.protocol": "sasl"}).simpleStreamReader(EVENT.columns)
+
+
 @in_spark
 def test_a_stream_follows_an_emulator_from_its_checkpoint(
     source: SparkSession, cluster: Cluster, tmp_path: Path
