@@ -110,6 +110,8 @@ class Broker:
         self._with_output: dict[Connection, None] = {}
         self._ready: deque[Connection] = deque()
         self._serving: Connection | None = None
+        self.serves_requests = True
+        """False while an operation replaces the cluster's content: requests wait for its end."""
         self._held_back: dict[int, Connection] = {}
         self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
@@ -326,7 +328,7 @@ class Broker:
 
     def _serve(self, now: int) -> list[Output]:
         """Serve all connections with a complete request and none in flight; return the collected output."""
-        while self._ready:
+        while self._ready and self.serves_requests:
             self._serving = peer = self._ready.popleft()
             try:
                 if peer.messages is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from ...core.data.topic import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from ...storage.log_recovery import read_log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from koordinator.wire.records import BatchHeader
 
@@ -112,23 +113,49 @@ def restore_cluster(runtime: ClusterRuntime, now: int, document: Mapping[str, An
     """
     topics, clocks = _parse(document, runtime.cluster, now)
     check_resettable(runtime, "restored")
-    outputs = discard(runtime, now, groups=True, topics=True)
-    _replace_clocks(runtime, now, clocks)
-    for topic in topics:
-        if topic.name in INTERNAL_TOPICS:
-            internal = runtime.cluster.internal_topic(topic.name, topic.topic_id)
-            for log, source in zip(internal.logs, topic.logs, strict=True):
-                _fill(log, source)
-        else:
-            _create(runtime.cluster, topic)
-    return [*outputs, *(output for name in INTERNAL_TOPICS for output in _reload(runtime, now, name))]
+    with _without_requests(runtime):
+        outputs = _discard(runtime, now, groups=True, topics=True)
+        _replace_clocks(runtime, now, clocks)
+        for topic in topics:
+            if topic.name in INTERNAL_TOPICS:
+                internal = runtime.cluster.internal_topic(topic.name, topic.topic_id)
+                for log, source in zip(internal.logs, topic.logs, strict=True):
+                    _fill(log, source)
+            else:
+                _create(runtime.cluster, topic)
+        outputs += [output for name in INTERNAL_TOPICS for output in _reload(runtime, now, name)]
+    return outputs + _serve(runtime, now)
 
 
-def discard(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
+def empty_cluster(runtime: ClusterRuntime, now: int, *, groups: bool = False, topics: bool = False) -> list[Output]:
     """Discard groups with their offsets and clocks, or topics with their records and transactions.
 
     Connections stay open.
     """
+    with _without_requests(runtime):
+        outputs = _discard(runtime, now, groups=groups, topics=topics)
+    return outputs + _serve(runtime, now)
+
+
+def _serve(runtime: ClusterRuntime, now: int) -> list[Output]:
+    """Serve the requests that have waited."""
+    return [output for broker in runtime for output in broker.perform(now, ())]
+
+
+@contextmanager
+def _without_requests(runtime: ClusterRuntime) -> Iterator[None]:
+    """Let requests wait while the block replaces the content: they would write to logs that are half restored."""
+    brokers = list(runtime)
+    for broker in brokers:
+        broker.serves_requests = False
+    try:
+        yield
+    finally:
+        for broker in brokers:
+            broker.serves_requests = True
+
+
+def _discard(runtime: ClusterRuntime, now: int, *, groups: bool, topics: bool) -> list[Output]:
     cluster = runtime.cluster
     outputs: list[Output] = []
     if topics:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...config.suggest import did_you_mean
-from .document import ClusterDocument, check_resettable, discard, read_cluster, restore_cluster
+from .document import ClusterDocument, check_resettable, empty_cluster, read_cluster, restore_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,6 +50,6 @@ class Snapshots:
             if name in scope and name in self._resets:
                 self._resets[name](now)
         if groups or topics:
-            self._deliver(discard(self._runtime, now, groups=groups, topics=topics))
+            self._deliver(empty_cluster(self._runtime, now, groups=groups, topics=topics))
         if "trace" in scope:
             self._runtime.trace.clear()

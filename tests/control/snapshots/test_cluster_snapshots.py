@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from brokers.cluster import joining
+from builders import requests
 
 from koordinator import Cluster, Simulation, faults
 from koordinator.emulator.config.options import Options
 from koordinator.handles.simulation import VirtualTimePort
+from koordinator.wire.errors import Error
 
 
 def a_world(cluster: Cluster) -> None:
@@ -117,6 +119,23 @@ def test_a_reset_clears_the_named_scopes_only() -> None:
         cluster.create_topic("orders")
         with pytest.raises(ValueError, match=r"scope 'topic': must be some of .*; did you mean 'topics'"):
             cluster.reset("topic")
+
+
+def test_a_request_that_waits_behind_another_is_served_after_a_restore() -> None:
+    document = a_document()
+    delay = {"group.initial.rebalance.delay.ms": 3_000}
+    port = VirtualTimePort(Options(clock="manual", config=delay, seed=1, topics={"orders": 3}))
+    runtime, inbox = port.built.runtime, deque[Any]()
+    connection = runtime.connect_in_process(port.now, 1, "c", inbox)
+    runtime.send_message(port.now, connection, 5, joining("i"))
+    # a group without members would take it: the one of the snapshot has some
+    commit = requests.offset_commit("svc", {("orders", 0): 7})
+    runtime.send_message(port.now, connection, 7, commit)
+    assert not inbox
+    port.perform("snapshots.restore", {"document": document})
+    (_, joined), (_, committed) = inbox
+    assert joined.response.error_code == Error.NOT_COORDINATOR
+    assert committed.response.topics[0].partitions[0].error_code == Error.UNKNOWN_MEMBER_ID
 
 
 def test_a_reset_discards_a_group_that_has_written_no_record() -> None:
