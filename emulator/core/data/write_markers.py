@@ -69,7 +69,7 @@ def write_markers(
                 grown.append((name, partition))
                 if name == OFFSETS_TOPIC:
                     ended.append(TransactionEnded(partition, marker.producer_id, marker.transaction_result))
-    return _response(results) if _is_answered(cluster, node_id, request) else None, grown, ended
+    return _response(results) if is_answered(cluster, node_id, request) else None, grown, ended
 
 
 def _response(results: Mapping[int, Mapping[tuple[str, int], Error]]) -> WriteTxnMarkersResponse:
@@ -80,7 +80,7 @@ def _response(results: Mapping[int, Mapping[tuple[str, int], Error]]) -> WriteTx
     return WriteTxnMarkersResponse(markers=tuple(rows))
 
 
-def _is_answered(cluster: ClusterState, node_id: int, request: WriteTxnMarkersRequest) -> bool:
+def is_answered(cluster: ClusterState, node_id: int, request: WriteTxnMarkersRequest) -> bool:
     """Return whether Kafka answers the request, which it does when the results that it counts are complete.
 
     It waits for a result of each repetition of a partition, but writes one. It answers when the last marker has been
