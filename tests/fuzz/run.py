@@ -44,6 +44,9 @@ FAILURES_MAX = 5
 FIRST_LOOK = 0.1
 """The fraction of frames after which memory is first measured."""
 
+FILLED_FRAMES = 20_000
+"""The frames of each kind after which its caches are filled: memory is not measured before."""
+
 JUDGED_FRAMES = 200_000
 """With fewer frames in a process its memory is not judged: caches still fill after the first measurement."""
 
@@ -150,11 +153,12 @@ def work(seed: int, process: int, frames: int, kinds: Sequence[str]) -> Result:
         read_uuid(BytesIO(number.to_bytes(16, "big")))
     result = Result()
     done: Counter[str] = Counter(dict.fromkeys(kinds, 0))
+    first_look = max(frames * FIRST_LOOK, FILLED_FRAMES * len(kinds))
     reported = time.monotonic()
     for number in range(frames):
         kind = min(done, key=done.__getitem__)
         done[kind] += one_run(seed, f"{kind}/{process}/{number}", frames - done.total(), result)
-        result.look(is_first=result.first is None and done.total() >= frames * FIRST_LOOK)
+        result.look(is_first=result.first is None and done.total() >= first_look)
         if time.monotonic() - reported > REPORT_S:
             reported = time.monotonic()
             print(f"process {process}: {done.total():,} frames, {result.last}", flush=True)
@@ -183,7 +187,7 @@ def _report(results: list[Result], seconds: float) -> int:
         "exceptions and hangs": f"{len(failures)}",
     }
     for process, result in enumerate(results):
-        rows[f"memory of {process} at 10 %"] = str(result.first)
+        rows[f"memory of {process} at first"] = str(result.first)
         rows[f"memory of {process} at the end"] = f"{result.last}, at most {result.peak_kib // 1024} MiB"
     unjudged = "no" if any(result.is_judged for result in results) else f"not judged below {JUDGED_FRAMES:,} frames"
     rows["memory grew"] = f"in {grew}" if grew else unjudged
