@@ -326,8 +326,12 @@ def test_t150_a_marker_of_no_producer_fails_at_partitions_of_the_broker(play: Pl
     assert [x.write_markers(-1, 0, 9), x.write_markers(-1, 0, 0, topic="nosuch")] == [[3], [3]]
     assert [x.write_markers(-1, 0, 0), x.write_markers(7, -1, 0)] == [[-1], [-1]]
     assert x.write_markers(-1, 0, 0, 0) == [-1]
-    nowhere = WriteTxnMarkersRequest(markers=(WritableTxnMarker(producer_id=-1),))
-    assert play.ask(nowhere, 1).answer().markers == ()
+    nowhere = WritableTxnMarker(producer_id=-1)
+    assert play.ask(WriteTxnMarkersRequest(markers=(nowhere,)), 1).answer().markers == ()
+    # of several markers of a producer the last one has the rows
+    here = WritableTxnMarker(producer_id=-1, topics=(WritableTxnMarkerTopic(name=x.topic, partition_indexes=(0,)),))
+    for markers in ((here, nowhere), (nowhere, here)):
+        play.ask(WriteTxnMarkersRequest(markers=markers), 1).answer()
     # the first member has the offsets topic created
     play.stable_one()
     of_offsets = x.write_markers(-1, 0, 0, 9999, topic="__consumer_offsets")

@@ -55,11 +55,9 @@ def write_markers(
         if not places:
             continue
         if _has_no_producer(marker) and any(_fails_all(cluster, node_id, *place) for place in places):
-            # an exception ends the request, with an error for each partition
+            # an exception ends the request, with an error for each partition of a producer's last marker
             results = {
-                each.producer_id: dict.fromkeys(_places(each), Error.UNKNOWN_SERVER_ERROR)
-                for each in request.markers
-                if _places(each)
+                each.producer_id: dict.fromkeys(_places(each), Error.UNKNOWN_SERVER_ERROR) for each in request.markers
             }
             return _response(results), grown, ended
         errors = results.setdefault(marker.producer_id, {})
