@@ -200,11 +200,12 @@ CONSUMER_GROUP_RULES = (
         PATTERNS,
         "patterns are resolved at most once in ten seconds",
         f"{CODE}/patterns.py",
-        "if age_ms <= REFRESH_MIN_INTERVAL_MS or not is_outdated:",
-        "if not is_outdated:",
+        "return age_ms > REFRESH_MIN_INTERVAL_MS and is_outdated",
+        "return is_outdated",
         (
             f"{RESOLUTION}::test_g074_a_new_topic_is_seen_when_the_last_resolution_is_ten_seconds_old",
             f"{RESOLUTION}::test_a_second_pattern_within_ten_seconds_waits",
+            f"{RESOLUTION}::test_a_pattern_that_replaces_one_just_resolved_waits_for_the_next_heartbeat",
         ),
     ),
     BrokenRule(

@@ -26,7 +26,7 @@ from ..modern.member import (
 from ..modern.membership import updated
 from ..modern.steps import set_revocation_timeout
 from . import membership
-from .patterns import schedule_resolution
+from .patterns import needs_resolution, schedule_resolution
 from .progress import Update, advance
 
 if TYPE_CHECKING:
@@ -110,11 +110,13 @@ def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Cons
         heartbeat_interval_ms=group.setting(store.cluster, "heartbeat.interval.ms"),
         assignment=_assignment(reconciled) if _is_full(request) or reconciled.assigned != member.assigned else None,
     )
+    is_due = needs_resolution(store, group, update.before, update.after)
     write(store, group, records, why, (call, response))
     if reconciled is not update.after:
         set_revocation_timeout(group, reconciled)
     restart_session(store, group, member_id, call)
-    schedule_resolution(store, group, call)
+    if is_due:
+        schedule_resolution(group, call)
 
 
 def _is_full(request: wire.ConsumerGroupHeartbeatRequest) -> bool:

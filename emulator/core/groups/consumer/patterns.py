@@ -80,24 +80,38 @@ def orphaned(group: ConsumerGroup, member_ids: Iterable[str]) -> list[Coordinato
     return [pattern_record(group.id, pattern, None) for pattern in HashTable(sorted(lost))]
 
 
-def schedule_resolution(store: GroupStore, group: ConsumerGroup, call: Call) -> None:
-    """Resolve the patterns after this request if it is time: at most once in ten seconds, and only if it may help.
+def needs_resolution(store: GroupStore, group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember) -> bool:
+    """Return whether the patterns are to be resolved after a request: at most once in ten seconds, and if it may help.
+
+    The group is as it was before the request: a pattern that loses its last member counts as resolved.
+    """
+    is_new = bool(after.regex) and after.regex not in group.subscribers
+    if not (is_new or group.subscribers) or PatternResolution() in group.timers:
+        return False
+    used = Counter(group.subscribers)
+    used.subtract(filter(None, [before.regex]))
+    used.update(filter(None, [after.regex]))
+    used = +used
+    if not used:
+        return False
+    latest = max(group.patterns.values(), key=lambda each: each.timestamp, default=None)
+    if latest is None:
+        return True
+    age_ms = group.now - latest.timestamp
+    is_outdated = (
+        is_new
+        or len(used) != len(group.patterns)
+        or not store.cluster.topics.newest_version <= latest.version <= store.cluster.topics.version
+        or age_ms > store.settings.group_consumer_regex_refresh_interval_ms
+    )
+    return age_ms > REFRESH_MIN_INTERVAL_MS and is_outdated
+
+
+def schedule_resolution(group: ConsumerGroup, call: Call) -> None:
+    """Resolve the patterns after this request.
 
     Topics that its client may not describe are left out, for all members.
     """
-    used = group.subscribers.keys()
-    if not used or PatternResolution() in group.timers:
-        return
-    latest = max(group.patterns.values(), key=lambda each: each.timestamp, default=None)
-    if latest is not None:
-        age_ms = group.now - latest.timestamp
-        is_outdated = (
-            used != group.patterns.keys()
-            or not store.cluster.topics.newest_version <= latest.version <= store.cluster.topics.version
-            or age_ms > store.settings.group_consumer_regex_refresh_interval_ms
-        )
-        if age_ms <= REFRESH_MIN_INTERVAL_MS or not is_outdated:
-            return
     group.resolving_call = call
     group.timers.set(PatternResolution(), group.now)
 

@@ -25,7 +25,7 @@ from ..classic.join import MEMBER_ID_REQUIRED_SINCE, join_existing_group
 from ..classic.rebalance import join_error, sync_error
 from ..consumer import membership
 from ..consumer.member import ConsumerMember, MemberState
-from ..consumer.patterns import schedule_resolution
+from ..consumer.patterns import needs_resolution, schedule_resolution
 from ..consumer.progress import Update, advance
 from ..group import CONSUMER
 from ..modern.changes import restart_session, write
@@ -98,13 +98,16 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
     )
     if downgrades and owner is not None:
         return downgrade(store, group, [owner.id], joined.why, (call, response), joined)
+    is_due = needs_resolution(store, group, update.before, update.after)
     write(store, group, joined.records, joined.why, (call, response))
     if joined.member is not update.after:
         set_revocation_timeout(group, joined.member)
     group.timers.cancel(ClassicJoinTimeout(member_id))
     group.timers.set(ClassicSyncTimeout(member_id), group.now + request.rebalance_timeout_ms)
     restart_session(store, group, member_id, call)
-    return schedule_resolution(store, group, call)
+    if is_due:
+        schedule_resolution(group, call)
+    return None
 
 
 def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroupRequest) -> None:

@@ -97,6 +97,17 @@ class TestResolution:
         play.settle()
         assert play.consumer_group().patterns.keys() == {"t", "u"}
 
+    def test_a_pattern_that_replaces_one_just_resolved_waits_for_the_next_heartbeat(self, play: ConsumerPlay) -> None:
+        play.subscribe("A", topics=None, regex="t")
+        play.settle()
+        epoch, _ = play.beat("A", 1, regex="u")
+        play.settle()
+        # seen by the heartbeat that replaces it, the former pattern has been resolved just now
+        assert play.consumer_group().patterns.keys() == set()
+        play.beat("A", epoch)
+        play.settle()
+        assert play.consumer_group().patterns.keys() == {"u"}
+
     def test_a_pattern_that_is_resolved_raises_the_epoch_at_once(self, play: ConsumerPlay) -> None:
         play.subscribe("A", topics=None, regex="t")
         play.settle()
