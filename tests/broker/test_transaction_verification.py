@@ -132,3 +132,16 @@ def test_a_marker_without_a_producer_fails_the_request_and_is_not_written() -> N
         for row in answer.markers
     }
     assert found == {client.producer_id: [], -1: [Error.UNKNOWN_SERVER_ERROR] * 2}
+
+
+@pytest.mark.parametrize(("absent", "error"), [(b"", Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED), (None, None)])
+def test_a_refused_request_with_a_partition_without_records_is_never_answered(
+    absent: bytes | None, error: Error | None
+) -> None:
+    client = Client("4.4")
+    batch = write_batch([Record(timestamp=0, value=b"v")], producer_id=7, producer_epoch=0, is_transactional=True)
+    known = TopicProduceData(name="t", partition_data=(PartitionProduceData(index=0, records=batch),))
+    unknown = TopicProduceData(name="nosuch", partition_data=(PartitionProduceData(index=0, records=absent),))
+    answer = client.ask(ProduceRequest(transactional_id=None, acks=-1, topic_data=(known, unknown)), 8)
+    found = None if answer is None else answer.responses[0].partition_responses[0].error_code
+    assert found == error

@@ -306,16 +306,20 @@ class DataPlane:
         try:
             check_first_batches(self.cluster, call.api_version, request)
         except RejectedError as rejected:
-            return self._reply_to_produce(call, request.acks, refuse_produce(request, rejected.error, rejected.message))
+            return self._refuse_produce(call, request, rejected.error, rejected.message)
         batches = transactional_batches(self.cluster, call, request)
         refusal = refuse_request(self._dialect, request, batches)
         if refusal is not None:
-            refused = refuse_produce(request, refusal.error, refusal.error_message)
-            return self._reply_to_produce(call, request.acks, refused)
+            return self._refuse_produce(call, request, refusal.error, refusal.error_message)
         starting = to_verify(self.cluster, self._dialect, call.api_version, batches) if batches else {}
         if starting:
             return self._verify(ProduceToVerify(call, request, starting))
         return self._append(now, call, request, {})
+
+    def _refuse_produce(self, call: Call, request: ProduceRequest, error: Error, message: str | None) -> None:
+        """Refuse all partitions. Kafka's answer fails at one without records (`ProduceRequest.getErrorResponse`)."""
+        if all(data.records is not None for topic in request.topic_data for data in topic.partition_data):
+            self._reply_to_produce(call, request.acks, refuse_produce(request, error, message))
 
     def _verify(self, waiting: ProduceToVerify) -> None:
         """Ask the transaction coordinator whether these batches may start their transaction here."""
