@@ -598,8 +598,8 @@ class Dialect:
 
     repeats_unknown_partitions: bool = since("OLD")
     """Whether OffsetCommit, TxnOffsetCommit and OffsetDelete answer an unknown partition as often as it is given, and
-    the first and the last an unknown topic without partitions with an empty row. Before 3.0: once, and not at all
-    (`KafkaApis` with maps of partitions)."""
+    an unknown topic without partitions with an empty row. Before 3.0: once, and not at all (`KafkaApis` with maps of
+    partitions)."""
 
     repeats_added_partitions: bool = since("OLD")
     """Whether AddPartitionsToTxn answers a partition as often as it is given. Since 3.5 (KIP-890,

@@ -53,6 +53,16 @@ def test_t091_the_group_and_its_partitions_are_checked_first(play: Player) -> No
     assert x.commit_rows(p + 1_000, 0, {7: 9}) == {7: 3}
     assert x.commit_rows(p + 1_000, 0, {0: 9}, topic="nosuch") == {0: 3}
     assert x.commit_rows(p + 1_000, 0, {}) == {}
+    # an unknown topic without partitions has a row, a known one none
+    row = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=9, committed_metadata="")
+    for names in (("nosuch", x.topic), (x.topic, "nosuch"), ("nosuch",)):
+        topics = tuple(
+            TxnOffsetCommitRequestTopic(name=name, partitions=(row,) if name == x.topic else ()) for name in names
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id=x.id, group_id="", producer_id=p, producer_epoch=0, topics=topics
+        )
+        play.ask(request, 3).answer()
 
 
 @scenario(kip="KIP-447")

@@ -297,15 +297,26 @@ def _response(
 ) -> TxnOffsetCommitResponse:
     """Return `others` for every partition that is not in `refused`; unknown partitions come first.
 
-    NEW merges a repeated topic only with an unknown partition in the request (`TxnOffsetCommitResponse.Builder.merge`).
+    NEW merges a repeated topic only with an unknown topic or partition in the request. An unknown topic without
+    partitions has a row there, a known one none (`TxnOffsetCommitResponse.Builder`).
     """
     dialect = store.dialect
-    if dialect.repeats_partitions and not any(error in UNKNOWN_PARTITION_ERRORS for error in refused.values()):
+    nowhere = [
+        (topic.name, topic.topic_id)
+        for topic in request.topics
+        if dialect.repeats_unknown_partitions
+        and not topic.partitions
+        and not store.cluster.topics.partition_count(topic.name)
+    ]
+    has_unknown = nowhere or any(error in UNKNOWN_PARTITION_ERRORS for error in refused.values())
+    if dialect.repeats_partitions and not has_unknown:
         return _as_requested(request, lambda at: refused.get(at, others))
     rows: defaultdict[tuple[str, UUID], list[TxnOffsetCommitResponsePartition]] = defaultdict(list)
     every = [(topic.name, topic.topic_id, row.partition_index) for topic in request.topics for row in topic.partitions]
     first = [at for at in every if (at[0], at[2]) in refused]
     following = [at for at in every if (at[0], at[2]) not in refused]
+    begun = {*nowhere, *((topic, topic_id) for topic, topic_id, _ in first)}
+    rows |= {(topic.name, topic.topic_id): [] for topic in request.topics if (topic.name, topic.topic_id) in begun}
     places = [
         *(first if dialect.repeats_unknown_partitions else dict.fromkeys(first)),
         *(following if dialect.repeats_partitions else dict.fromkeys(following)),
