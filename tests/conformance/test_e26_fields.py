@@ -24,6 +24,7 @@ from koordinator.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 from koordinator.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from koordinator.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -257,6 +258,25 @@ def test_e996_a_transaction_that_is_given_twice_has_two_rows_of_its_last_partiti
                 for row in answer.results_by_transaction
             ]
             play.transcript.add(f"AddPartitionsToTxn {partitions}", 4, f"{sorted(found)}")
+    # a row that verifies sees what a row before it has added, and not what one behind it will add
+    begun = play.slowly(InitProducerIdRequest(transactional_id=play.g, transaction_timeout_ms=60_000), 3)
+    for partition, order in ((0, (False, True)), (1, (True, False))):
+        rows = tuple(
+            AddPartitionsToTxnTransaction(
+                transactional_id=play.g,
+                producer_id=begun.producer_id,
+                producer_epoch=begun.producer_epoch,
+                verify_only=is_verify_only,
+                topics=(AddPartitionsToTxnTopic(name=topic, partitions=(partition,)),),
+            )
+            for is_verify_only in order
+        )
+        answer = play.slowly(AddPartitionsToTxnRequest(transactions=rows), 4)
+        found = [
+            [each.partition_error_code for of in row.topic_results for each in of.results_by_partition]
+            for row in answer.results_by_transaction
+        ]
+        play.transcript.add(f"AddPartitionsToTxn {order}", 4, f"{found}")
 
 
 @scenario(kip="KIP-890")

@@ -48,13 +48,14 @@ class PendingAdds:
     """The results of one request, a row for each of its transactions, and the number of writes it waits for.
 
     `written` has the results that wait for a write, by transactional id: those of rows that repeat an id wait for the
-    write of its first row.
+    write of its first row. `verified` has the rows that verify such an id, and their results, known after the write.
     """
 
     call: Call
     results: list[tuple[str, Results, Rows]] = field(default_factory=list)
     waiting: int = 0
     written: dict[str, list[Results]] = field(default_factory=dict)
+    verified: list[tuple[AddPartitionsToTxnTransaction, Results]] = field(default_factory=list)
 
 
 def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPartitionsToTxnRequest) -> None:
@@ -91,6 +92,8 @@ def add_partitions(store: TransactionStore, now: int, call: Call, request: AddPa
         elif wanted.verify_only:
             results = _verify(store, wanted, partitions)
             adds.results.append((wanted.transactional_id, results, _merged(results)))
+            if wanted.transactional_id in adds.written:
+                adds.verified.append((wanted, results))
         else:
             rows = [(topic.name, topic.partitions) for topic in first[wanted.transactional_id]]
             _add(store, now, adds, wanted, partitions, rows)
@@ -163,6 +166,8 @@ def _add(
         if error is not Error.NONE:
             for each in adds.written[wanted.transactional_id]:
                 each.update(dict.fromkeys(each, error))
+        for verified, each in adds.verified:
+            each.update(_verify(store, verified, list(each)))
         return None if adds.waiting else response(adds)
 
     if error is not Error.NONE:

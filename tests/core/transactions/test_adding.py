@@ -159,6 +159,24 @@ def test_rows_that_repeat_a_transaction_wait_for_the_write_of_the_first(
     assert found == [answered, Error.PRODUCER_FENCED, answered]
 
 
+@pytest.mark.parametrize(
+    ("error", "verified"), [(Error.NONE, Error.NONE), (Error.NOT_ENOUGH_REPLICAS, Error.TRANSACTION_ABORTABLE)]
+)
+def test_a_row_that_verifies_sees_what_a_row_before_it_has_added(
+    play: TransactionPlay, error: Error, verified: Error
+) -> None:
+    _, x, _ = play.init(tid="x")
+    play.writes = None
+    rows = (wanted("x", x, 0, 0, verify=True), wanted("x", x, 0, 0, verify=False), wanted("x", x, 0, 0, verify=True))
+    assert play.send(AddPartitionsToTxnRequest(transactions=rows), 5) is PENDING
+    play.complete_write(error)
+    found = [
+        row.topic_results[0].results_by_partition[0].partition_error_code for row in play.last.results_by_transaction
+    ]
+    added = Error.COORDINATOR_NOT_AVAILABLE if error is not Error.NONE else Error.NONE
+    assert found == [Error.TRANSACTION_ABORTABLE, added, verified]
+
+
 def test_a_topic_that_is_given_twice_has_two_rows(play: TransactionPlay) -> None:
     _, x, _ = play.init(tid="x")
     twice = tuple(AddPartitionsToTxnTopic(name="t", partitions=(each,)) for each in (0, 0))
