@@ -359,6 +359,10 @@ def test_t147_version_6_names_the_error_of_a_member(play: Player) -> None:
         assert x.commit_offsets(p, 0, 9, epoch, "A", version=5) == old
     assert commit_by_id(play, x, p, (known, 0), epoch=2, member_id="B") == [(known, 0, 25)]
     assert commit_by_id(play, x, p, (known, 0), epoch=2, member_id="A") == [(known, 0, 0)]
+    # only -1 stands for no generation
+    for epoch, error in ((-1, 0), (-2, 25)):
+        assert commit_by_id(play, x, p, (known, 0), epoch=epoch) == [(known, 0, error)]
+        assert x.commit_offsets(p, 0, 9, epoch, "", version=5) == error
 
 
 @scenario(kip="KIP-1319")

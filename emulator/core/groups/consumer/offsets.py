@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
-from ..modern.offsets import MEMBER_EPOCHS_SINCE
+from ..modern.offsets import MEMBER_EPOCHS_SINCE, names_no_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,9 +39,9 @@ def commit_error(store: GroupStore, group: ConsumerGroup, call: Call, request: O
 
 def transactional_commit_error(store: GroupStore, group: ConsumerGroup, request: TxnOffsetCommitRequest) -> Error:
     """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
-    epoch = request.generation_id_or_member_epoch
-    if epoch < 0 and not request.member_id and request.group_instance_id is None:
+    if names_no_member(request):
         return Error.NONE
+    epoch = request.generation_id_or_member_epoch
     partitions = (
         (store.cluster.topics.find(topic.name), row.partition_index)
         for topic in request.topics

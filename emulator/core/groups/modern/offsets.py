@@ -11,11 +11,21 @@ from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
     from koordinator.wire.messages.offset_fetch import OffsetFetchRequestGroup
+    from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
     from .group import ModernGroup
 
 MEMBER_EPOCHS_SINCE = 9
 """The first version of OffsetCommit with member epochs; members of the newer protocols have to use it."""
+
+UNKNOWN_GENERATION_ID = -1
+"""The generation of a request that names none (`JoinGroupRequest.UNKNOWN_GENERATION_ID`)."""
+
+
+def names_no_member(request: TxnOffsetCommitRequest) -> bool:
+    """Return whether a commit in a transaction leaves its member out, as a producer may (KIP-447)."""
+    generation = request.generation_id_or_member_epoch
+    return generation == UNKNOWN_GENERATION_ID and not request.member_id and request.group_instance_id is None
 
 
 def fetch_error(group: ModernGroup[Any, Any], query: OffsetFetchRequestGroup) -> Error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 
-from ..modern.offsets import MEMBER_EPOCHS_SINCE
+from ..modern.offsets import MEMBER_EPOCHS_SINCE, names_no_member
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def commit_error(store: GroupStore, group: StreamsGroup, call: Call, request: Of
 def transactional_commit_error(store: GroupStore, group: StreamsGroup, request: TxnOffsetCommitRequest) -> Error:
     """Return why a commit in a transaction is refused, or NONE; a producer need not name a member (KIP-447)."""
     epoch = request.generation_id_or_member_epoch
-    if epoch < 0 and (not group.members or (not request.member_id and request.group_instance_id is None)):
+    if names_no_member(request) or (epoch < 0 and not group.members):
         return Error.NONE
     member = group.members.get(request.member_id)
     if member is None:

@@ -98,6 +98,8 @@ class TestOverrides:
     ("member", "epoch", "error"),
     [
         ("", -1, Error.NONE),
+        # only -1 stands for no generation
+        ("", -2, Error.UNKNOWN_MEMBER_ID),
         ("A", 2, Error.NONE),
         ("A", 3, Error.ILLEGAL_GENERATION),
         ("A", 1, Error.ILLEGAL_GENERATION),

@@ -24,6 +24,17 @@ def test_a_member_commits_in_its_epoch(play: StreamsPlay) -> None:
     assert committed(play, 2, version=8) == Error.UNSUPPORTED_VERSION
 
 
+def test_a_commit_in_a_transaction_may_leave_the_member_out(play: StreamsPlay) -> None:
+    play.come("A")
+    errors = [
+        row.error_code
+        for epoch in (-1, -2)
+        for topic in play.txn_commit({("t", 0): 5}, epoch, "").response.topics
+        for row in topic.partitions
+    ]
+    assert errors == [NONE, UNKNOWN]
+
+
 def test_an_older_epoch_commits_what_the_member_got_in_it_or_earlier(play: StreamsPlay) -> None:
     play.come("A")
     for epoch in (2, 3, 4):
