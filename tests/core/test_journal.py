@@ -15,7 +15,7 @@ Numbers = JournaledTable[int, str]
 def table() -> Numbers:
     numbers: Numbers = JournaledTable()
     for number in range(5):
-        numbers[number] = str(number)
+        Journal().put(numbers, number, str(number))
     return numbers
 
 
@@ -49,7 +49,7 @@ def test_a_removal_takes_the_same_time_for_any_number_of_keys() -> None:
     def removal_s(count: int) -> float:
         keys: JournaledTable[int, None] = JournaledTable()
         for key in range(count):
-            keys[key] = None
+            Journal().put(keys, key, None)
         journal, began = Journal(), process_time()
         for key in range(count - 1, count - 1001, -1):
             journal.pop(keys, key)

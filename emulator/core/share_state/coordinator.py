@@ -353,7 +353,7 @@ class ShareCoordinator:
         for token in [token for token, write in store.writes.items() if store.partition_of(write.key) == partition]:
             store.appended(token, Error.NOT_COORDINATOR)
         for key in [key for key in store.states if store.partition_of(key) == partition]:
-            store.states.remove(key)
+            Journal().pop(store.states, key)
         return store.drain()
 
 

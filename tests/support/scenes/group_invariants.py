@@ -1,4 +1,7 @@
-"""Invariants of the groups of a coordinator, checked after each of its inputs while the tests run."""
+"""Invariants of the groups of a coordinator, checked after each of its inputs while the tests run.
+
+Between inputs `recorded_state` sees who changes what records say.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import wraps
 from koordinator.emulator.core.groups.classic.group import ClassicGroup
 from koordinator.emulator.core.groups.consumer.group import ConsumerGroup
 from koordinator.emulator.core.groups.group_store import GroupStore
+from scenes import recorded_state
 
 MEMBERS_MAX = 100
 """Larger groups are not checked: the tests that have them measure time."""
@@ -15,6 +19,7 @@ MEMBERS_MAX = 100
 
 def install() -> None:
     """Check every group that an input or a timer has touched, in all tests of this process."""
+    recorded_state.install()
     update_deadlines = GroupStore.update_deadlines
 
     @wraps(update_deadlines)

@@ -57,7 +57,6 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         raise refused(Error.UNKNOWN_SERVER_ERROR)
     members = _upgraded_members(store, classic)
     group = create(store, now, classic.id, ConsumerGroup)
-    group.epoch = group.target_epoch = classic.generation
     journal = Journal()
     for member in members:
         group.replay(member_record(group.id, member), journal)
