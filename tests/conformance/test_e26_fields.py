@@ -297,3 +297,12 @@ def test_e997_a_batch_is_verified_before_its_acks_are_looked_at(play: Player) ->
             play.wait(0.1)
             answer = play.ask(request, 8).unrecorded()
         play.transcript.add(f"Produce acks={acks}", 8, f"{answer.responses[0].partition_responses[0].error_code}")
+    # an earlier epoch than that of a marker
+    marker = WritableTxnMarker(
+        producer_id=7, producer_epoch=1, topics=(WritableTxnMarkerTopic(name=topic, partition_indexes=(0,)),)
+    )
+    play.ask(WriteTxnMarkersRequest(markers=(marker,)), 1 if play.since("3.0.0") else 0).unrecorded()
+    for acks in (2, -1, 1):
+        request = ProduceRequest(transactional_id=play.g, acks=acks, timeout_ms=30_000, topic_data=rows)
+        row = play.ask(request, 8).unrecorded().responses[0].partition_responses[0]
+        play.transcript.add(f"Produce of an earlier epoch, acks={acks}", 8, f"{row.error_code} {row.error_message}")

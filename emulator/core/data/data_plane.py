@@ -311,10 +311,12 @@ class DataPlane:
         refusal = refuse_request(self._dialect, request, batches)
         if refusal is not None:
             return self._refuse_produce(call, request, refusal.error, refusal.error_message)
-        starting = to_verify(self.cluster, self._dialect, call.api_version, batches) if batches else {}
+        if not batches:
+            return self._append(now, call, request, {})
+        starting, refused = to_verify(self.cluster, self._dialect, call.api_version, batches)
         if starting:
-            return self._verify(ProduceToVerify(call, request, starting))
-        return self._append(now, call, request, {})
+            return self._verify(ProduceToVerify(call, request, starting, refused))
+        return self._append(now, call, request, refused)
 
     def _refuse_produce(self, call: Call, request: ProduceRequest, error: Error, message: str | None) -> None:
         """Refuse all partitions. Kafka's answer fails at one without records (`ProduceRequest.getErrorResponse`)."""

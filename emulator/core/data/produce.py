@@ -179,10 +179,7 @@ def _append(
         starts_at_0 = header.is_transactional and version >= TV2_SINCE
         refusal = None if duplicate else log.producers.refuse(header, starts_at_0=starts_at_0)
         if refusal is not None:
-            # 4.1 and later compare the epoch of a transactional batch before they look at the log
-            is_early = header.is_transactional and dialect_of(cluster.settings).verifies_epoch_of_open_transactions
-            is_fenced = refusal.error is Error.INVALID_PRODUCER_EPOCH
-            raise RejectedError(refusal.error, shows_log_start=not (is_fenced and is_early))
+            raise RejectedError(refusal.error)
     append_time = now if topic.has_append_time else -1
     if duplicate is not None:
         base_offset, append_time = duplicate.base_offset, duplicate.timestamp

@@ -52,11 +52,12 @@ RETRY_MS, RETRIES_MAX = 20, 5
 
 @dataclass(slots=True, eq=False)
 class ProduceToVerify:
-    """A Produce that waits for the transaction coordinator."""
+    """A Produce that waits for the transaction coordinator; `refused` are the partitions that do not."""
 
     call: Call
     request: ProduceRequest
     batches: Mapping[TopicPartition, BatchHeader]
+    refused: Mapping[TopicPartition, Refusal]
     tries: int = 1
 
 
@@ -111,22 +112,28 @@ def refuse_request(
 
 def to_verify(
     cluster: ClusterState, dialect: Dialect, version: int, batches: Mapping[TopicPartition, BatchHeader]
-) -> dict[TopicPartition, BatchHeader]:
-    """Return the batches that would start a transaction in their partition, and note their sequences there."""
+) -> tuple[dict[TopicPartition, BatchHeader], dict[TopicPartition, Refusal]]:
+    """Return the batches that would start a transaction in their partition, and note their sequences there.
+
+    The second table has the refusals of batches with an earlier epoch than the producer's latest in their partition:
+    since 4.1 nothing else of them is looked at (`UnifiedLog.maybeStartTransactionVerification`).
+    """
+    starting: dict[TopicPartition, BatchHeader] = {}
+    refused: dict[TopicPartition, Refusal] = {}
     is_enabled = cluster.settings.transaction_partition_verification_enable or version >= ADDS_SINCE
     if not (dialect.verifies_produced_batches and is_enabled):
-        return {}
-    starting: dict[TopicPartition, BatchHeader] = {}
+        return starting, refused
     for at, header in batches.items():
         log = cluster.topics.log(*at)
         assert log is not None, f"{at} exists"
-        producers, producer_id = log.producers, header.producer_id
+        producers, producer_id, epoch = log.producers, header.producer_id, header.producer_epoch
         compares_epoch = dialect.verifies_epoch_of_open_transactions
-        is_open = producers.has_open(producer_id, header.producer_epoch if compares_epoch else None)
-        if not is_open and not (compares_epoch and producers.is_fenced(producer_id, header.producer_epoch)):
+        if compares_epoch and producers.is_fenced(producer_id, epoch):
+            refused[at] = Refusal(Error.INVALID_PRODUCER_EPOCH, "")
+        elif not producers.has_open(producer_id, epoch if compares_epoch else None):
             producers.begin_verification(header, starts_at_0=version >= ADDS_SINCE)
             starting[at] = header
-    return starting
+    return starting, refused
 
 
 def verification(
@@ -155,7 +162,8 @@ def verified(waiting: ProduceToVerify, response: AddPartitionsToTxnResponse | No
             for row in topic.results_by_partition:
                 errors[topic.name, row.partition_index] = Error(row.partition_error_code)
     version = waiting.call.api_version
-    return {at: _produce_refusal(version, error) for at, error in errors.items() if error is not Error.NONE}
+    failed = {at: _produce_refusal(version, error) for at, error in errors.items() if error is not Error.NONE}
+    return {**waiting.refused, **failed}
 
 
 def _produce_refusal(version: int, error: Error) -> Refusal:
