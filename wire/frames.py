@@ -138,6 +138,21 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
     return RequestHeader(key, version, correlation_id, client_id), end
 
 
+def repeats(request: bytes, earlier: bytes) -> bool:
+    """Return whether a request equals an earlier one but for its correlation id."""
+    return len(request) == len(earlier) and request[8:] == earlier[8:] and request[:4] == earlier[:4]
+
+
+def with_correlation_id(frame: bytes, correlation_id: int) -> bytes:
+    """Return the frame of a response, with its length, for another request of the same API and version."""
+    return frame[:4] + _RESPONSE.pack(correlation_id) + frame[8:]
+
+
+def correlation_id_of(request: bytes) -> int:
+    """Return the correlation id of a request."""
+    return int.from_bytes(request[4:8], "big", signed=True)
+
+
 def _end_of_tags(data: bytes, offset: int) -> int:
     io = BytesIO(data)
     io.seek(offset)

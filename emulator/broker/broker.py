@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
-from koordinator.wire.frames import FrameBuffer, read_request_header
+from koordinator.wire.frames import FrameBuffer, correlation_id_of, read_request_header, repeats, with_correlation_id
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
@@ -39,7 +39,7 @@ from .api_table import ApiTable, NotServed, body_size, frame_of
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
-from .connections import READ_AHEAD_BYTES, Answer, Close, Connection, Send
+from .connections import READ_AHEAD_BYTES, REMEMBERED_MAX, Answer, Close, Connection, Encoded, Read, Send
 from .error_responses import failure_of
 from .failures import FRAME_SHOWN_MAX, Failures
 from .host_log import HostLog
@@ -375,27 +375,41 @@ class Broker:
                 self._authentication.take_tokens(now, peer, frame)
                 continue
             peer.frame = frame if size <= FRAME_SHOWN_MAX else b""
-            header, body = read_request_header(frame)
-            if header.api_key in SECRET_APIS:
-                peer.frame = b""
-            if authenticator is not None:
-                authenticator.check(now, header.api_key)
-            if header.client_id != peer.client_id:
-                # all events of a connection share one string
-                peer.client_id = header.client_id or ""
-            version, request = self._api_table.read(header, frame, body)
-            del frame  # frees the memory of a large one
-            number, key = header.correlation_id, header.api_key
-            if isinstance(request, ApiVersionsRequest):
-                peer.software = (request.client_software_name, request.client_software_version)
-            elif key == ApiKey.SASL_HANDSHAKE and authenticator is None:
-                line = sasl_at(self._authentication.security.protocol(peer.listener))
-                name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
-                self._host_log.tell(peer.client_host, line, f"{name} sends {line}")
-            call = peer.call(number, key, version)
+            latest = peer.latest
+            if latest is not None and repeats(frame, latest.frame):
+                # messages are immutable, and heartbeats equal
+                if authenticator is not None:
+                    authenticator.check(now, latest.key)
+            else:
+                peer.latest = latest = self._read(now, peer, frame)
+            call, request = peer.call(correlation_id_of(frame), latest.key, latest.version), latest.message
+            if size > REMEMBERED_MAX or not peer.frame:
+                peer.latest = None
+            # frees the memory of a large one
+            del frame, latest
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
             self._forget_closed(now, peer.number)
+
+    def _read(self, now: int, peer: Connection, frame: bytes) -> Read:
+        """Return a request as it is read. Raises Malformed."""
+        header, body = read_request_header(frame)
+        key, authenticator = header.api_key, peer.authenticator
+        if key in SECRET_APIS:
+            peer.frame = b""
+        if authenticator is not None:
+            authenticator.check(now, key)
+        if header.client_id != peer.client_id:
+            # all events of a connection share one string
+            peer.client_id = header.client_id or ""
+        version, request = self._api_table.read(header, frame, body)
+        if isinstance(request, ApiVersionsRequest):
+            peer.software = (request.client_software_name, request.client_software_version)
+        elif key == ApiKey.SASL_HANDSHAKE and authenticator is None:
+            line = sasl_at(self._authentication.security.protocol(peer.listener))
+            name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
+            self._host_log.tell(peer.client_host, line, f"{name} sends {line}")
+        return Read(frame, key, version, request)
 
     def _bound_closed(self, now: int) -> None:
         """Drop the oldest closed connections whose queued requests take too much memory: some are never answered."""
@@ -603,7 +617,7 @@ class Broker:
             peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
-            frame = frame_of(call, rendered)
+            frame = self._encode(peer, call, rendered)
         except ValueError as error:
             # the response repeats a client's text that is too long for its type, such as a member id
             self._close(now, peer, f"{APIS[key].name} v{version}: the response cannot be encoded: {error}")
@@ -617,6 +631,16 @@ class Broker:
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
+
+    @staticmethod
+    def _encode(peer: Connection, call: Call, response: Message) -> bytes:
+        """Return the frame of a response; one that equals the latest of its connection is not encoded again."""
+        key, version, answered = call.api_key, call.api_version, peer.answered
+        if answered is not None and (answered.key, answered.version) == (key, version) and answered.message == response:
+            return with_correlation_id(answered.frame, call.correlation_id)
+        frame = frame_of(call, response)
+        peer.answered = Encoded(key, version, response, frame) if len(frame) <= REMEMBERED_MAX else None
+        return frame
 
     def _write_part(self, peer: Connection, data: bytes) -> None:
         self._write(peer, data, ends=False)

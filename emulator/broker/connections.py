@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.values import ready, value
 
@@ -56,6 +56,28 @@ class Answer:
     response: Message
 
 
+REMEMBERED_MAX = 1_024
+"""The size in bytes of the largest frames that a connection remembers."""
+
+
+class Read(NamedTuple):
+    """A request as it was read: its frame, its API, the version of its response, and the message."""
+
+    frame: bytes
+    key: int
+    version: int
+    message: Message
+
+
+class Encoded(NamedTuple):
+    """A response with the API and version of its request, and its frame."""
+
+    key: int
+    version: int
+    message: Message
+    frame: bytes
+
+
 Inbox = deque[tuple[int, Answer | Close]]
 """Responses and disconnects for puppets with their node time; the puppets empty it."""
 
@@ -66,10 +88,12 @@ class Connection:
 
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
-    the latest request, unless it is large or secret; a report of a bug shows it. A connection to a listener with SASL
-    has an `authenticator`; `is_refused`: it closes late, after an attempt without headers, or beyond a quota of
-    connections. `is_throttled`: its next request waits for the end of a throttle time. `principal` is `User:ANONYMOUS`
-    before an authentication, and "" for puppets and brokers; `has_token`: it is that of a delegation token.
+    the latest request, unless it is large or secret; a report of a bug shows it. `latest` is that request as it was
+    read, and `answered` the latest response, if they are small: a client repeats its heartbeats. A connection to a
+    listener with SASL has an `authenticator`; `is_refused`: it closes late, after an attempt without headers, or beyond
+    a quota of connections. `is_throttled`: its next request waits for the end of a throttle time. `principal` is
+    `User:ANONYMOUS` before an authentication, and "" for puppets and brokers; `has_token`: it is that of a delegation
+    token.
     """
 
     number: int
@@ -87,6 +111,8 @@ class Connection:
     follows_trace: bool = False
     inbox: Inbox | None = None
     frame: bytes = b""
+    latest: Read | None = None
+    answered: Encoded | None = None
     authenticator: Authenticator | None = None
     is_refused: bool = False
     is_throttled: bool = False
