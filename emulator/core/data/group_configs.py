@@ -5,6 +5,7 @@ A group need not exist to have configs, and its deletion keeps them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -40,14 +41,20 @@ _LIMITS = {"streams.num.standby.replicas": "standby.replicas"}
 """The ends of the names of limits that differ from those of their configs."""
 
 
+@cache
+def _attribute(name: str) -> str:
+    return attribute(f"group.{name}")
+
+
 def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
     """Return a number that a group is configured with: its own within the limits of the brokers, or theirs.
 
     A group keeps its configs when the brokers restart with other limits (`GroupConfig.evaluate`).
     """
-    settings, own = cluster.settings, cluster.resource_configs[GROUP].get(group_id, {}).get(name)
+    settings, configs = cluster.settings, cluster.resource_configs[GROUP].get(group_id)
+    own = None if configs is None else configs.get(name)
     if own is None:
-        broker: int = getattr(settings, attribute(f"group.{name}"))
+        broker: int = getattr(settings, _attribute(name))
         return broker
     if not dialect_of(settings).limits_group_values:
         return int(own)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .reconciliation import Owned
 
 
+_NO_NEWS = Reason(Cause.TOPIC_CHANGE, "Nothing has changed.")
+
+
 class Update(NamedTuple):
     """A member before and after its request.
 
@@ -70,6 +73,9 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         update.owned,
         update.keeps_target,
     )
+    if _has_no_news(store, group, update):
+        # almost every heartbeat ends here
+        return Progress(after, [], _NO_NEWS, is_outdated=False)
     is_new = replaced is None and after.id not in group.members
     records = [] if replaced is None else _takeover(store, group, replaced, before)
     if is_new or (after is not before and _subscription(after) != _subscription(before)):
@@ -108,6 +114,19 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     if reconciled is not after:
         records.append(current(store, group, reconciled))
     return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed), is_outdated)
+
+
+def _has_no_news(store: GroupStore, group: ConsumerGroup, update: Update) -> bool:
+    """Return whether neither the request nor the cluster changes anything for the member, which has its target."""
+    after, target_epoch = update.after, group.target_epoch
+    return (
+        after is update.before
+        and update.replaced is None
+        and group.epoch == target_epoch
+        and after.is_settled(target_epoch)
+        and not after.assignor
+        and group.has_seen_topics(store.cluster.topics.version)
+    )
 
 
 def _changes_preference(store: GroupStore, group: ConsumerGroup, update: Update) -> bool:
