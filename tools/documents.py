@@ -28,7 +28,7 @@ from scenes import cookbook, rebalance_costs
 from tables import table
 
 from koordinator.cli.serve import serve
-from koordinator.emulator.broker import broker, connections
+from koordinator.emulator.broker import connections
 from koordinator.emulator.config.settings import PARTITIONS_MAX, Settings, attribute, rules
 from koordinator.emulator.core.data import fetch_sessions, log
 from koordinator.emulator.core.groups.classic.group import NEW_MEMBER_JOIN_TIMEOUT_MS
@@ -114,7 +114,7 @@ def limits_table() -> str:
         ),
         ("the trace in memory", f"{events:,} events, or {_bytes(trace.BYTES_MAX)}", "the oldest events are dropped"),
         ("a message in the trace", _bytes(trace_messages.BODY_BYTES_MAX), '`{"omitted_bytes": n}` replaces its body'),
-        ("a client's name in the log", f"{broker.SHOWN_MAX} characters", "it is truncated"),
+        ("a client's name in the log", f"{connections.SHOWN_MAX} characters", "it is truncated"),
     )
     return table(("what", "limit", "beyond the limit"), rows)
 

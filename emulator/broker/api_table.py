@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.codec import decode, encode_frame
 from koordinator.wire.errors import Error
-from koordinator.wire.frames import response_header
+from koordinator.wire.frames import response_header, with_correlation_id
 from koordinator.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -40,6 +40,7 @@ from koordinator.wire.values import value
 
 from ..config.settings import RELEASES
 from ..core.data.list_offsets import ListOffsetsByRow
+from .connections import REMEMBERED_MAX, EncodedResponse
 from .releases import ACCEPTED, ADVERTISED, other_release
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from ..config.settings import Settings
     from ..core.data.features import Features
     from ..core.effects import Call
+    from .connections import Connection
 
 UNSUPPORTED_VERSION = ApiVersionsRequest()
 """Stands for an ApiVersions request of an unsupported version."""
@@ -399,6 +401,19 @@ def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
     return encode_frame(header, response, call.api_version)
+
+
+def encoded(peer: Connection, call: Call, response: Message) -> bytes:
+    """Return the frame of a rendered response; one that equals the latest of its connection is not encoded again.
+
+    Raises ValueError if it cannot be encoded.
+    """
+    key, version, answered = call.api_key, call.api_version, peer.answered
+    if answered is not None and (answered.key, answered.version) == (key, version) and answered.message == response:
+        return with_correlation_id(answered.frame, call.correlation_id)
+    frame = frame_of(call, response)
+    peer.answered = EncodedResponse(key, version, response, frame) if len(frame) <= REMEMBERED_MAX else None
+    return frame
 
 
 def body_size(call: Call, response: Message) -> int:

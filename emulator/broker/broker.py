@@ -16,13 +16,12 @@ their responses go to the `inbox` without being encoded.
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from koordinator.wire.apis import APIS, REQUEST_KEYS, ApiKey
-from koordinator.wire.frames import FrameBuffer, correlation_id_of, read_request_header, repeats, with_correlation_id
+from koordinator.wire.apis import APIS, REQUEST_KEYS
+from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
@@ -35,20 +34,21 @@ from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable, NotServed, body_size, frame_of
+from .api_table import ApiTable, NotServed, body_size, encoded
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
-from .connections import READ_AHEAD_BYTES, REMEMBERED_MAX, Answer, Close, Connection, Encoded, Read, Send
+from .connections import READ_AHEAD_BYTES, Answer, Close, Connection, Send
 from .error_responses import failure_of
-from .failures import FRAME_SHOWN_MAX, Failures
+from .failures import Failures
 from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
-from .other_protocols import other_protocol, sasl_at
+from .other_protocols import other_protocol
 from .quotas import Quotas
 from .refused_features import refusal_of
-from .sasl_requests import SASL_APIS, Authentication
+from .request_reader import RequestReader
+from .sasl_requests import Authentication
 from .trace_recorder import FETCH, TraceRecorder
 
 if TYPE_CHECKING:
@@ -67,16 +67,6 @@ if TYPE_CHECKING:
 
 CLOSED_MAX, CLOSED_BYTES_MAX = 1_000, 100 * 1024 * 1024
 """The closed connections whose queued requests are kept until the one in flight is answered, and the bytes of those."""
-
-SHOWN_MAX = 200
-"""Length of a client id in a log line."""
-
-SECRET_APIS = SASL_APIS | {
-    int(ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
-    int(ApiKey.RENEW_DELEGATION_TOKEN),
-    int(ApiKey.EXPIRE_DELEGATION_TOKEN),
-}
-"""APIs whose requests no report shows."""
 
 TOO_MANY_CONNECTIONS = "the quota connection_creation_rate allows its address no more connections now"
 
@@ -121,6 +111,7 @@ class Broker:
         )
         authorizer = node.cluster.authorizer
         self._authorization = None if authorizer is None else Authorization(authorizer, node.cluster, self._host_log)
+        self._reader = RequestReader(self._api_table, self._authentication.security, self._host_log)
         self._clients = node.cluster.clients
         self._quotas = Quotas(node)
         self._throttled: Timers[Connection] = Timers()
@@ -312,17 +303,12 @@ class Broker:
         peer = self._connections.get(connection)
         if peer is None or peer.in_flight is None:
             return []
-        waiting: list[tuple[Call, Message]] = []
-        if peer.messages is not None:
-            for number, (version, request) in enumerate(peer.messages, peer.requests_served + 1):
-                waiting.append((peer.call(number, REQUEST_KEYS[type(request)], version), request))
-            return waiting
-        with suppress(Malformed):
-            for frame in peer.frames.complete():
-                header, body = read_request_header(frame)
-                version, request = self._api_table.read(header, frame, body)
-                waiting.append((peer.call(header.correlation_id, header.api_key, version), request))
-        return waiting
+        if peer.messages is None:
+            return self._reader.queued(peer)
+        return [
+            (peer.call(number, REQUEST_KEYS[type(request)], version), request)
+            for number, (version, request) in enumerate(peer.messages, peer.requests_served + 1)
+        ]
 
     # -- requests --------------------------------------------------------------------------------------------
 
@@ -374,42 +360,12 @@ class Broker:
                 peer.frame = b""
                 self._authentication.take_tokens(now, peer, frame)
                 continue
-            peer.frame = frame if size <= FRAME_SHOWN_MAX else b""
-            latest = peer.latest
-            if latest is not None and repeats(frame, latest.frame):
-                # messages are immutable, and heartbeats equal
-                if authenticator is not None:
-                    authenticator.check(now, latest.key)
-            else:
-                peer.latest = latest = self._read(now, peer, frame)
-            call, request = peer.call(correlation_id_of(frame), latest.key, latest.version), latest.message
-            if size > REMEMBERED_MAX or not peer.frame:
-                peer.latest = None
+            call, request = self._reader.read(now, peer, frame)
             # frees the memory of a large one
-            del frame, latest
+            del frame
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None:
             self._forget_closed(now, peer.number)
-
-    def _read(self, now: int, peer: Connection, frame: bytes) -> Read:
-        """Return a request as it is read. Raises Malformed."""
-        header, body = read_request_header(frame)
-        key, authenticator = header.api_key, peer.authenticator
-        if key in SECRET_APIS:
-            peer.frame = b""
-        if authenticator is not None:
-            authenticator.check(now, key)
-        if header.client_id != peer.client_id:
-            # all events of a connection share one string
-            peer.client_id = header.client_id or ""
-        version, request = self._api_table.read(header, frame, body)
-        if isinstance(request, ApiVersionsRequest):
-            peer.software = (request.client_software_name, request.client_software_version)
-        elif key == ApiKey.SASL_HANDSHAKE and authenticator is None:
-            line = sasl_at(self._authentication.security.protocol(peer.listener))
-            name = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
-            self._host_log.tell(peer.client_host, line, f"{name} sends {line}")
-        return Read(frame, key, version, request)
 
     def _bound_closed(self, now: int) -> None:
         """Drop the oldest closed connections whose queued requests take too much memory: some are never answered."""
@@ -562,7 +518,7 @@ class Broker:
     def _end_failed_request(self, now: int, peer: Connection, error: Exception) -> None:
         """Report a bug, and answer the request in flight with UNKNOWN_SERVER_ERROR; else close the connection."""
         received = peer.in_flight
-        client = f"of connection {peer.number} ({peer.client_id[:SHOWN_MAX]!r}, {peer.client_host})"
+        client = f"of connection {peer.number} of {peer.shown}"
         place = "a frame" if received is None else f"{APIS[received.call.api_key].name} v{received.call.api_version}"
         self._failures.add(f"{place} {client}", error, peer.frame)
         if received is not None:
@@ -617,7 +573,7 @@ class Broker:
             peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
-            frame = self._encode(peer, call, rendered)
+            frame = encoded(peer, call, rendered)
         except ValueError as error:
             # the response repeats a client's text that is too long for its type, such as a member id
             self._close(now, peer, f"{APIS[key].name} v{version}: the response cannot be encoded: {error}")
@@ -626,21 +582,11 @@ class Broker:
             self.unreached_listeners.coordinator_found(now, call, response)
         refusal = refusal_of(response)
         if refusal is not None:
-            client = f"client {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host})"
-            self._host_log.tell(peer.client_host, refusal, f"{client}: {APIS[key].name} is refused: {refusal}")
+            line = f"client {peer.shown}: {APIS[key].name} is refused: {refusal}"
+            self._host_log.tell(peer.client_host, refusal, line)
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
-
-    @staticmethod
-    def _encode(peer: Connection, call: Call, response: Message) -> bytes:
-        """Return the frame of a response; one that equals the latest of its connection is not encoded again."""
-        key, version, answered = call.api_key, call.api_version, peer.answered
-        if answered is not None and (answered.key, answered.version) == (key, version) and answered.message == response:
-            return with_correlation_id(answered.frame, call.correlation_id)
-        frame = frame_of(call, response)
-        peer.answered = Encoded(key, version, response, frame) if len(frame) <= REMEMBERED_MAX else None
-        return frame
 
     def _write_part(self, peer: Connection, data: bytes) -> None:
         self._write(peer, data, ends=False)
@@ -682,8 +628,7 @@ class Broker:
     def _close(self, now: int, peer: Connection, reason: str, repeated: str | None = None) -> None:
         """Close a connection; a `repeated` reason is one that clients repeat: it is logged once for each host."""
         reason = repeated or reason
-        # the client id is quoted and cut, so that the log gets one line
-        line = f"connection {peer.number} of {peer.client_id[:SHOWN_MAX]!r} ({peer.client_host}) closed: {reason}"
+        line = f"connection {peer.number} of {peer.shown} closed: {reason}"
         if repeated is None:
             self._log(line)
         else:

@@ -56,11 +56,14 @@ class Answer:
     response: Message
 
 
+SHOWN_MAX = 200
+"""The longest client id in a log line; the rest is cut."""
+
 REMEMBERED_MAX = 1_024
 """The size in bytes of the largest frames that a connection remembers."""
 
 
-class Read(NamedTuple):
+class ReadRequest(NamedTuple):
     """A request as it was read: its frame, its API, the version of its response, and the message."""
 
     frame: bytes
@@ -69,7 +72,7 @@ class Read(NamedTuple):
     message: Message
 
 
-class Encoded(NamedTuple):
+class EncodedResponse(NamedTuple):
     """A response with the API and version of its request, and its frame."""
 
     key: int
@@ -111,8 +114,8 @@ class Connection:
     follows_trace: bool = False
     inbox: Inbox | None = None
     frame: bytes = b""
-    latest: Read | None = None
-    answered: Encoded | None = None
+    latest: ReadRequest | None = None
+    answered: EncodedResponse | None = None
     authenticator: Authenticator | None = None
     is_refused: bool = False
     is_throttled: bool = False
@@ -123,6 +126,11 @@ class Connection:
         """Return the identity of a request of this connection."""
         client = self.client_id, self.client_host, self.listener, self.principal, self.has_token
         return Call(self.number, correlation_id, key, version, *client)
+
+    @property
+    def shown(self) -> str:
+        """The client in a log line: its id, quoted and cut, and its host."""
+        return f"{self.client_id[:SHOWN_MAX]!r} ({self.client_host})"
 
     @property
     def has_had_its_turn(self) -> bool:

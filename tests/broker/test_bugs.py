@@ -16,7 +16,7 @@ from clients.frame_clients import Wire
 from koordinator import Emulator
 from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.client.errors import ConnectionLost
-from koordinator.emulator.broker import broker, log_writes
+from koordinator.emulator.broker import api_table, log_writes, request_reader
 from koordinator.emulator.broker.broker import Broker
 from koordinator.emulator.broker.failures import BrokerBug
 from koordinator.emulator.core.data.data_plane import DataPlane
@@ -133,7 +133,7 @@ def test_a_bug_while_a_response_is_encoded_is_answered_with_its_error(monkeypatc
         monkeypatch.undo()
         fail()
 
-    monkeypatch.setattr(broker, "frame_of", fail_once)
+    monkeypatch.setattr(api_table, "frame_of", fail_once)
     assert nodes.heartbeat(1, member) is Error.UNKNOWN_SERVER_ERROR
     assert nodes.heartbeat(1, member) is Error.NONE
 
@@ -142,7 +142,7 @@ def test_where_the_error_cannot_be_encoded_either_the_connection_closes(monkeypa
     nodes = Nodes(1)
     (member,) = nodes.stable(1, "i1")
     peer = nodes.connect()
-    monkeypatch.setattr(broker, "frame_of", fail)
+    monkeypatch.setattr(api_table, "frame_of", fail)
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member)
     assert nodes.ask(peer, request, 4) is None
     assert peer.closed == "a bug in koordinator ended a request"
@@ -156,7 +156,7 @@ def test_a_bug_before_a_request_is_known_closes_its_connection_alone(monkeypatch
     (member,) = nodes.stable(1, "i1")
     peer, request = nodes.connect(), HeartbeatRequest(group_id="g", generation_id=1, member_id=member)
     frame = nodes.request(peer, request, 4)
-    monkeypatch.setattr(broker, "read_request_header", fail)
+    monkeypatch.setattr(request_reader, "read_request_header", fail)
     nodes.send(peer, frame)
     assert (peer.closed, peer.bytes) == ("a bug in koordinator ended a request", b"")
     monkeypatch.undo()
@@ -171,7 +171,7 @@ def test_a_bug_in_a_queued_request_of_a_client_that_is_gone_ends_its_queue(monke
     wire.send(peer, b"".join(frames))
     wire.broker.disconnected(wire.now, peer.number)
     assert wire.broker._closed
-    monkeypatch.setattr(broker, "read_request_header", fail)
+    monkeypatch.setattr(request_reader, "read_request_header", fail)
     wire.wait(0)
     assert not wire.broker._closed
     assert len([line for line in wire.logged if "a bug in koordinator ended a frame" in line]) == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from koordinator.emulator.broker import api_table, broker
+from koordinator.emulator.broker import api_table
 from koordinator.emulator.broker.connections import REMEMBERED_MAX
 from koordinator.wire import frames
 from koordinator.wire.apis import ApiKey
@@ -36,7 +36,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         return call
 
     monkeypatch.setattr(api_table, "decode", counting("decoded", api_table.decode))
-    monkeypatch.setattr(broker, "frame_of", counting("encoded", broker.frame_of))
+    monkeypatch.setattr(api_table, "frame_of", counting("encoded", api_table.frame_of))
     return counts
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
 WALK = PAGE.split("## One JoinGroup", 1)[1].split("\n## ", 1)[0]
-MODULES_MAX = 11
+MODULES_MAX = 12
 VERSION = 9
 
 MOMENTS = {
