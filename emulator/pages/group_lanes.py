@@ -440,7 +440,7 @@ class GroupLanes:
         """Mark a timer or an action of a test in the group; it has no lane."""
         if line["kind"] == "verb" and line["verb"] == "fence":
             self.fences.append((at, line["body"]["instance"]))
-        if line["kind"] in {"timer", "offsets", "locks", "dead_letters"} or is_test_action(line):
+        if line["kind"] in {"timer", "offsets", "locks", "archived", "dead_letters"} or is_test_action(line):
             self._mark(at, None, line["kind"], action_text(line))
             self.story.add(at, "info" if line["kind"] == "timer" else "test", "", action_text(line))
         return None

@@ -40,7 +40,7 @@ GROUP_THREAD = 0
 
 INSTANTS = frozenset(
     {
-        *("timer", "offsets", "locks", "dead_letters", "avoided_static", "superseded", "transaction"),
+        *("timer", "offsets", "locks", "archived", "dead_letters", "avoided_static", "superseded", "transaction"),
         *("node", "leader", "rule", "hold", "clock", "puppet", "verb"),
     }
 )

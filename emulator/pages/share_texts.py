@@ -1,4 +1,4 @@
-"""Records of share groups in a few words: acquired, acknowledged, locks that have ended (KIP-932), dead letters."""
+"""Records of share groups in a few words: acquired, acknowledged, locks that have ended (KIP-932), those given up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def records_text(body: Mapping[str, Any]) -> str:
     if "acquired" in body:
         return _listed(f"{_range(*row[:4])}{_delivery(row[4])}" for row in body["acquired"])
     if "ended" in body:
-        return _listed(f"{_range(*row[:4])}{' archived' if row[5] == 'archived' else ''}" for row in body["ended"])
+        return _listed(
+            f"{_range(*row[:4])}{' archived' if row[5].startswith('archiv') else ''}" for row in body["ended"]
+        )
+    if "archived" in body:
+        return _listed(f"{_range(*row[:4])}{_delivery(row[4])}" for row in body["archived"])
     if "dead" in body:
         topic, partition, first, last, count = body["dead"]
         problem = body.get("problem")

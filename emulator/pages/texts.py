@@ -226,7 +226,7 @@ def _values(action: Line) -> str:
     return " ".join([spaced(str(action.get("kind", ""))), *others])
 
 
-ENDS_OF_RECORDS = {"locks": "lock ended", "dead_letters": "dead letter"}
+ENDS_OF_RECORDS = {"locks": "lock ended", "archived": "archived", "dead_letters": "dead letter"}
 """What happened to records of a share group, by the kind of a line."""
 
 
@@ -251,7 +251,7 @@ def summary(line: Line) -> str:
             partitions = [f"{topic}-{number}" for topic, number in (get("body") or {}).get("partitions", ())]
             text = f"{get('state_from')} ⇒ {get('state_to')} · {spaced(why(line))} · {partition_ranges(partitions)}"
             return text.rstrip(" ·")
-        case "locks" | "dead_letters" as kind:
+        case "locks" | "archived" | "dead_letters" as kind:
             return f"{ENDS_OF_RECORDS[kind]} · {spaced(str(get('cause')))}{_body_text(line)}"
         case "conn":
             return f"connection {get('conn_id')} {get('change')}" + (f" · {get('reason')}" if get("reason") else "")

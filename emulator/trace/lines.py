@@ -9,7 +9,7 @@ from koordinator.wire.apis import APIS
 from koordinator.wire.errors import Error
 
 from ..core.acls.acl import ANONYMOUS
-from ..core.data.share.facts import DeadLettersWritten, LocksEnded
+from ..core.data.share.facts import DeadLettersWritten, LocksEnded, RecordsArchived
 from ..core.groups.facts import (
     MemberChanged,
     MemberReconciled,
@@ -231,6 +231,14 @@ def _columns(event: TraceEvent, topic_name: TopicName) -> Line:  # noqa: C901, P
                 "member_id": event.member_id,
                 "cause": event.cause,
                 "body": {"ended": list(map(list, event.records))},
+            }
+        case RecordsArchived():
+            return {
+                "kind": "archived",
+                **_group_columns(event.group_id, event.group_now),
+                "member_id": event.member_id,
+                "cause": "delivered_too_often",
+                "body": {"archived": list(map(list, event.records))},
             }
         case DeadLettersWritten():
             return {

@@ -21,6 +21,7 @@ KINDS = {
     "timer": "a deadline passed",
     "offsets": "committed offsets were deleted, or a marker decided those of a transaction",
     "locks": "locks of records ended without an acknowledgement (KIP-932)",
+    "archived": "a member of a share group released records after their last delivery: they are given up (KIP-932)",
     "dead_letters": "records of a share group were given up, and written to a topic of dead letters (KIP-1191)",
     "transaction": "a transactional id changed its state",
     "superseded": "a parked request will never get a response: the member sent another, or left",

@@ -1,7 +1,8 @@
 """The deliveries of the records of share groups: who acquired which records, and how each delivery ended (KIP-932).
 
 A delivery begins with the response that says the records are acquired. It ends with the request that acknowledges them,
-if the response accepts that, or with the line that says their locks have ended.
+if the response accepts that, or with the line that says their locks have ended. A line before the response says which
+of the released records were delivered too often.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ RELEASE, REJECT, RENEW = "release", "reject", "renew"
 
 LOCK_ENDS = {"lock_expired": "expired"}
 """The outcomes of deliveries whose lock has ended; other causes are their own words."""
+
+GIVEN_UP = frozenset({"archived", "archiving"})
+"""The states of records that are given up; archiving ones become dead letters (KIP-1191)."""
 
 OPEN, UNKNOWN = "open", "unknown"
 
@@ -63,7 +67,7 @@ class ShareDelivery:
     renewals: int = 0
     """The number of times that the member renewed the lock."""
     is_archived: bool = False
-    """Whether the records were given up: rejected, or their lock ended at the delivery limit."""
+    """Whether the records were given up: rejected, or released or their lock ended at the delivery limit."""
 
     @property
     def n_records(self) -> int:
@@ -115,6 +119,9 @@ class ShareDeliveries:
         kind = line["kind"]
         if kind == "locks":
             return list(self._locks_ended(line))
+        if kind == "archived":
+            self._archived(line)
+            return []
         if line.get("api") not in SHARE_APIS:
             return []
         if kind == "request":
@@ -150,7 +157,7 @@ class ShareDeliveries:
                 self._hold(replace(each, renewals=each.renewals + 1))
             else:
                 end = replace(each, outcome=ACKNOWLEDGED.get(word, word), ended_seq=request.seq, ended_us=request.us)
-                yield replace(end, is_archived=word == REJECT)
+                yield replace(end, is_archived=each.is_archived or word == REJECT)
 
     def _acquired(self, request: _ShareRequest, line: Mapping[str, Any]) -> Iterator[ShareDelivery]:
         for topic, number, first, last, count in (line.get("body") or {}).get("acquired", ()):
@@ -173,7 +180,13 @@ class ShareDeliveries:
         end = {"outcome": LOCK_ENDS.get(cause, cause), "ended_seq": line["seq"], "ended_us": time_us(line)}
         for topic, number, first, last, _, state in (line.get("body") or {}).get("ended", ()):
             for each in self._cut((topic, number), first, last):
-                yield replace(each, **end, is_archived=state == "archived")
+                yield replace(each, **end, is_archived=state in GIVEN_UP)
+
+    def _archived(self, line: Mapping[str, Any]) -> None:
+        """Mark deliveries whose release, which is answered next, is the last one."""
+        for topic, number, first, last, _, _ in line["body"]["archived"]:
+            for each in self._cut((topic, number), first, last, lambda held: held.member_id == line.get("member_id")):
+                self._hold(replace(each, is_archived=True))
 
     def _hold(self, delivery: ShareDelivery) -> None:
         held = self._held.setdefault((delivery.topic, delivery.partition), [])

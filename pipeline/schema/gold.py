@@ -234,7 +234,7 @@ DELIVERY = table(
         STRING,
         "accepted, released, rejected, gap: acknowledged; expired, session_closed, forced: lock ended; open; unknown",
     ),
-    ("archived", BOOL, "the records were given up: rejected, or their lock ended at the delivery limit"),
+    ("archived", BOOL, "the records were given up: rejected, or released or unlocked at the delivery limit"),
     key="trace_id group_id topic partition first_offset acquired_seq",
 )
 

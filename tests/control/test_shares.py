@@ -11,6 +11,7 @@ from clients.share_member import ShareMember
 
 from koordinator import Cluster, Emulator, faults
 from koordinator.emulator.pages.timeline import timeline
+from koordinator.pipeline.fold.trace_fold import fold
 from koordinator.wire.errors import Error
 
 if TYPE_CHECKING:
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 LOCK_MS = 30_000
 """`group.share.record.lock.duration.ms`."""
+
+LIMIT = 5
+"""`group.share.delivery.count.limit`."""
+
+RELEASE = 2
+"""An acknowledgement that lets records be delivered again."""
 
 
 @pytest.fixture
@@ -205,6 +212,23 @@ def test_a_closed_session_and_an_expired_lock_are_in_the_trace(cluster: Cluster,
     assert found == [("lock_expired", "A"), ("session_closed", "A")]
     (ended,) = [event["body"] for event in group.events() if event.get("cause") == "session_closed"]
     assert {tuple(row[:2]) + tuple(row[4:]) for row in ended["ended"]} == {("jobs", 0, 2, "available")}
+
+
+def test_a_record_that_was_released_too_often_is_archived_in_the_trace(cluster: Cluster, a: ShareMember) -> None:
+    group = cluster.group("g")
+    for count in range(1, LIMIT + 1):
+        assert a.acknowledge(3, 3, kind=RELEASE) == 0
+        if count < LIMIT:
+            while not (got := a.fetch(wait_ms=1_000)):
+                pass
+            assert got == [(3, 3, count + 1)]
+    (event,) = [event for event in group.events() if event["kind"] == "archived"]
+    assert (event["cause"], event["member_id"]) == ("delivered_too_often", "A")
+    assert event["body"] == {"archived": [["jobs", 0, 3, 3, LIMIT, "archived"]]}
+    assert "archived, delivered_too_often, jobs-0: 3 (delivery 5)" in "\n".join(timeline(group.events(), 100))
+    rows = [row for path, rows in fold("t", list(cluster.events())) if path == "gold/delivery" for row in rows]
+    fates = [(row["delivery_count"], row["outcome"], row["archived"]) for row in rows if row["first_offset"] == 3]
+    assert fates == [(count, "released", count == LIMIT) for count in range(1, LIMIT + 1)]
 
 
 def test_an_acknowledgement_is_refused_by_a_rule_and_the_record_stays(cluster: Cluster, a: ShareMember) -> None:

@@ -111,6 +111,10 @@ def test_the_members_of_a_group_before_the_trace_are_not_counted() -> None:
             {"kind": "locks", "cause": "lock_timeout", "body": {"ended": [["t", 0, 3, 5, 1, "archived"]]}},
             "lock ended · lock timeout · t-0: 3-5 archived",
         ),
+        (
+            {"kind": "archived", "cause": "delivered_too_often", "body": {"archived": [["t", 0, 3, 3, 5, "archived"]]}},
+            "archived · delivered too often · t-0: 3 (delivery 5)",
+        ),
         ({"kind": "dropped", "count": 7}, "7 older events were discarded"),
         (
             {"kind": "response", "api": "ShareFetch", "body": {"acquired": [["t", 0, 3, 3, 2]]}},

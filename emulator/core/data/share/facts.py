@@ -21,6 +21,20 @@ class LocksEnded:
 
 
 @value
+class RecordsArchived:
+    """Records that a member of a share group released after their last delivery, so that they are given up (KIP-932).
+
+    Each row has topic, partition, first and last offset, deliveries, and the state: archived, or archiving while dead
+    letters are written (KIP-1191).
+    """
+
+    group_id: str
+    group_now: int
+    member_id: str
+    records: tuple[tuple[str, int, int, int, int, str], ...]
+
+
+@value
 class DeadLettersWritten:
     """Records of a share group, given up after `deliveries`, that were written to its topic of dead letters (KIP-1191).
 
@@ -39,4 +53,4 @@ class DeadLettersWritten:
     problem: str
 
 
-ShareFact = LocksEnded | DeadLettersWritten
+ShareFact = LocksEnded | RecordsArchived | DeadLettersWritten

@@ -98,8 +98,8 @@ class StateWrite:
     """A write to the share coordinator: start offset, number of completed records from there on, changed states.
 
     The start offset is that before the change. `changes` are completed with the write. `holders` are the members whose
-    locks have ended without an acknowledgement, one for each batch. `dead` are records that become dead letters
-    afterwards.
+    locks have ended without an acknowledgement, one for each batch. `given_up` are records that were released after
+    their last delivery. `dead` are records that become dead letters afterwards.
     """
 
     start: int
@@ -107,6 +107,7 @@ class StateWrite:
     batches: list[StateBatch]
     changes: list[Delivery] = field(default_factory=list)
     holders: list[str] = field(default_factory=list)
+    given_up: list[StateBatch] = field(default_factory=list)
     dead: list[DeadRecords] = field(default_factory=list)
 
 
@@ -204,6 +205,8 @@ class SharePartition(InFlightBatches):
     def _begin(self, write: StateWrite, delivery: Delivery, state: RecordState, limits: Limits) -> None:
         delivery.begin(state, limits)
         write.changes.append(delivery)
+        if state is RecordState.AVAILABLE and delivery.state is not state:
+            write.given_up.append(delivery.stored)
         if delivery.state is RecordState.ARCHIVING:
             is_rejected = state is RecordState.ARCHIVING
             _give_up(write, delivery, DeathCause.REJECTED if is_rejected else DeathCause.DELIVERED_TOO_OFTEN)

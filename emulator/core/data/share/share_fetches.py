@@ -28,7 +28,7 @@ from .acknowledgements import acknowledgements
 from .batches import RecordState
 from .dead_letters import DeadLetters, Written
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
-from .facts import DeadLettersWritten, LocksEnded
+from .facts import DeadLettersWritten, LocksEnded, RecordsArchived
 from .in_flight import InvalidStateError
 from .partition import NOT_IN_FLIGHT, SharePartition, UnknownStartError
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ...cluster import ClusterState
     from ...effects import Call, Effect, SendRequest
     from ...timers import DataTimerKey, ShareTimerKey, Timers
+    from .batches import StateBatch
     from .partition import Acknowledgement, DeadRecords, StateWrite
     from .reading import Acquirable
     from .sessions import PartitionKey
@@ -57,6 +58,9 @@ DROPS = frozenset({Error.NOT_LEADER_OR_FOLLOWER, Error.GROUP_ID_NOT_FOUND, Error
 
 LeaderKey = tuple[str, "UUID", int]
 """Group id, topic id and partition index."""
+
+RecordRow = tuple[str, int, int, int, int, str]
+"""Records in a fact: topic, partition, first and last offset, deliveries, state."""
 
 
 class ShareFetches:
@@ -317,6 +321,8 @@ class ShareFetches:
             exchange, token, key = waiting
             exchange.writing.remove(token)
             exchange.results[key] = refusal
+            if refusal is None:
+                self._note_archived(now, led, write, exchange.key[1])
             self._answer(now, exchange)
         if not led.is_dropped:
             self._set_timer(now, led, led.state)
@@ -370,15 +376,24 @@ class ShareFetches:
 
     def _note(self, now: int, led: LedPartition, write: StateWrite, cause: str) -> None:
         """Emit the end of locks, by the members that held the records."""
-        topic = self._cluster.topics.name_of(led.topic_id) or ""
-        rows: dict[str, list[tuple[str, int, int, int, int, str]]] = {}
+        rows: dict[str, list[RecordRow]] = {}
         for member_id, each in zip(write.holders, write.batches, strict=True):
-            state = RecordState(each.state).name.lower()
-            rows.setdefault(member_id, []).append((topic, led.partition, each.first, each.last, each.count, state))
+            rows.setdefault(member_id, []).append(self._row(led, each))
         group_now = self._group_now(led.group_id, now)
         self._effects += [
             LocksEnded(led.group_id, group_now, member_id, tuple(records), cause) for member_id, records in rows.items()
         ]
+
+    def _note_archived(self, now: int, led: LedPartition, write: StateWrite, member_id: str) -> None:
+        """Emit the records that a member has released after their last delivery."""
+        if write.given_up:
+            rows = tuple(self._row(led, each) for each in write.given_up)
+            group_now = self._group_now(led.group_id, now)
+            self._effects.append(RecordsArchived(led.group_id, group_now, member_id, rows))
+
+    def _row(self, led: LedPartition, batch: StateBatch) -> RecordRow:
+        topic = self._cluster.topics.name_of(led.topic_id) or ""
+        return topic, led.partition, batch.first, batch.last, batch.count, RecordState(batch.state).name.lower()
 
     def _settings(self, group_id: str) -> ShareSettings:
         return ShareSettings(self._cluster, group_id)

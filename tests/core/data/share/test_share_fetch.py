@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from koordinator.emulator.core.data.share.facts import RecordsArchived
 from koordinator.emulator.core.timers import RecordLockExpiry
 from koordinator.wire.control_records import Marker, write_marker
 from koordinator.wire.errors import Error
@@ -568,6 +569,27 @@ def test_no_timer_is_left_when_nothing_is_locked(share: ShareDesk) -> None:
     share.S2()
     share.A("A", 1, "0-9=1")
     assert not [key for _, key in share.data.fetches.timers.pending() if isinstance(key, RecordLockExpiry)]
+
+
+@pytest.mark.parametrize("state", ["archived", "archiving"])
+def test_kip_932_the_release_after_the_last_delivery_is_a_fact_once_it_is_written(share: ShareDesk, state: str) -> None:
+    share.configs(share_delivery_count_limit="2")
+    if state == "archiving":
+        share.configs(errors_deadletterqueue_topic_name="dlq.jobs")
+    share.S2()
+    assert shown(share.A("A", 1, "0-9=2")) == "ok"
+    assert shown(share.F("A", 2, wait=500)) == "[0-9 x2]"
+    share.coordinator.errors.append(Error.INVALID_REQUEST)
+    share.A("A", 3, "0-9=2")
+    assert archived(share) == []
+    assert shown(share.A("A", 4, "0-3=1", "4-9=2")) == "ok"
+    (fact,) = archived(share)
+    assert (fact.group_id, fact.member_id) == ("g", "A")
+    assert fact.records == tuple(("x", 0, at, at, 2, state) for at in range(4, 10))
+
+
+def archived(share: ShareDesk) -> list[RecordsArchived]:
+    return [fact for fact in share.facts if isinstance(fact, RecordsArchived)]
 
 
 def test_kip_932_failing_records_are_delivered_in_ever_smaller_parts(share: ShareDesk) -> None:
