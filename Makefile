@@ -98,6 +98,7 @@ LAB := build/lab
 lab: $(VENV)/with-dev ## play every rebalance protocol in every situation, write a page, and check the claims
 	@mkdir -p $(LAB)
 	@$(BIN)/koordinator lab run --html $(LAB)/lab.html --json $(LAB)/lab.json
+	@$(BIN)/koordinator lab work
 	@$(BIN)/koordinator lab claims
 
 test: check ## check, and run the tests that are not slow (pytest arguments: ARGS)

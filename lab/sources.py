@@ -23,6 +23,7 @@ SOURCES: Mapping[str, str] = {
     "KIP-429": "Kafka Consumer Incremental Rebalance Protocol",
     "KIP-848": "The Next Generation of the Consumer Rebalance Protocol",
     "KIP-932": "Queues for Kafka",
+    "KIP-1071": "Streams Rebalance Protocol",
 }
 """The name of a source, and its title."""
 

@@ -288,6 +288,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "answers": laboratory.answers_table,
         "claims": laboratory.claims_table,
         "matrix": laboratory.matrix_tables,
+        "work": laboratory.work_table,
     },
     "not-emulated.md": {"missing": fidelity.missing_table},
     "operations.md": {"serve": serve_table, "settings": settings_table, "limits": limits_table},

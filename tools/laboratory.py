@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from koordinator.lab.load import Load
 from koordinator.lab.matrix import COLUMNS, heading, plain, play_matrix
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
+from koordinator.lab.work.backlog import WorkFigures
+from koordinator.lab.work.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS, figure_text, play_work
 
 LAB = Path(__file__).parents[1] / "docs" / "lab.json"
 
@@ -24,13 +27,18 @@ FIGURES = ("rebalances", "balance_s", "stopped_s", "idle_s", "moved", "reprocess
 
 
 def played() -> str:
-    """Return the run as text: the whole matrix, and the figures of each claim."""
+    """Return the run as text: the whole matrix, the comparison of work, and the figures of each claim."""
     matrix = list(play_matrix(SCHEMES, tuple(SITUATIONS), Load()))
     claims = {}
     for name, claim in CLAIMS.items():
         finding = claim.check()
         claims[name] = {"verdict": finding.verdict, "figures": finding.figures}
-    return json.dumps({**plain(matrix), "claims": claims}, indent=1) + "\n"
+    work = [
+        {"situation": situation, "scheme": scheme, "figures": asdict(play_work(scheme, situation))}
+        for situation in WORK_SITUATIONS
+        for scheme in WORK_SCHEMES
+    ]
+    return json.dumps({**plain(matrix), "work": work, "claims": claims}, indent=1) + "\n"
 
 
 def read() -> dict[str, Any]:
@@ -78,3 +86,18 @@ def matrix_tables() -> str:
         ]
         parts.append(f"### {heading(name).capitalize()}\n\n" + table(["", *SCHEMES], rows))
     return "\n".join(parts)
+
+
+def work_figures() -> dict[tuple[str, str], WorkFigures]:
+    """Return the figures of work by situation and scheme."""
+    return {(each["situation"], each["scheme"]): WorkFigures(**each["figures"]) for each in read()["work"]}
+
+
+def work_table() -> str:
+    """Return a table with a row for each situation and scheme of work."""
+    rows = [
+        [WORK_SITUATIONS[situation].summary, scheme, *(figure_text(name, getattr(of, name)) for name in WORK_COLUMNS)]
+        for (situation, scheme), of in work_figures().items()
+    ]
+    headings = (f"{column.heading} ({column.unit})" for column in WORK_COLUMNS.values())
+    return table(["", "scheme", *headings], rows)

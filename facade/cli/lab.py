@@ -22,6 +22,16 @@ from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
 from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import PARTITIONS_PER_MEMBER, arrow_schema, rows_of
+from koordinator.lab.work.backlog import Backlog
+from koordinator.lab.work.comparison import (
+    BACKLOG,
+    WORK_COLUMNS,
+    WORK_LOAD,
+    WORK_SCHEMES,
+    WORK_SITUATIONS,
+    play_work,
+    work_table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,6 +84,9 @@ def list_() -> None:
         ("Schemes", [[name, each.summary, each.source] for name, each in SCHEMES.items()]),
         ("Situations", [[name, each.summary, each.source] for name, each in SITUATIONS.items()]),
         ("Figures", [[name, each.meaning, each.unit] for name, each in COLUMNS.items()]),
+        ("Schemes of work", [[name, summary, ""] for name, summary in WORK_SCHEMES.items()]),
+        ("Situations of work", [[name, each.summary, ""] for name, each in WORK_SITUATIONS.items()]),
+        ("Figures of work", [[name, each.meaning, each.unit] for name, each in WORK_COLUMNS.items()]),
         ("Sources", [[name, title, ""] for name, title in SOURCES.items()]),
     ):
         width = max(len(row[0]) for row in rows)
@@ -127,6 +140,41 @@ def advise(**options: Any) -> None:  # noqa: ANN401 - Click's options
         raise click.UsageError("no advice follows from these schemes and situations: leave out --scheme or --situation")
     for row in rows:
         click.echo(f"If {row.condition}:\n  {row.choice.replace('`', '')}\n  {row.figures.replace('`', '')}\n")
+
+
+@lab.command()
+@click.option("--members", type=int, default=WORK_LOAD.members, show_default=True, help="Members of the group.")
+@click.option(
+    "--partitions", type=int, default=WORK_LOAD.partitions, show_default=True, help="Partitions of the topic."
+)
+@click.option("--records", type=int, default=BACKLOG.records, show_default=True, help="Records per partition.")
+@click.option("--record-s", type=float, default=BACKLOG.record_s, show_default=True, help="Seconds for a record.")
+@click.option(
+    "--slow-record-s", type=float, default=BACKLOG.slow_record_s, show_default=True, help="Those of a slow member."
+)
+@click.option("--scheme", "schemes", multiple=True, help="A scheme (repeatable) [default: all]")
+@click.option("--situation", "situations", multiple=True, help="A situation (repeatable) [default: all]")
+def work(  # noqa: PLR0913 - Click's options
+    *,
+    members: int,
+    partitions: int,
+    records: int,
+    record_s: float,
+    slow_record_s: float,
+    schemes: tuple[str, ...],
+    situations: tuple[str, ...],
+) -> None:
+    """Let a share group and groups with an owner for each partition work on the same backlog."""
+    _check("scheme", schemes, WORK_SCHEMES)
+    _check("situation", situations, WORK_SITUATIONS)
+    try:
+        load, backlog = Load(members=members, partitions=partitions), Backlog(records, record_s, slow_record_s)
+        chosen = schemes or tuple(WORK_SCHEMES)
+        for situation in situations or WORK_SITUATIONS:
+            figures = [play_work(scheme, situation, load, backlog) for scheme in chosen]
+            click.echo(aligned(work_table(situation, chosen, figures)) + "\n")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @lab.command()

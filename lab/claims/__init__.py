@@ -1,6 +1,6 @@
-"""Claims of the article and of six KIPs, each with a check that plays it: `make lab` prints the verdicts."""
+"""Claims of the article and of seven KIPs, each with a check that plays it: `make lab` prints the verdicts."""
 
-from . import article, experiments, kip_848, kip_932, kips
+from . import article, experiments, kip_848, kip_932, kip_1071, kips
 from .claim import CLAIMS, CONDITIONS, FAILS, HOLDS, Claim, Finding
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "experiments",
     "kip_848",
     "kip_932",
+    "kip_1071",
     "kips",
 ]

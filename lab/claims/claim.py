@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 HOLDS, CONDITIONS, FAILS = "holds", "holds with conditions", "does not hold"
 
 ARTICLE, KIP_62, KIP_345 = "article", "KIP-62", "KIP-345"
-KIP_389, KIP_394, KIP_848, KIP_932 = "KIP-389", "KIP-394", "KIP-848", "KIP-932"
+KIP_389, KIP_394 = "KIP-389", "KIP-394"
+KIP_848, KIP_932, KIP_1071 = "KIP-848", "KIP-932", "KIP-1071"
 
 
 @dataclass(frozen=True, slots=True)

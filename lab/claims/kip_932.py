@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ..load import Load
 from ..schemes.on_core import CoreScheme, Members
-from ..share_workers import ShareWorkers
+from ..situations import name_of
+from ..work.backlog import LOCK_S
+from ..work.share_workers import ShareWorkers
 from .claim import CONDITIONS, KIP_932, Finding, begin, claim
 
-RECORD_S, SLOW_S, LOCK_S = 1.0, 60.0, 30
-"""The time for a record, for a slow one, and Kafka's default of `group.share.record.lock.duration.ms`."""
+RECORD_S, SLOW_S = 1.0, 60.0
+"""The time for a record, and for a slow one."""
 
 DELIVERIES = 5
 """Kafka's default of `group.share.delivery.count.limit`."""
@@ -30,22 +32,22 @@ def workers_may_exceed_partitions() -> Finding:
 
 
 def _all_accepted_s(workers: int) -> float:
-    with ShareWorkers(workers, partitions=2) as group:
+    with ShareWorkers(Load(members=workers, partitions=2)) as group:
         group.write(30)
-        work = group.run(40, lambda _: RECORD_S)
-    assert len(work.accepted_ms) == 60, work
-    return max(work.accepted_ms.values()) / 1000
+        work = group.run(40, lambda *_: RECORD_S)
+    assert len(work.done_ms) == 60, work
+    return max(work.done_ms.values()) / 1000
 
 
 @claim(f"{KIP_932}, motivation", "A record that takes long does not hold up those behind it.")
 def a_slow_record_holds_up_no_other() -> Finding:
     """Let the first of 20 records of a partition take 60 s, beside another worker."""
-    with ShareWorkers(2, partitions=1) as group:
+    with ShareWorkers(Load(members=2, partitions=1)) as group:
         group.write(20)
-        work = group.run(LOCK_S - 1, lambda job: SLOW_S if job == FIRST else RECORD_S)
-    others = max(work.accepted_ms.values()) / 1000
-    text = f"{len(work.accepted_ms)} others are accepted within {others:g} s; in order they wait for {SLOW_S:g} s"
-    return Finding(text, len(work.accepted_ms) == 19 and others < SLOW_S)
+        work = group.run(LOCK_S - 1, lambda _, job: SLOW_S if job == FIRST else RECORD_S)
+    others = max(work.done_ms.values()) / 1000
+    text = f"{len(work.done_ms)} others are accepted within {others:g} s; in order they wait for {SLOW_S:g} s"
+    return Finding(text, len(work.done_ms) == 19 and others < SLOW_S)
 
 
 @claim(
@@ -62,33 +64,33 @@ def a_record_has_one_holder() -> Finding:
 
 
 def _deliveries_of_first(seconds: float) -> int:
-    with ShareWorkers(2, partitions=1) as group:
+    with ShareWorkers(Load(members=2, partitions=1)) as group:
         group.write(3)
-        work = group.run(3 * LOCK_S, lambda job: seconds if job == FIRST else RECORD_S)
+        work = group.run(3 * LOCK_S, lambda _, job: seconds if job == FIRST else RECORD_S)
     return sum(each.job == FIRST for each in work.started)
 
 
 @claim(f"{KIP_932}, acquisition lock", "The records of a member that hangs go to another one when their locks end.")
 def a_lock_frees_the_records_of_a_hanging_member() -> Finding:
     """Let a worker hang with a record; nothing closes its connection."""
-    with ShareWorkers(2, partitions=1) as group:
+    with ShareWorkers(Load(members=2, partitions=1)) as group:
         group.write(10)
-        group.run(0.1, lambda _: RECORD_S)
-        group.hang("worker-0")
-        work = group.run(2 * LOCK_S, lambda _: RECORD_S)
+        group.run(0.1, lambda *_: RECORD_S)
+        group.hang(name_of(0))
+        work = group.run(2 * LOCK_S, lambda *_: RECORD_S)
     again = [each.at_ms / 1000 for each in work.started if each.job == FIRST]
-    text = f"it is delivered again after {again[-1]:g} s; all {len(work.accepted_ms)} records are accepted"
-    return Finding(text, len(work.accepted_ms) == 10 and LOCK_S <= again[-1] < LOCK_S + 1)
+    text = f"it is delivered again after {again[-1]:g} s; all {len(work.done_ms)} records are accepted"
+    return Finding(text, len(work.done_ms) == 10 and LOCK_S <= again[-1] < LOCK_S + 1)
 
 
 @claim(f"{KIP_932}, delivery count", "A record that nobody can process is given up, and holds up no other.")
 def a_poison_record_is_given_up() -> Finding:
     """Let a record fail in each worker."""
     poison = (0, 3)
-    with ShareWorkers(2, partitions=1) as group:
+    with ShareWorkers(Load(members=2, partitions=1)) as group:
         group.write(10)
-        work = group.run(2 * LOCK_S, lambda _: RECORD_S, fails=lambda job: job == poison)
+        work = group.run(2 * LOCK_S, lambda *_: RECORD_S, fails=lambda job: job == poison)
     deliveries = sum(each.job == poison for each in work.started)
-    others = max(work.accepted_ms.values()) / 1000
-    text = f"{deliveries} deliveries, then none; the {len(work.accepted_ms)} others are accepted within {others:g} s"
-    return Finding(text, deliveries == DELIVERIES and len(work.accepted_ms) == 9)
+    others = max(work.done_ms.values()) / 1000
+    text = f"{deliveries} deliveries, then none; the {len(work.done_ms)} others are accepted within {others:g} s"
+    return Finding(text, deliveries == DELIVERIES and len(work.done_ms) == 9)

@@ -21,6 +21,8 @@ from koordinator.wire.messages.consumer_group_heartbeat import (
 from koordinator.wire.messages.consumer_protocol import ConsumerProtocolSubscription, write_subscription
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 from ..load import GROUP, TOPIC
 from ..record import FactKind
@@ -50,6 +52,9 @@ FRAME_BYTES = 4
 ASSIGNMENT_INTERVAL_MS = 1_000
 """The interval between two targets of a consumer group by Kafka's defaults."""
 
+SESSION_MIN_MS, HEARTBEAT_MIN_MS = 45_000, 5_000
+"""The shortest session timeout and heartbeat interval of Kafka's defaults for groups without a leader."""
+
 SESSION_MAX_MS, HEARTBEAT_MAX_MS = 1_800_000, 15_000
 """The longest session timeout of the lab's brokers, and the longest heartbeat interval of Kafka's defaults."""
 
@@ -58,10 +63,11 @@ SESSION_MAX_MS, HEARTBEAT_MAX_MS = 1_800_000, 15_000
 class Members:
     """The configuration of the members: their puppets' protocol, and whether they are static (KIP-345).
 
-    With `group_protocol` "consumer" (KIP-848) the coordinator assigns, and `protocols` names its assignor.
+    With `group_protocol` "consumer" (KIP-848) the coordinator assigns, and `protocols` names its assignor. In "share"
+    (KIP-932) and "streams" (KIP-1071) there is none to name.
     """
 
-    protocols: tuple[str, ...]
+    protocols: tuple[str, ...] = ()
     is_static: bool = False
     protocol_type: str = "consumer"
     group_protocol: GroupProtocol = "classic"
@@ -71,42 +77,50 @@ class Members:
         """Whether a leader assigns, and the members have the timeouts."""
         return self.group_protocol == "classic"
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether members take an assignment at once: their work is not in order, or has threads of its own."""
+        return self.group_protocol in {"share", "streams"} or self.protocol_type == "connect"
+
     def config(self, load: Load) -> dict[str, object]:
-        """Return the settings of the brokers: of a consumer group they include the members' timeouts."""
+        """Return the settings of the brokers: without a leader they include the members' timeouts."""
         config: dict[str, object] = {
             "group.initial.rebalance.delay.ms": 3000,
             "group.max.session.timeout.ms": SESSION_MAX_MS,
         }
         if not self.is_classic:
             session_ms, heartbeat_ms = _ms(load.session_timeout_s), _ms(load.heartbeat_interval_s)
+            kind = f"group.{self.group_protocol}"
             config |= {
-                "group.consumer.session.timeout.ms": session_ms,
-                "group.consumer.heartbeat.interval.ms": heartbeat_ms,
+                f"{kind}.session.timeout.ms": session_ms,
+                f"{kind}.heartbeat.interval.ms": heartbeat_ms,
                 # Kafka's own: the profile has none
-                "group.consumer.assignment.interval.ms": ASSIGNMENT_INTERVAL_MS,
+                f"{kind}.assignment.interval.ms": ASSIGNMENT_INTERVAL_MS,
+                f"{kind}.min.session.timeout.ms": min(SESSION_MIN_MS, session_ms),
+                f"{kind}.min.heartbeat.interval.ms": min(HEARTBEAT_MIN_MS, heartbeat_ms),
+                f"{kind}.max.session.timeout.ms": max(SESSION_MAX_MS, session_ms),
+                f"{kind}.max.heartbeat.interval.ms": max(HEARTBEAT_MAX_MS, heartbeat_ms),
             }
-            config |= {"group.consumer.max.session.timeout.ms": max(SESSION_MAX_MS, session_ms)}
-            config |= {"group.consumer.max.heartbeat.interval.ms": max(HEARTBEAT_MAX_MS, heartbeat_ms)}
         return config | dict(load.config)
 
 
 class CoreScheme(Scheme):
     """A group of puppets on a cluster of two brokers."""
 
-    def __init__(self, load: Load, members: Members) -> None:
+    def __init__(self, load: Load, members: Members, *, brokers: int = 2) -> None:
         super().__init__(load)
         self.members = members
         self._topics: dict[str, int] = {TOPIC: load.partitions}
         options = Options(
             host=HOST,
-            brokers=2,
+            brokers=brokers,
             topics=dict(self._topics),
             config=members.config(load),
             seed=load.seed,
             kafka_version=load.kafka_version,
         )
-        self._port = VirtualTimePort(options)
-        self.cluster = Cluster(self._port)
+        self.port = VirtualTimePort(options)
+        self.cluster = Cluster(self.port)
         self.group = self.cluster.group(GROUP)
         self.observe(self._observe)
         self._holds: dict[str, Hold] = {}
@@ -120,11 +134,11 @@ class CoreScheme(Scheme):
     @property
     def now_ms(self) -> int:
         """The virtual time."""
-        return self._port.now
+        return self.port.now
 
     def pass_time(self, seconds: float) -> None:
         """Advance time, with everything that is due."""
-        self._port.pass_time(round(seconds * 1000))
+        self.port.pass_time(round(seconds * 1000))
 
     def start(self, name: str, batch_s: float | None = None) -> None:
         """Start a process: a new puppet, or the one that stopped."""
@@ -180,7 +194,7 @@ class CoreScheme(Scheme):
 
     def observe(self, observer: Callable[[TraceEvent], None]) -> None:
         """Call `observer` with every event of the trace."""
-        self._port.built.runtime.trace.observers.append(observer)
+        self.port.built.runtime.trace.observers.append(observer)
 
     def abandon_join(self, version: int) -> None:
         """Send the first JoinGroup of a new client, and close its connection before it reads the response."""
@@ -198,7 +212,7 @@ class CoreScheme(Scheme):
 
     def send(self, request: Message, version: int) -> None:
         """Send a request to the coordinator on a connection of its own, and close that before the response."""
-        node, runtime = self.cluster.coordinator(self.group), self._port.built.runtime
+        node, runtime = self.cluster.coordinator(self.group), self.port.built.runtime
         if node is not None:
             connection = runtime.connect_in_process(self.now_ms, node.id, ONCE, deque())
             runtime.send_message(self.now_ms, connection, version, request)
@@ -209,15 +223,14 @@ class CoreScheme(Scheme):
         self.cluster.stop()
 
     def _create(self, name: str, batch_ms: int, instance_id: str) -> Puppet:
-        # a worker's tasks have threads of their own, so it rejoins at once
         is_worker = self.members.protocol_type == "connect"
         return self.group.create_puppet(
             name,
-            self.members.protocols,
+            self.members.protocols or None,
             protocol_type=self.members.protocol_type,
             instance_id=instance_id if self.members.is_static else None,
             topics=self._topics if is_worker else [TOPIC],
-            behaviour="healthy" if is_worker else {"kind": "straggler", "delay_s": batch_ms / 1000},
+            behaviour="healthy" if self.members.is_immediate else {"kind": "straggler", "delay_s": batch_ms / 1000},
             group_protocol=self.members.group_protocol,
             session_timeout=self.load.session_timeout_s if self.members.is_classic else None,
             rebalance_timeout=self.load.rebalance_timeout_s,
@@ -272,6 +285,8 @@ class CoreScheme(Scheme):
                 self._names[message.member_id] = call.client_id
                 if message.subscribed_topic_names is not None:
                     self._sizes[call.client_id] = sum(map(len, message.subscribed_topic_names))
+            case ShareGroupHeartbeatRequest() | StreamsGroupHeartbeatRequest():
+                self._names[message.member_id] = call.client_id
             case _:
                 pass
         self.record.request(type(message).__name__.removesuffix("Request"), size)

@@ -17,6 +17,7 @@ from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
 from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import row_of
+from koordinator.lab.work.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,8 @@ def run(*arguments: str) -> Result:
 
 def test_the_list_has_every_scheme_situation_and_figure() -> None:
     output = run("list").output
-    for name in (*SCHEMES, *SITUATIONS, *COLUMNS, *SOURCES):
+    of_work = (*WORK_SCHEMES, *WORK_SITUATIONS, *WORK_COLUMNS)
+    for name in (*SCHEMES, *SITUATIONS, *COLUMNS, *of_work, *SOURCES):
         assert f"  {name} " in output
 
 
@@ -52,6 +54,17 @@ def test_a_comparison_is_a_matrix_of_one_figure() -> None:
         ["moved", "eager", "cooperative"],
         ["newcomer", "6", "3"],
         ["crash", "4", "4"],
+    ]
+
+
+def test_work_is_compared_in_a_table_for_each_situation() -> None:
+    load = ("--members", "2", "--partitions", "1", "--records", "4", "--scheme", "eager", "--scheme", "share")
+    result = run("work", *load, "--situation", "quiet", "--situation", "slow-member", "--slow-record-s", "2")
+    tables = [[line.split() for line in table.splitlines()] for table in result.output.strip().split("\n\n")]
+    assert [table[0][0] for table in tables] == ["quiet", "slow-member"]
+    assert [[row[:3] for row in table[1:]] for table in tables] == [
+        [["eager", "1", "4"], ["share", "2", "2"]],
+        [["eager", "0.5", "8"], ["share", "1", "4"]],
     ]
 
 
@@ -125,6 +138,8 @@ def test_advice_is_computed_for_the_given_load() -> None:
         (("compare", "--figure", "moves"), "did you mean 'moved'?"),
         (("run", "--members", "0"), "members must be at least 1, not 0"),
         (("advise", "--scheme", "zookeeper", "--situation", "crash", "--members", "1"), "no advice follows"),
+        (("work", "--scheme", "static"), "unknown scheme 'static'"),
+        (("work", "--record-s", "30"), "record_s must be below 30"),
         (("claims", "--claim", "eager"), "unknown claim 'eager'"),
     ],
 )
