@@ -334,12 +334,9 @@ class Loader:
             return
         made = self._folded.get(step.table.path)
         if made is None:
-            frame = step.build(*(self._continuation.input(step, table) for table in step.inputs))
-            if self._continuation.is_needed(step):
-                frame = frame.unionByName(self._continuation.kept(step.table, frame))
+            frame = step.build(*(self._draft.read(table, homes).select(*table.names) for table in step.inputs))
             self._draft.write_homes(self._in_homes(frame, homes), step.table, homes)
-        elif self._continuation.is_needed(step):
-            kept = self._continuation.kept(step.table, made)
+        elif (kept := self._continuation.kept(step.table, made)) is not None:
             self._draft.write_homes(self._in_homes(kept, homes), step.table, homes)
         self._draft.replace_homes(step.table, homes)
 

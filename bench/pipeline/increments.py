@@ -2,8 +2,6 @@
 
 `python increments.py loads [300]`: a small trace after many loads. One trace is loaded; copies of its folders with
 other ids are what further loads would have left. `python increments.py hours [48]`: one more hour of a broker's log.
-`python increments.py lines [100000]`: 1,000 more lines of one group in a trace of the emulator. `python increments.py
-groups [200]`: one more group in the trace of an emulator that has served others.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 from machine import ran
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EVENTS, GROUPS = 117, 50
-MORE_LINES = 1_000
 COMMAND = "from koordinator.pipeline.cli import main; main()"
 OWN = ("trace_id", "run_id", "home", "batch", "source_file", "ingest_id")
 """The columns whose values differ between loads."""
@@ -90,48 +87,6 @@ def after_hours(root: Path, hours: int) -> tuple[float, float]:
     return alone, load(log.parent, root / "store", *watch)
 
 
-def after_lines(root: Path, count: int) -> tuple[float, float]:
-    """Load the last lines of one group alone, and after the lines before them."""
-    number = next(number for number in range(1, 50) if _has_one_group(generate_trace(1, number, EVENTS).lines))
-    lines = generate_trace(1, number, count + MORE_LINES).lines
-    return after_others(root, lines, len(lines) - MORE_LINES)
-
-
-def after_groups(root: Path, count: int) -> tuple[float, float]:
-    """Load the lines of one group alone, and after those of other groups of the same cluster."""
-    traces = [_events(generate_trace(1, number, MORE_LINES).lines) for number in range(1, count + 2)]
-    lines: list[dict[str, Any]] = []
-    for number, events in enumerate(traces):
-        own = dict.fromkeys(("group_id", "member_id"), f"{number}-")
-        for event in events:
-            line = {name: f"{own[name]}{value}" if name in own and value else value for name, value in event.items()}
-            if "conn_id" in line:
-                line["conn_id"] += 10_000 * number
-            lines.append(line | {"trace_id": "suite", "seq": len(lines) + 1})
-    texts = [json.dumps(line) for line in lines]
-    return after_others(root, texts, len(texts) - len(traces[-1]))
-
-
-def after_others(root: Path, lines: list[str], begin: int) -> tuple[float, float]:
-    """Load the lines from one on alone, and after two loads of the lines before it: the trace has grown already."""
-    half = begin // 2
-    for name, part in (("more", lines[begin:]), ("first", lines[:half]), ("second", lines[half:begin])):
-        (root / name).mkdir()
-        (root / name / f"{name}.jsonl").write_text("\n".join([*part, ""]), encoding="utf-8")
-    alone = load(root / "more", root / "alone")
-    for name in ("first", "second"):
-        load(root / name, root / "store")
-    return alone, load(root / "more", root / "store")
-
-
-def _has_one_group(lines: list[str]) -> bool:
-    return len({json.loads(line).get("group_id") for line in lines} - {None}) == 1
-
-
-def _events(lines: list[str]) -> list[dict[str, Any]]:
-    return [line for line in map(json.loads, lines) if line["kind"] not in ("header", "test")]
-
-
 PREPARING = (
     "Preparing to rebalance group g{} in state PreparingRebalance with old generation {} (__consumer_offsets-3)"
     " (reason: leader c-1 re-joining group during Stable; client reason: not provided)"
@@ -162,12 +117,7 @@ def hour(number: int) -> str:
 def main() -> None:
     """Measure and print one line of JSON."""
     what, *number = sys.argv[1:]
-    measure, usual = {
-        "loads": (after_loads, 300),
-        "hours": (after_hours, 48),
-        "lines": (after_lines, 100_000),
-        "groups": (after_groups, 200),
-    }[what]
+    measure, usual = {"loads": (after_loads, 300), "hours": (after_hours, 48)}[what]
     count = int(number[0]) if number else usual
     with tempfile.TemporaryDirectory() as folder:
         alone, more = measure(Path(folder), count)

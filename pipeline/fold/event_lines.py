@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from ..silver.trace_rows import RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from koordinator.trace.exchanges import Line
 
@@ -22,13 +22,23 @@ INT32_BITS = 32
 
 
 def trace_lines(events: pa.Table) -> Iterator[Line]:
-    """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body."""
+    """Return the events as trace lines: by the names of a trace, without nulls, and with a parsed body.
+
+    Lines share equal texts and bodies.
+    """
     names = [RENAMED.get(name, name) for name in events.column_names]
-    for values in zip(*(column.to_pylist() for column in events.columns), strict=True):
-        line = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        if "body" in line:
-            line["body"] = parsed_body(line["body"])
-        yield line
+    columns = [_values(name, events[name]) for name in events.column_names]
+    for values in zip(*columns, strict=True):
+        yield {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _values(name: str, column: pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_string(column.type):
+        return list(column.to_pylist())
+    encoded = column.dictionary_encode().unify_dictionaries()
+    texts: list[Any] = [text for chunk in encoded.chunks[:1] for text in chunk.dictionary.to_pylist()]
+    texts = [*(map(parsed_body, texts) if name == "body" else texts), None]
+    return [texts[-1 if at is None else at] for chunk in encoded.chunks for at in chunk.indices.to_pylist()]
 
 
 def parsed_body(body: str) -> Line:

@@ -21,7 +21,6 @@ from ..schema.kinds import StructOf, TableColumn
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
-from .long_trace import LongTrace, may_go_on
 from .settled import CARRIED
 from .trace_fold import fold
 
@@ -46,9 +45,6 @@ TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
 
 PART_ROWS = 100_000
 """Number of events of a trace that are in memory before its regular heartbeats are left out."""
-
-LONG_ROWS = 100_000
-"""The number of events without regular heartbeats from which a trace is folded in parts of this size."""
 
 BATCH_ROWS = 10_000
 """The largest number of rows of a table that go back to Spark at once."""
@@ -86,8 +82,7 @@ class FoldFailed(JobFailed):
 def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame, *, small: bool = False) -> DataFrame:
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
-    A log that goes on has its new events only, and the states of its groups. A growing trace of the emulator has the
-    new events, and the old ones of the groups that the added lines name. The driver folds `small` loads.
+    A log that goes on has its new events only, and the states of its groups. The driver folds `small` loads.
     """
     # client logs describe no group as a coordinator does
     events = event.where(F.col("kind") != "client").select(*COLUMNS)
@@ -120,9 +115,9 @@ def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Ite
     """Fold each trace of a partition that is sorted by trace and line."""
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
         heartbeats = Heartbeats()
-        parts = (heartbeats.shortened(part) for part in _parts(each for _, each in slices))
+        events = pa.concat_tables(heartbeats.shortened(part) for part in _parts(each for _, each in slices))
         try:
-            for name, rows in _trace_rows(result, trace_id, parts):
+            for name, rows in _trace_rows(result, trace_id, events):
                 yield from _in_columns(result, trace_id, name, rows)
         except (MemoryError, OSError):
             # the machine's limits, not the events
@@ -155,28 +150,16 @@ def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(part)
 
 
-def _trace_rows(result: pa.Schema, trace_id: str, parts: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Array]]:
-    """Return the rows of each table, once or several times. A long trace is folded in parts."""
-    events: list[pa.Table] = []
-    long_trace: LongTrace | None = None
-    for part in parts:
-        events.append(part)
-        if sum(map(len, events)) < LONG_ROWS:
-            continue
-        if long_trace is None and may_go_on(events[0]):
-            long_trace = LongTrace(trace_id, part.schema, FOLDED, {name: result.field(name).type for name in TABLES})
-        if long_trace is not None:
-            long_trace.add(pa.concat_tables(events))
-            events = []
-    if long_trace is not None:
-        if events:
-            long_trace.add(pa.concat_tables(events))
-        yield from long_trace.rows()
-        return
-    rows: dict[str, list[Row]] = {}
-    for path, each in fold(trace_id, list(trace_lines(pa.concat_tables(events)))):
-        rows.setdefault(path.rpartition("/")[2], []).extend(each)
-    for name, its_rows in rows.items():
+def _trace_rows(result: pa.Schema, trace_id: str, events: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Return the rows of each table, once or several times."""
+    waiting: dict[str, list[Row]] = {}
+    for path, rows in fold(trace_id, list(trace_lines(events))):
+        name = path.rpartition("/")[2]
+        its_rows = waiting.setdefault(name, [])
+        its_rows.extend(rows)
+        if len(its_rows) >= BATCH_ROWS:
+            yield name, pa.array(waiting.pop(name), result.field(name).type)
+    for name, its_rows in waiting.items():
         yield name, pa.array(its_rows, result.field(name).type)
 
 

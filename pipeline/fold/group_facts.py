@@ -30,11 +30,6 @@ NEVER = 2**62
 WATCHED = "watched"
 """The kind of the line that the pipeline adds at the end of a log: it has the time of the log's last line."""
 
-STAY = "stay"
-"""The kind of the line that brings a stay in a group that is not folded: `client_id`, and in its body `since` and
-`until`.
-"""
-
 JOIN_FIELDS = ("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics")
 """Columns of silver/member_span from the body of a JoinGroup."""
 
@@ -102,7 +97,7 @@ class GroupFacts:
             "puppet": any(line["kind"] == "puppet" for _, line, _ in marks),
         }
         stays: list[Row] = []
-        stay: Row = dict(self.settled.of_trace.stays.get(member_id or "", {}))
+        stay: Row = {}
         for seq, line, join in sorted(marks, key=lambda mark: mark[0]):
             if "joined_seq" not in stay and (join or line.get("change") in ("added", "loaded")):
                 stay |= {"joined_seq": seq, "joined_us": line.get("group_ts_us")}
@@ -132,8 +127,7 @@ class GroupFacts:
 
     @lazy
     def _states(self) -> tuple[list[tuple[str | None, int | None]], list[int]]:
-        first, generation = self.settled.of_trace.state
-        states: list[tuple[str | None, int | None]] = [(first, generation)]
+        states: list[tuple[str | None, int | None]] = [(None, None)]
         for line in self.trace.states:
             states.append((line["state_to"], line.get("generation", states[-1][1])))
         return states, [int(line["seq"]) for line in self.trace.states]
@@ -158,18 +152,14 @@ def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
     The member is the one with the connection's client id, unless several members have that id at the time. A member
     has it from the response to its first JoinGroup on, so that no later line changes the members of a time.
     """
-    stays: dict[str, list[tuple[int, int, GroupFacts | None, str]]] = defaultdict(list)
+    stays: dict[str, list[tuple[int, int, GroupFacts, str]]] = defaultdict(list)
     for group in groups:
         for span in group.spans:
             if span.get("client_id") is not None:
                 stay = (span["answered_seq"], span.get("left_seq", NEVER), group, span["member"])
                 stays[span["client_id"]].append(stay)
-    made = {(group.trace.group_id, span.get("answered_seq")) for group in groups for span in group.spans}
-    for line in lines:
-        if line["kind"] == STAY and (line["group_id"], line["body"]["since"]) not in made:
-            stays[line["client_id"]].append((line["body"]["since"], line["body"].get("until", NEVER), None, ""))
     waiting = {client_id: sorted(each, key=itemgetter(0), reverse=True) for client_id, each in stays.items()}
-    current: dict[str, list[tuple[int, int, GroupFacts | None, str]]] = defaultdict(list)
+    current: dict[str, list[tuple[int, int, GroupFacts, str]]] = defaultdict(list)
     for line in lines:
         if line["kind"] != "response" or line.get("api") != "Fetch" or line.get("error"):
             continue
@@ -180,8 +170,7 @@ def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
         current[client_id] = [stay for stay in current[client_id] if stay[1] > seq]
         if len(current[client_id]) == 1:
             ((_, _, group_of_member, member),) = current[client_id]
-            if group_of_member is not None and seq >= group_of_member.settled.of_trace.floor:
-                group_of_member.fetches.append(Fetch(member, line))
+            group_of_member.fetches.append(Fetch(member, line))
 
 
 def ms(earlier_us: int | None, later_us: int | None) -> float | None:

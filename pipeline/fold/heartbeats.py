@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from koordinator.emulator.verify.member_checks import STORM_MS
 
 from .event_lines import parsed_body
-from .settled import CARRIED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +29,8 @@ class Heartbeats:
     """Leaves the regular heartbeats out of one trace, whose events come in parts; a run ends with its part.
 
     A heartbeat is regular if it and the next one come more than STORM_MS and less than half of the group's shortest
-    session timeout after their predecessors. All heartbeats remain of groups that go on from an earlier load, and of
-    those whose coordinator moved, because C02 judges the first request after a time.
+    session timeout after their predecessors. All heartbeats remain of groups whose coordinator moved, because C02
+    judges the first request after a time.
     """
 
     def __init__(self) -> None:
@@ -82,10 +81,9 @@ class Heartbeats:
     def _learn(self, events: pa.Table) -> None:
         """Learn the session timeouts of the groups, and of which groups all heartbeats remain."""
         concerns = _among(events["api"], "JoinGroup") | _among(events["error"], "NOT_COORDINATOR")
-        concerns |= _among(events["kind"], CARRIED)
-        names = ["kind", "api", "error", "group_id", "body"]
+        names = ["error", "group_id", "body"]
         for event in events.select(names).filter(pa.array(concerns)).to_pylist():
-            if event["kind"] == CARRIED or event["error"] == "NOT_COORDINATOR":
+            if event["error"] == "NOT_COORDINATOR":
                 limit_us = NEVER_US
             elif (session_ms := parsed_body(event["body"] or "").get("session_timeout_ms")) is None:
                 continue

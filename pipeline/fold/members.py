@@ -64,7 +64,6 @@ def member(facts: GroupFacts) -> Iterator[Row]:
         requests = [exchange.request for exchange in exchanges if exchange.request.get("client_software")]
         by = requests[0] if requests else {}
         principals = (exchange.request.get("principal") for exchange in exchanges)
-        old = facts.settled.of_trace.members.get(member_id, {})
         closed = trace.closed.get(last.connection)
         formed = (exchange.seq for exchange in exchanges if exchange.joined_generation is not None)
         yield row | {
@@ -79,7 +78,6 @@ def member(facts: GroupFacts) -> Iterator[Row]:
             "closed_seq": closed["seq"] if closed else None,
             "by_broker": "reason" in closed if closed else None,
             "formed_seq": next(formed, None),
-            **{name: value for name, value in old.items() if value is not None},
         }
 
 
@@ -114,7 +112,7 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
     In a consumer group the generation is the epoch of the member, which may be behind that of the group.
     """
     for call in facts.trace.exchanges:
-        if call.api != "OffsetCommit" or call.seq < facts.settled.of_trace.floor:
+        if call.api != "OffsetCommit":
             continue
         state, current = facts.state_at(call.seq)
         is_known = current is not None and call.generation is not None and call.generation >= 0
@@ -140,10 +138,10 @@ def commit(facts: GroupFacts) -> Iterator[Row]:
 
 def fencing(facts: GroupFacts) -> Iterator[Row]:
     """Return gold/fencing: the replaced static members, and the refused requests of others (KIP-345)."""
-    replaced_by: dict[str | None, str | None] = dict(facts.settled.of_trace.new_ids.items())
+    replaced_by: dict[str | None, str | None] = {}
     new_ids = {line["seq"]: new for line, new in facts.trace.replacements}
     for line in facts.trace.group_lines:
-        if not fences(line) or line["seq"] < facts.settled.of_trace.floor:
+        if not _fences(line):
             continue
         instance = line.get("instance_id")
         owner = _OWNER.search(line.get("reason") or "") if line.get("change") == REFUSED else None
@@ -159,7 +157,7 @@ def fencing(facts: GroupFacts) -> Iterator[Row]:
         }
 
 
-def fences(line: Line) -> bool:
+def _fences(line: Line) -> bool:
     """Return whether a line replaces a static member, or refuses a request of one.
 
     A broker log tells of refused requests of consumer groups, whose instance id another member has (KIP-848).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -28,19 +27,6 @@ Marks = list[tuple[int, int | None]]
 """Values, each with the sequence number from which it counts."""
 
 MOVED = ("rebalance_no", "topic", "partition", "old_member", "new_member")
-
-
-@dataclass(frozen=True, slots=True)
-class Owners:
-    """The moves up to a rebalance, and the owners before it.
-
-    An owner comes with its life and rebalance; `given` are the partitions of the last completed rebalance, `previous`.
-    """
-
-    moves: dict[int, list[Row]]
-    owners: dict[Place, tuple[str, int, int]]
-    given: set[Place]
-    previous: int | None
 
 
 class PartitionFacts:
@@ -77,27 +63,15 @@ class PartitionFacts:
 
         A partition that stays unassigned in several rebalances has a row for the first of them only.
         """
-        return self._follow(NEVER).moves
-
-    def before(self, number: int) -> Owners:
-        """Return the owners before a rebalance."""
-        return self._follow(number)
-
-    def _follow(self, until: int) -> Owners:
-        """Follow the owners of all partitions up to a rebalance."""
         assigned: dict[int | None, list[Row]] = defaultdict(list)
         for row in self.assignment:
             assigned[row["generation"]].append(row)
         moves: dict[int, list[Row]] = defaultdict(list)
-        settled = self._facts.settled
+        # each owner with its life and rebalance
         owners: dict[Place, tuple[str, int, int]] = {}
-        for topic, partition, holder, holder_life, holder_no in settled.of_trace.owners:
-            owners[topic, partition] = (holder, holder_life, holder_no)
-        life, previous = settled.life, settled.of_trace.previous
-        last: set[Place] = {(topic, partition) for topic, partition in settled.of_trace.given}
+        life, previous = self._facts.settled.life, None
+        last: set[Place] = set()
         for each in self._facts.rounds:
-            if each.number >= until:
-                break
             if each.outcome == "emptied":
                 life, previous, last = life + 1, None, set()
             if each.outcome != "completed" or each.join is None or each.end is None:
@@ -116,7 +90,7 @@ class PartitionFacts:
                 moves[each.number].append(self._row(each.number, at, {"old_member": owner, "new_member": member} | had))
                 owners[at] = (member, life, each.number)
             previous, last = each.number, set(now)
-        return Owners(moves, owners, last, previous)
+        return moves
 
     def _row(self, number: int, at: Place, columns: Row) -> Row:
         return self._facts.key | {"rebalance_no": number, "topic": at[0], "partition": at[1]} | columns
@@ -131,12 +105,10 @@ class PartitionFacts:
         group the gap lasts from the old owner's acknowledgement to the step that gives the partition to the new one.
         """
         left: dict[str, Marks] = defaultdict(list)
-        for member, (seq, us) in self._facts.settled.of_trace.left.items():
-            left[member].append((seq, us))
         for span in sorted(self._facts.spans, key=lambda span: span.get("left_seq", 0)):
             if "left_seq" in span:
                 left[span["member"]].append((span["left_seq"], span["left_us"]))
-        committed, fetched = self.committed(), self.fetched()
+        committed, fetched = self._committed(), self._fetched()
         first_us: dict[str, int] = {}
         for each, rebalance in zip(self._facts.rounds, rebalances, strict=True):
             joined_us: dict[str, int] = {}
@@ -157,13 +129,13 @@ class PartitionFacts:
                 taken_us = synced_us.get(new)
                 if rebalance["type"] == CONSUMER:
                     given_up_us, taken_us = self._handover(each, place, new)
-                offset, position = as_of(committed.get(place), end_seq), as_of(fetched.get(place), end_seq)
+                offset, position = _as_of(committed.get(place), end_seq), _as_of(fetched.get(place), end_seq)
                 unread = None if offset is None or position is None else max(0, position - offset)
                 yield (
                     self._facts.key
                     | {name: move[name] for name in MOVED}
                     | {
-                        "gap_ms": ms(given_up_us or as_of(left.get(old), end_seq), taken_us),
+                        "gap_ms": ms(given_up_us or _as_of(left.get(old), end_seq), taken_us),
                         "last_committed": offset,
                         "last_fetched": position,
                         "redelivered_records": unread,
@@ -189,12 +161,12 @@ class PartitionFacts:
     def _steps(self) -> list[Line]:
         return [line for line in self._facts.trace.group_lines if line["kind"] == "reconciliation"]
 
-    def committed(self) -> dict[tuple[str, str, int], Marks]:
+    def _committed(self) -> dict[tuple[str, str, int], Marks]:
         """Return the offsets that members committed.
 
         The trace has the first error of a commit; a partly refused commit therefore counts as refused.
         """
-        committed = _marks(self._facts.settled.of_trace.committed)
+        committed: dict[tuple[str, str, int], Marks] = defaultdict(list)
         for call in self._facts.trace.exchanges:
             if call.api == "OffsetCommit" and call.error == OK:
                 member = call.instance_id or self._facts.trace.label(call.member_id)
@@ -202,23 +174,16 @@ class PartitionFacts:
                     committed[member, topic, partition].append((call.seq, offset))
         return committed
 
-    def fetched(self) -> dict[tuple[str, str, int], Marks]:
+    def _fetched(self) -> dict[tuple[str, str, int], Marks]:
         """Return the offsets up to which members received records."""
-        fetched = _marks(self._facts.settled.of_trace.fetched)
+        fetched: dict[tuple[str, str, int], Marks] = defaultdict(list)
         for fetch in self._facts.fetches:
             for topic, partition, _, until in (fetch.line.get("body") or {}).get("fetched") or ():
                 fetched[fetch.member, topic, partition].append((fetch.line["seq"], until))
         return fetched
 
 
-def _marks(settled: list[tuple[str, str, int, int, int]]) -> dict[tuple[str, str, int], Marks]:
-    marks: dict[tuple[str, str, int], Marks] = defaultdict(list)
-    for member, topic, partition, seq, offset in settled:
-        marks[member, topic, partition].append((seq, offset))
-    return marks
-
-
-def as_of(marks: Marks | None, seq: int) -> int | None:
+def _as_of(marks: Marks | None, seq: int) -> int | None:
     """Return the value of the last mark before an event."""
     at = bisect_left(marks or (), seq, key=itemgetter(0))
     return marks[at - 1][1] if marks and at else None

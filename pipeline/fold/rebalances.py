@@ -127,7 +127,7 @@ class RebalanceFacts:
         rows: list[Row] = []
         settled = self._facts.settled
         base, storm = settled.base, dict(settled.storm)
-        seen_in: dict[str, int] = dict.fromkeys(settled.of_trace.seen, int(settled.base.get("rebalance_no", 0)))
+        seen_in: dict[str, int] = {}
         statics = set(self._facts.trace.instances.values())
         for each, lines, joined in zip(self.rounds, self._facts.rounds, self._facts.arrivals, strict=True):
             before = rows[-1] if rows else settled.before

@@ -2,15 +2,15 @@
 
 The last rebalance that completed, or emptied the group, settles everything before it: no later line changes those rows.
 So the state of a group has the lines since that rebalance began, the members at that time, and sums over the rest. A
-member id never returns after its removal (GroupMetadata.generateMemberId). Groups in traces of the emulator are folded
-as a whole, because the checks of clients look back at every request (`growing`), or from a cut (`cut`).
+member id never returns after its removal (GroupMetadata.generateMemberId). A trace of the emulator has no such state:
+the checks of clients look back at every request.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -43,41 +43,12 @@ LEFT = ("removed", "replaced")
 
 
 @dataclass(frozen=True, slots=True)
-class OfTrace:
-    """The settled part of a group in a trace of the emulator, besides that of a log: everything before `floor`.
-
-    `state` has the state and the generation at that time. `members` and `stays` have columns of the rows of members
-    that later lines name, `owners` the owner, life and rebalance of each partition, and `given` those that the last
-    completed rebalance assigned. `committed` and `fetched` are the last offsets of each member and partition, `left`
-    the last removals by member. `new_ids` are the latest member ids of static members, `softwares` the client
-    libraries of settled cases by check, with those of all members under "". `connections` are open, and `of_gone` those
-    of them that a member used last whom no later line names.
-    """
-
-    floor: int = 0
-    state: tuple[str | None, int | None] = (None, None)
-    members: dict[str, Row] = field(default_factory=dict)
-    stays: dict[str, Row] = field(default_factory=dict)
-    owners: list[tuple[str, int, str, int, int]] = field(default_factory=list)
-    given: list[tuple[str, int]] = field(default_factory=list)
-    previous: int | None = None
-    seen: list[str] = field(default_factory=list)
-    committed: list[tuple[str, str, int, int, int]] = field(default_factory=list)
-    fetched: list[tuple[str, str, int, int, int]] = field(default_factory=list)
-    left: dict[str, tuple[int, int]] = field(default_factory=dict)
-    new_ids: dict[str, str | None] = field(default_factory=dict)
-    softwares: dict[str, list[str]] = field(default_factory=dict)
-    connections: list[tuple[int | None, int | None]] = field(default_factory=list)
-    of_gone: list[tuple[int | None, int | None]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
 class Settled:
     """The part of a group's history before `cut_seq`. Numbers count rebalances; `last_seq` is the last line so far.
 
     `before` has the columns of the rebalance before the cut, `storm` and `base` those of earlier ones that later
     rebalances refer to. `us` and `visits` are by state, `cases` by check. `strangers` are members older than the log
-    whose `group.instance.id` no line has named yet. In a trace of the emulator, all lines up to `until` are known.
+    whose `group.instance.id` no line has named yet.
     """
 
     cut_seq: int = 0
@@ -94,15 +65,13 @@ class Settled:
     visits: dict[str, int] = field(default_factory=dict)
     cases: dict[str, list[Any]] = field(default_factory=dict)
     strangers: list[str] = field(default_factory=list)
-    of_trace: OfTrace = field(default_factory=OfTrace)
-    until: int = -1
 
 
 def resume(state: Row) -> tuple[Settled, list[Line]]:
     """Return the settled part of a group, and the lines that later ones may refer to."""
-    state = state.get("going_on", state)
-    of_trace = OfTrace(**state["settled"].get("of_trace", {}))
-    return Settled(**state["settled"] | {"of_trace": of_trace, "until": state.get("until", -1)}), state["lines"]
+    names = {each.name for each in fields(Settled)}
+    # older stores have more
+    return Settled(**{name: value for name, value in state["settled"].items() if name in names}), state["lines"]
 
 
 def group_state(facts: GroupFacts, rebalances: RebalanceFacts, found: Mapping[str, Observations]) -> Iterator[Row]:

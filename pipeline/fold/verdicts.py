@@ -43,12 +43,11 @@ def observations(facts: GroupFacts) -> dict[str, Observations]:
 
 def verdict(facts: GroupFacts, observed: Mapping[str, Observations]) -> Iterator[Row]:
     """Return the verdict of each check: fail if any finding fails, else inconclusive if any is."""
-    old = facts.settled.of_trace.softwares
-    softwares = {*old.get("", ()), *(facts.software(member_id) for member_id in facts.trace.by_member)} - {None}
+    softwares = {facts.software(member_id) for member_id in facts.trace.by_member} - {None}
     for check, found in observed.items():
         members = {case.member_id for case in found.cases}
         named = {facts.software(member_id) for member_id in members} - {None}
-        named = named.union(old.get(f"{check} {found.status}", ())) or softwares
+        named = named or softwares
         subject = "coordinator" if check.startswith("S") else next(iter(named)) if len(named) == 1 else "clients"
         yield facts.key | _row(check, subject, found, facts.trace.dropped)
 

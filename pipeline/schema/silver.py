@@ -290,24 +290,24 @@ GROUP = table(
 
 GROUP_STATE = table(
     "silver/group_state",
-    "The state of each group, with which the next load goes on; each trace of the emulator also has a row without one.",
+    "The state of each group of a broker's log, with which the next load goes on.",
     TRACE_ID,
     GROUP_ID,
     (
         "cut_seq",
         LONG,
-        "logs: the event that began the last settled rebalance; rows before it do not change any more",
+        "the event that began the last settled rebalance; rows before it do not change any more",
     ),
     (
         "last_seq",
         LONG,
-        "the last event of the group, or of the trace; if an earlier one arrives, the trace is folded as a whole",
+        "the last event of the group; if an earlier one arrives, the log is folded as a whole",
     ),
     ("strangers", STRINGS, "member ids without a known group.instance.id; a line that names one changes earlier rows"),
     (
         "state",
         STRING,
-        "JSON: sums of the events before a cut, the lines that later ones refer to, and what it waits for",
+        "JSON: sums of the events before the cut, and the lines that later ones refer to",
     ),
     key="trace_id group_id",
 )

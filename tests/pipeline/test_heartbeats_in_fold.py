@@ -17,7 +17,6 @@ from spark.loads import TRACES
 from koordinator.pipeline.fold import frames
 from koordinator.pipeline.fold.event_lines import trace_lines
 from koordinator.pipeline.fold.heartbeats import Heartbeats
-from koordinator.pipeline.fold.settled import CARRIED
 from koordinator.pipeline.fold.trace_fold import fold
 from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.schema import EVENT
@@ -186,12 +185,8 @@ def test_heartbeats_that_stand_for_others_are_left_out_with_them() -> None:
     assert len(heartbeat_counts(twice)) < len(heartbeat_counts(shortened(events, 12))) < 20
 
 
-@pytest.mark.parametrize("name", ["moved", "carried"])
-def test_all_heartbeats_remain_of_groups_that_moved_or_go_on(name: str) -> None:
-    lines = TRACES_TOLD["moved"] if name == "moved" else told()
-    if name == "carried":
-        lines = [{"seq": 0, "kind": CARRIED, "group_id": "g"}, *lines]
-    events = table(lines)
+def test_all_heartbeats_remain_of_groups_that_moved() -> None:
+    events = table(TRACES_TOLD["moved"])
     assert shortened(events, len(events)).equals(events)
 
 

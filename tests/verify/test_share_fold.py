@@ -10,7 +10,6 @@ from scenes.share_groups import two_workers
 from scenes.trace_tales import Tale
 
 from koordinator import Simulation
-from koordinator.pipeline.fold.growing import concerned
 from koordinator.pipeline.fold.trace_fold import fold
 from koordinator.pipeline.schema import TABLES
 
@@ -94,15 +93,3 @@ def test_rows_have_the_columns_of_their_tables() -> None:
     of_trace = {"run_id", "test_id", "cluster"}
     for path in ("gold/delivery", "gold/task"):
         assert {*rows[path][0]} == {*TABLES[path].names} - of_trace
-
-
-def test_a_share_fetch_makes_a_load_fold_its_group_from_all_lines() -> None:
-    going_on = {"until": 9, "ids": ["a"], "instances": [], "uncommitted": [], "generation": 1, "left_behind": []}
-    state = {"connections": [], "in_flight": [], "fetching": [], "wall_us": 0, "going_on": going_on}
-    states: Any = {
-        None: {"last_seq": 9, "state": {"has_transactions": False}},
-        "g": {"last_seq": 9, "state": state},
-    }
-    line = {"kind": "request", "seq": 10, "group_id": "g", "api": "ShareFetch", "member_id": "a", "wall_ts": 1}
-    assert concerned(states, [line]) == {"g": 0}
-    assert concerned(states, [line | {"api": "Heartbeat"}]) == {"g": 9}
