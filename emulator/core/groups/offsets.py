@@ -60,9 +60,9 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
         return store.reply(call, _commit_response(store, request, refused, Error.NONE))
     if call.api_version == IN_ZOOKEEPER:
         return store.reply(call, _commit_response(store, request, {}, Error.UNSUPPORTED_VERSION))
-    error, group = _committing_group(store, now, call, request)
-    if group is None:
-        return store.reply(call, _commit_response(store, request, refused, error))
+    group = _committing_group(store, now, call, request)
+    if isinstance(group, Error):
+        return store.reply(call, _commit_response(store, request, refused, group))
     written: list[tuple[tuple[str, int], OffsetCommitValue]] = []
     too_large: dict[tuple[str, int], int] = {}
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
@@ -118,18 +118,19 @@ def write(
 
 def _committing_group(
     store: GroupStore, now: int, call: Call, request: offset_commit.OffsetCommitRequest
-) -> tuple[Error, BaseGroup | None]:
+) -> BaseGroup | Error:
+    """Return the group of a commit, or why it is refused; one without a generation creates its group."""
     status = store.status(request.group_id)
     if status is not Error.NONE:
-        return status, None
+        return status
     group = store.find(now, request.group_id)
     if group is not None:
         error = store.kind_of(group).commit_error(store, group, call, request)
-        return error, group if error is Error.NONE else None
+        return group if error is Error.NONE else error
     if request.generation_id_or_member_epoch < 0:
-        return Error.NONE, create(store, now, request.group_id)
+        return create(store, now, request.group_id)
     has_group_error = call.api_version >= GROUP_ID_NOT_FOUND_SINCE
-    return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION, None
+    return store.dialect.commit_error_in_unknown_group if has_group_error else Error.ILLEGAL_GENERATION
 
 
 def _unknown_partitions(

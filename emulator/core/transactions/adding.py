@@ -145,13 +145,14 @@ def _add(
 
     `rows` are those of the response, which all get the same error.
     """
-    transaction, error = _find(store, wanted)
+    transaction = _find(store, wanted)
+    error = transaction if isinstance(transaction, Error) else Error.NONE
     answered = [(topic, partition) for topic, each in rows for partition in each]
     results = dict.fromkeys(answered, error)
     adds.results.append(
         (wanted.transactional_id, results, rows if store.dialect.repeats_added_partitions else _merged(results))
     )
-    if transaction is None or error is not Error.NONE:
+    if isinstance(transaction, Error):
         return
     written = adds.written.get(wanted.transactional_id)
     error = _refuse(store, transaction, wanted, is_busy=transaction.is_busy and written is None)
@@ -197,10 +198,10 @@ def _is_of_version_2(store: TransactionStore, call: Call) -> bool:
 def _verify(
     store: TransactionStore, wanted: AddPartitionsToTxnTransaction, partitions: list[TopicPartition]
 ) -> Results:
-    transaction, error = _find(store, wanted)
-    if transaction is None or error is not Error.NONE:
-        return dict.fromkeys(partitions, error)
-    data = transaction.data
+    transaction = _find(store, wanted)
+    if isinstance(transaction, Error):
+        return dict.fromkeys(partitions, transaction)
+    data, error = transaction.data, Error.NONE
     if wanted.producer_id != data.producer_id:
         error = Error.INVALID_PRODUCER_ID_MAPPING
     elif wanted.producer_epoch != data.epoch:
@@ -212,12 +213,11 @@ def _verify(
     return {at: Error.NONE if at in data.partitions else Error.TRANSACTION_ABORTABLE for at in partitions}
 
 
-def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> tuple[TransactionalId | None, Error]:
+def _find(store: TransactionStore, wanted: AddPartitionsToTxnTransaction) -> TransactionalId | Error:
     error = store.status(wanted.transactional_id)
-    transaction = store.transactions.get(wanted.transactional_id)
-    if error is Error.NONE and transaction is None:
-        error = Error.INVALID_PRODUCER_ID_MAPPING
-    return transaction, error
+    if error is not Error.NONE:
+        return error
+    return store.transactions.get(wanted.transactional_id) or Error.INVALID_PRODUCER_ID_MAPPING
 
 
 def _refuse(

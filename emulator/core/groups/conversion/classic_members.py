@@ -112,9 +112,9 @@ def _join(store: GroupStore, group: ConsumerGroup, call: Call, request: JoinGrou
 
 def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroupRequest) -> None:
     """Answer a SyncGroup with what the member has; the assignments of the request are ignored."""
-    error, member = _validate(group, request)
-    if member is None:
-        return store.reply(call, sync_error(error))
+    member = _find_member(group, request)
+    if isinstance(member, Error):
+        return store.reply(call, sync_error(member))
     assert member.classic is not None
     name = member.classic.supported_protocols[0].name
     if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, name):
@@ -134,9 +134,9 @@ def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroup
 
 def heartbeat(store: GroupStore, group: ConsumerGroup, call: Call, request: HeartbeatRequest) -> Error:
     """Return the error of a heartbeat; REBALANCE_IN_PROGRESS if the member has a step to take."""
-    error, member = _validate(group, request)
-    if member is None:
-        return error
+    member = _find_member(group, request)
+    if isinstance(member, Error):
+        return member
     restart_session(store, group, member.id, call)
     must_rejoin = (
         member.epoch < group.target_epoch
@@ -176,21 +176,17 @@ def leave(store: GroupStore, group: ConsumerGroup, call: Call, request: LeaveGro
         store.reply(call, response)
 
 
-def _validate(
-    group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest
-) -> tuple[Error, ConsumerMember | None]:
+def _find_member(group: ConsumerGroup, request: SyncGroupRequest | HeartbeatRequest) -> ConsumerMember | Error:
     """Return the member of a request, or why it is refused."""
     if request.group_instance_id is not None:
         try:
             check_member(group, request.member_id, request.group_instance_id)
         except RefusedError as refusal:
-            return refusal.error, None
+            return refusal.error
     member = group.members.get(request.member_id)
     if member is None or member.classic is None:
-        return Error.UNKNOWN_MEMBER_ID, None
-    if request.generation_id != member.epoch:
-        return Error.ILLEGAL_GENERATION, None
-    return Error.NONE, member
+        return Error.UNKNOWN_MEMBER_ID
+    return member if request.generation_id == member.epoch else Error.ILLEGAL_GENERATION
 
 
 def _await_join(group: ConsumerGroup, member: ConsumerMember) -> None:
