@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...java.hash_tables import HashTable, TimelineTable
@@ -15,6 +16,7 @@ from .uniform_mixed import assign_mixed_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from uuid import UUID
 
     from ....config.settings import Settings
     from ..group_store import GroupStore
@@ -67,9 +69,15 @@ def compute_target(
 
     `listed_names` has the names of the heartbeat's member in the order in which it sent them; stored names are sorted.
     """
+
+    @cache
+    def subscribed(names: tuple[str, ...], regex: str) -> tuple[UUID, ...]:
+        # most members have equal subscriptions
+        return topic_ids(store.cluster, names, group.matches(regex))
+
     specs = {
         member_id: MemberSpec(
-            topics=topic_ids(store.cluster, listed_names.get(member_id, member.names), group.matches(member.regex)),
+            topics=subscribed(listed_names.get(member_id, member.names), member.regex),
             names=len(group.topics_of(member)),
             previous=targets.get(member_id, {}),
             instance_id=member.instance_id,
