@@ -150,13 +150,14 @@ class Play(CoordinatorRequests):
         """Return the newest version of an API that a broker of this release serves."""
         return ACCEPTED[self.settings.kafka_version][key].max
 
-    def send(self, request: object, version: int, client_id: str = "c") -> Exchange[Any]:
-        """Send a request in a version, on a connection of its own."""
+    def send(self, request: object, version: int, client_id: str = "c", connection: int | None = None) -> Exchange[Any]:
+        """Send a request in a version, on a connection of its own unless one is given."""
         self._correlation += 1
         key = next(key for key, api in APIS.items() if api.request is type(request))
         release = self.settings.kafka_version
         assert version in ACCEPTED[release][key], f"a broker of {release} does not serve {APIS[key].name} v{version}"
-        call = Call(self._correlation, self._correlation, key, version, client_id, "/127.0.0.1")
+        number = self._correlation if connection is None else connection
+        call = Call(number, self._correlation, key, version, client_id, "/127.0.0.1")
         sent: Exchange[Any] = Exchange(call)
         self._exchanges[call] = sent
         normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)

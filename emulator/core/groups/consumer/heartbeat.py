@@ -14,12 +14,14 @@ from koordinator.wire.messages import consumer_group_heartbeat as wire
 
 from ...java.hash_tables import HashTable
 from ...refusal import refused
+from ..commit import answer_after_writes
 from ..modern.changes import restart_session, write
 from ..modern.member import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
     UNCHANGED,
+    Beat,
     member_id_of,
     sorted_names,
 )
@@ -27,7 +29,7 @@ from ..modern.membership import updated
 from ..modern.steps import set_revocation_timeout
 from . import membership
 from .patterns import needs_resolution, schedule_resolution
-from .progress import Update, advance
+from .progress import Update, advance, is_up_to_date
 
 if TYPE_CHECKING:
     from ...effects import Call
@@ -94,6 +96,35 @@ def _is_blank(text: str | None) -> bool:
     return text is not None and not text.strip()
 
 
+def repeat(
+    store: GroupStore, now: int, group: ConsumerGroup, call: Call, request: wire.ConsumerGroupHeartbeatRequest
+) -> bool:
+    """Answer a heartbeat that repeats the member's latest one, if nothing has changed since; return whether it does.
+
+    Almost every heartbeat is such a one. Connections decode equal requests once, so it is the same object.
+    """
+    member = group.members.get(request.member_id)
+    if member is None:
+        return False
+    latest, before = member.heard.beat, member.heard.call
+    if (
+        latest is None
+        or latest.request is not request
+        or latest.member is not member
+        or (before is None or before.connection != call.connection)
+        or group.subscribers
+        or not is_up_to_date(store, group, member)
+        or not store.cluster.features.serves_consumer_groups
+        or store.status(group.id) is not Error.NONE
+        or latest.response.heartbeat_interval_ms != group.setting(store.cluster, "heartbeat.interval.ms")
+    ):
+        return False
+    store.touch(now, group)
+    answer_after_writes(store, group, call, latest.response)
+    restart_session(store, group, member.id, call)
+    return True
+
+
 def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Serve a heartbeat of a member that joins or stays. Raises RefusedError."""
     member_id = request.member_id or member_id_of(store.new_uuid())
@@ -119,6 +150,8 @@ def beat(store: GroupStore, group: ConsumerGroup, call: Call, request: wire.Cons
     )
     is_due = needs_resolution(store, group, update.before, update.after)
     write(store, group, records, why, (call, response))
+    is_quiet = not records and response.assignment is None
+    reconciled.heard.beat = Beat(request, reconciled, response) if is_quiet else None
     if reconciled is not update.after:
         set_revocation_timeout(group, reconciled)
     restart_session(store, group, member_id, call)

@@ -73,7 +73,7 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         update.owned,
         update.keeps_target,
     )
-    if _has_no_news(store, group, update):
+    if after is before and replaced is None and is_up_to_date(store, group, after):
         # almost every heartbeat ends here
         return Progress(after, [], _NO_NEWS, is_outdated=False)
     is_new = replaced is None and after.id not in group.members
@@ -116,15 +116,15 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     return Progress(reconciled, records, _reason(group, update, is_new=is_new, subscribes=changed), is_outdated)
 
 
-def _has_no_news(store: GroupStore, group: ConsumerGroup, update: Update) -> bool:
-    """Return whether neither the request nor the cluster changes anything for the member, which has its target."""
-    after, target_epoch = update.after, group.target_epoch
+def is_up_to_date(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Return whether a member has the target of the latest epoch, and the epoch takes the topics into account.
+
+    A member that asks for an assignor may still change the epoch.
+    """
     return (
-        after is update.before
-        and update.replaced is None
-        and group.epoch == target_epoch
-        and after.is_settled(target_epoch)
-        and not after.assignor
+        group.epoch == group.target_epoch
+        and member.is_settled(group.target_epoch)
+        and not member.assignor
         and group.has_seen_topics(store.cluster.topics.version)
     )
 

@@ -12,7 +12,7 @@ from ..classic.group import ClassicGroup
 from ..classic.records import group_tombstone
 from ..consumer import membership
 from ..consumer.group import ConsumerGroup
-from ..consumer.heartbeat import beat, check
+from ..consumer.heartbeat import beat, check, repeat
 from ..modern.loading import create, forget_new_group, no_group
 from ..modern.member import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
 from ..modern.membership import check_member
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 def heartbeat(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Answer a heartbeat; the response waits for the records that it has caused."""
     try:
-        check(store, call, request)
         group = store.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup) and repeat(store, now, group, call, request):
+            return
+        check(store, call, request)
         leaves = request.member_epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH)
         may_convert = request.member_epoch == JOINING_EPOCH and isinstance(group, ClassicGroup)
         if group is not None and (leaves or may_convert) and store.hold_if_frozen(group, call, request):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from koordinator.wire.errors import Error
 from koordinator.wire.values import value
@@ -43,12 +43,22 @@ def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
 class Heard:
     """What is in no record: the latest request, and the node time and length in ms of the session that it began.
 
-    No rule depends on it: clock advances use it to find live members.
+    No rule depends on it: clock advances use it to find live members. `beat` is the latest heartbeat that changed
+    nothing.
     """
 
     call: Call | None = None
     began_ms: int = 0
     timeout_ms: int = 0
+    beat: Beat | None = None
+
+
+class Beat(NamedTuple):
+    """A heartbeat that changed nothing: the request, the member then, and the answer."""
+
+    request: object
+    member: ModernMember
+    response: Any
 
 
 @value
