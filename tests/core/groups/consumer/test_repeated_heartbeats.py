@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from builders import requests
 from scenes.group_twins import ROWS, consumers, marked, mixed, one_static, revoking, rows, static_away, twins
-from scenes.migrations import MigrationPlay
+from scenes.migrations import ALL, MigrationPlay, owning
 
 from koordinator.emulator.config.kafka_configs import GROUP
 from koordinator.emulator.core.groups.conversion import consumer_heartbeat
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 SCENES = (consumers, static_away, revoking, one_static, mixed)
+CLASSIC_MEMBER = 0
 CONNECTIONS = 100_000
 """The connection of the first member; those of other requests are lower."""
 
@@ -95,3 +96,14 @@ def test_a_new_interval_is_in_the_next_answer(play: MigrationPlay) -> None:
     interval_ms = before.heartbeat_interval_ms + 1_000
     play.cluster.resource_configs[GROUP]["g"] = {"consumer.heartbeat.interval.ms": str(interval_ms)}
     assert answers(play, sent, same=True)[0].heartbeat_interval_ms == interval_ms
+
+
+def test_a_member_that_has_joined_as_a_classic_one_is_converted_again(play: MigrationPlay) -> None:
+    play.subscribe("A")
+    sent = heartbeats(play)
+    answers(play, sent, same=True)
+    joining = requests.join_group("g", "A", None, protocols=owning(*ALL), rebalance_ms=30_000)
+    assert play.send(joining, 7, connection=CONNECTIONS).error is Error.NONE
+    assert play.described().members[0].member_type == CLASSIC_MEMBER
+    assert [row.error_code for row in answers(play, sent, same=True)] == [Error.NONE]
+    assert play.described().members[0].member_type != CLASSIC_MEMBER
