@@ -45,7 +45,15 @@ def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
 
     A group keeps its configs when the brokers restart with other limits (`GroupConfig.evaluate`).
     """
-    settings, own = cluster.settings, cluster.resource_configs[GROUP].get(group_id, {}).get(name)
+    settings, configs = cluster.settings, cluster.resource_configs[GROUP].get(group_id, {})
+    own = configs.get(name)
+    if (
+        own is None
+        and configs
+        and name.startswith("streams.")
+        and not dialect_of(settings).brokers_default_streams_configs
+    ):
+        own = configs_of(GROUP, settings.kafka_version)[name].default
     if own is None:
         broker: int = getattr(settings, attribute(f"group.{name}"))
         return broker
