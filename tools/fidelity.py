@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from broken.consumer_groups import CONSUMER_GROUP_RULES
 from broken.rules import RULES, BrokenRule, by_part
-from brokers.kafka_releases import NEWEST, RELEASES
+from brokers.kafka_releases import COMPARED, NEWEST, RELEASES
 from scenarios import comparison, goldens
 from scenarios.applicability import ABSENT, left_out
 from scenarios.registry import load
@@ -67,7 +67,7 @@ def brokers_table() -> str:
         comparison.WAITING,
         NOT_IN_RELEASE,
     )
-    return table(head, [_broker(release) for release in RELEASES.values()])
+    return table(head, [_broker(release) for release in COMPARED.values()])
 
 
 def _broker(release: Release) -> tuple[str, ...]:
@@ -256,7 +256,7 @@ def _requests(entries: Iterable[Mapping[str, str]]) -> Iterable[tuple[str, int]]
 @cache
 def golden(name: str) -> Mapping[str, goldens.Entries]:
     """Return the recorded responses of a release, by scenario."""
-    return goldens.read(RELEASES[name])
+    return goldens.read(COMPARED[name])
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -59,7 +59,7 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 """The authorizers of Kafka, with KRaft and with ZooKeeper. They decide alike."""
 
-RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.3", "4.4")
+RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.2", "4.3", "4.4")
 """The supported releases of Apache Kafka, newest last."""
 
 NEW_COORDINATOR_CHOSEN_IN = "3.9"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .java.hash_order import NameOrder
 
 
-EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.3", "4.4")
+EDITIONS = ("2.4", "2.8", "OLD", "NEW", "4.0", "4.2", "4.3", "4.4")
 """The releases, oldest first; OLD and NEW are 3.9 with either coordinator."""
 
 T = TypeVar("T")
@@ -176,15 +176,16 @@ class Dialect:
         ("2.4", Versions("none")),
         ("OLD", Versions("1-21")),
         ("4.0", Versions("7-25")),
+        ("4.2", Versions("7-29")),
         ("4.3", Versions("7-30")),
         ("4.4", Versions("7-33")),
     )
     """The supported levels of the feature `metadata.version` (KIP-778); with ZooKeeper none."""
 
-    lossless_metadata_version: int = history(("2.4", 17), ("4.0", 25), ("4.3", 30), ("4.4", 33))
+    lossless_metadata_version: int = history(("2.4", 17), ("4.0", 25), ("4.2", 29), ("4.3", 30), ("4.4", 33))
     """The lowest level to which `metadata.version` may be lowered from the highest. 3.9: 17 (`didMetadataChange`)."""
 
-    tracks_eligible_leaders: bool = since("4.3")
+    tracks_eligible_leaders: bool = since("4.2")
     """Whether `min.insync.replicas` is a config of all brokers instead of each one's (KIP-966). Since 4.1
     (`ReplicationControlManager`)."""
 
@@ -212,7 +213,7 @@ class Dialect:
     """Whether a reassignment that removes no more replicas than it adds ends when the added ones are in sync; before,
     it waits for all that remain. Since 4.0 (`PartitionReassignmentReplicas.maybeCompleteReassignment`)."""
 
-    describes_unset_client_metrics: bool = since("4.3")
+    describes_unset_client_metrics: bool = since("4.2")
     """Whether DescribeConfigs shows the defaults of client metrics, and only the requested rows. Since 4.1
     (`ConfigHelper`).
     """
@@ -223,11 +224,11 @@ class Dialect:
     group_versions: Versions = history(("2.4", Versions("none")), ("4.0", Versions("0-1")))
     """The supported levels of the feature `group.version`: 1 turns consumer groups on. Since 4.0 (KIP-848)."""
 
-    share_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")), ("4.4", Versions("0-2")))
+    share_versions: Versions = history(("2.4", Versions("none")), ("4.2", Versions("0-1")), ("4.4", Versions("0-2")))
     """The supported levels of the feature `share.version`: 1 turns share groups on, 2 dead letters. On by default
     since 4.2 (KIP-932) and 4.4 (KIP-1191)."""
 
-    streams_versions: Versions = history(("2.4", Versions("none")), ("4.3", Versions("0-1")))
+    streams_versions: Versions = history(("2.4", Versions("none")), ("4.2", Versions("0-1")))
     """The supported levels of the feature `streams.version`: 1 turns streams groups on. On by default
     since 4.2 (KIP-1071)."""
 
@@ -294,7 +295,7 @@ class Dialect:
     """Whether a fence whose record could not be written is repeated with the same epoch. In 2.4 each try raises it
     (`TransactionMetadata.prepareFenceProducerEpoch`, transaction version below 2)."""
 
-    write_txn_markers_version: int = history(("2.4", 0), ("2.8", 1), ("4.3", 2))
+    write_txn_markers_version: int = history(("2.4", 0), ("2.8", 1), ("4.2", 2))
     """The version of WriteTxnMarkers that brokers send to each other. 2 since 4.1 (KIP-890)."""
     skips_markers_without_leader: bool = since("4.3")
     """Whether a transaction is completed without the markers of partitions that have no leader.
@@ -302,7 +303,12 @@ class Dialect:
     Since 4.3 (`KRaftMetadataCache.getPartitionLeaderEndpoint`): the transaction then stays open in their logs.
     """
     first_group_epoch: int = history(("2.4", 0), ("4.3", 1))
-    """The epoch of a new consumer group, before its first target. Before 4.3: 0 (`ConsumerGroup`)."""
+    """The epoch of a new consumer or share group, and of the first target of any, before one is computed. Before 4.3: 0
+    (`ModernGroup`, `StreamsGroup`)."""
+
+    first_join_raises_epoch: bool = history(("2.4", False), ("4.2", True), ("4.3", False))
+    """Whether the first member of a consumer group raises its epoch without topics, and with a pattern before it is
+    resolved. In 4.2 (`GroupMetadataManager.consumerGroupHeartbeat`); in 4.3 the group has epoch 1 before."""
 
     cordons_log_dirs: bool = since("4.3")
     """Whether the refusal of a replication factor mentions cordoned log directories. Since 4.3 (KIP-1066)."""
@@ -326,7 +332,7 @@ class Dialect:
     """Whether a member's partitions have the epochs at which it got them: an offset may be committed with any epoch
     from that on. Since 4.3 (KIP-1251)."""
 
-    hashes_topics: bool = since("4.3")
+    hashes_topics: bool = since("4.2")
     """Whether a consumer group remembers its topics as a hash, in the record of its epoch. Since 4.1 (KIP-1101); before
     in a record of their own."""
 
@@ -334,16 +340,16 @@ class Dialect:
     """Whether ConsumerGroupDescribe shows partitions that await revocation as assigned. Since 4.3
     (`ConsumerGroupMember.asConsumerGroupDescribeMember`)."""
 
-    members_may_rejoin: bool = since("4.3")
+    members_may_rejoin: bool = since("4.2")
     """Whether epoch 0 of a dynamic member of a consumer group is always a rejoin. Since 4.2; before:
     FENCED_MEMBER_EPOCH, unless its previous epoch is 0
     (`GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid`)."""
 
-    unsubscribing_revokes_at_once: bool = since("4.3")
+    unsubscribing_revokes_at_once: bool = since("4.2")
     """Whether a changed subscription takes partitions of a member away at once. Since 4.2; before: with the next target
     (`CurrentAssignmentBuilder`)."""
 
-    revocation_raises_epoch: bool = before("4.3")
+    revocation_raises_epoch: bool = before("4.2")
     """Whether a member that must revoke again after a revocation shows an epoch one higher. Before 4.2: yes
     (`CurrentAssignmentBuilder`)."""
 
@@ -362,6 +368,10 @@ class Dialect:
     tasks_follow_state: bool = since("4.4")
     """Whether the assignor of streams groups knows the tasks that members have, not those of the target before, and
     prefers owners with the most of a changelog. Since 4.4 (`TargetAssignmentBuilder`, `StickyTaskAssignor`)."""
+
+    full_owners_hide_no_other: bool = history(("2.4", False), ("4.2", True), ("4.3", False), ("4.4", True))
+    """Whether a standby task of a streams group may return to any of its owners, although the process of the first one
+    has it already. In 4.2.2 and since 4.4, not in 4.3.1 (`StickyTaskAssignor.findPrevMemberWithLeastLoad`)."""
 
     streams_members_convert_tasks: bool = since("4.4")
     """Whether a member of a streams group changes the type of a task that it has, without giving it up in between.
@@ -383,9 +393,9 @@ class Dialect:
     a member that joins without an endpoint has none. Since 4.4
     (`GroupMetadataManager.streamsGroupHeartbeat`, `hasUserEndpointChanged`)."""
 
-    endpoints_have_existing_partitions: bool = since("4.4")
-    """Whether members of a streams group are told only of partitions that exist at an endpoint. Since 4.4; before, a
-    topic with fewer partitions than there are tasks gets their first ones (`EndpointToPartitionsManager`)."""
+    endpoints_have_existing_partitions: bool = history(("2.4", False), ("4.2", True), ("4.3", False), ("4.4", True))
+    """Whether members of a streams group are told only of partitions that exist at an endpoint. In 4.2.2 and since 4.4;
+    in 4.3 a topic with fewer partitions than there are tasks gets their first ones (`EndpointToPartitionsManager`)."""
 
     streams_task_offset_interval_ms: int = history(("2.4", 0), ("4.4", 60_000))
     """The interval in ms at which members of a streams group report the offsets of their tasks. Before 4.4: none
@@ -398,6 +408,34 @@ class Dialect:
     share_groups_read_all_of_new_partitions: bool = since("4.4")
     """Whether a share group begins with the first record of partitions that are added to a topic which it reads. Since
     4.4 (`GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest`); before, by `share.auto.offset.reset`."""
+
+    classic_members_follow_targets: bool = since("4.3")
+    """Whether a classic member of a consumer group has to rejoin once there is a newer target. Before 4.3: once the
+    group has a newer epoch (`GroupMetadataManager.classicGroupHeartbeatToConsumerGroup`)."""
+
+    downgrades_heed_targets: bool = since("4.3")
+    """Whether a static member that joins as the only classic one starts a rebalance if the target is outdated. Before
+    4.3: if it has another subscription (`GroupMetadataManager.convertToClassicGroup`)."""
+
+    new_share_partitions_await_targets: bool = since("4.3")
+    """Whether partitions that have got their state raise no epoch of a share group while its epoch has no target. Since
+    4.3; before, they raise it once more (`GroupMetadataManager.shareGroupHeartbeat`)."""
+
+    reads_without_leader_epoch: bool = since("4.3")
+    """Whether a share coordinator answers a read with leader epoch -1, whatever the latest one is. Since 4.3
+    (`ShareCoordinatorShard.maybeGetReadStateError`)."""
+
+    brokers_default_streams_configs: bool = history(("2.4", True), ("4.2", False), ("4.3", True))
+    """Whether a group with configs of its own takes the others about streams from its broker, too. In 4.2 they have the
+    defaults of Kafka, whatever the broker is set to (`GroupCoordinatorConfig.extractGroupConfigMap`)."""
+
+    missing_share_ids_are_invalid: bool = since("4.3")
+    """Whether ShareFetch and ShareAcknowledge without a group or a member get INVALID_REQUEST. Since 4.3; before, -1
+    (`KafkaApis.handleShareFetchRequest`)."""
+
+    renewals_may_be_forbidden: bool = since("4.3")
+    """Whether a share group has the config `share.renew.acknowledge.enable`. Since 4.3; before, members may always
+    renew the locks of their records (`SharePartition.acknowledgeBatchRecords`)."""
 
     state_epochs_are_checked: bool = since("4.4")
     """Whether a share coordinator refuses negative epochs. Since 4.4 (`ShareCoordinatorShard`); before, they are not
@@ -447,7 +485,7 @@ class Dialect:
     describes_missing_groups: bool = since("4.0")
     """Whether ConsumerGroupDescribe says why a group is not found. Since 4.0 (KAFKA-17750)."""
 
-    new_patterns_keep_epoch: bool = since("4.3")
+    new_patterns_keep_epoch: bool = since("4.2")
     """Whether a pattern that is new to a consumer group leaves the group epoch until it is resolved. Since 4.2; before:
     it rises at once (`GroupMetadataManager.maybeUpdateRegularExpressions`)."""
 
@@ -464,7 +502,7 @@ class Dialect:
     UNKNOWN_SERVER_ERROR when it would move partitions in opposite directions. Before 4.0
     (`UniformHeterogeneousAssignmentBuilder`)."""
 
-    commits_remember_topic_ids: bool = since("4.3")
+    commits_remember_topic_ids: bool = since("4.2")
     """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
     (KAFKA-19141)."""
 
@@ -484,7 +522,7 @@ class Dialect:
     """Whether offsets of transactions belong to a topic id too, whatever the version of TxnOffsetCommit. Since 4.4
     (KIP-1319, `OffsetMetadataManager.commitTransactionalOffset`)."""
 
-    offset_version: int = history(("2.4", 3), ("4.3", 4))
+    offset_version: int = history(("2.4", 3), ("4.2", 4))
     """The version of OffsetCommitValue of offsets without a topic id, as those of transactions. Before 4.1: 3
     (`GroupCoordinatorRecordHelpers.newOffsetCommitRecord`)."""
 
@@ -605,17 +643,21 @@ class Dialect:
     """Whether AddPartitionsToTxn answers a partition as often as it is given. Since 3.5 (KIP-890,
     `AddPartitionsToTxnRequest.errorResponseForTransaction`); before, once."""
 
-    fails_at_invalid_lengths: bool = history(("2.4", False), ("2.8", True), ("4.4", False))
+    fails_at_invalid_lengths: bool = history(
+        ("2.4", False), ("2.8", True), ("4.2", False), ("4.3", True), ("4.4", False)
+    )
     """Whether the coordinator fails on a subscription or assignment with invalid lengths: a join phase does not end,
-    and a group is not upgraded. In 2.4 and since 4.4 it is unreadable like any other (`ConsumerProtocol`)."""
+    and a group is not upgraded. In 2.4, 4.2.2 and since 4.4 it is unreadable like any other (`ConsumerProtocol`)."""
 
-    unreadable_classic_members_are_inconsistent: bool = since("4.4")
+    unreadable_classic_members_are_inconsistent: bool = history(
+        ("2.4", False), ("4.2", True), ("4.3", False), ("4.4", True)
+    )
     """Whether a classic member whose subscription cannot be read is refused by a consumer group with
-    INCONSISTENT_GROUP_PROTOCOL. Since 4.4 (`GroupMetadataManager.deserializeSubscription`); before, with -1."""
+    INCONSISTENT_GROUP_PROTOCOL, not with -1. In 4.2.2, since 4.4 (`GroupMetadataManager.deserializeSubscription`)."""
 
-    bounds_requests: bool = since("4.4")
+    bounds_requests: bool = history(("2.4", False), ("4.2", True), ("4.3", False), ("4.4", True))
     """Whether a request with an array of more than a million elements, or with more than 10,000 tagged fields, closes
-    the connection. Since 4.4 (`MessageUtil.MAX_ARRAY_LENGTH`, `MAX_TAGGED_FIELD_COUNT`)."""
+    the connection. In 4.2.2 and since 4.4 (`MessageUtil.MAX_ARRAY_LENGTH`, `MAX_TAGGED_FIELD_COUNT`)."""
 
     static_rejoin_is_written: bool = since("2.8")
     """Whether the new id of a static member that returns to a Stable group is written, and its protocols are checked.

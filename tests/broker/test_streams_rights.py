@@ -85,3 +85,13 @@ def test_a_group_is_described_with_its_topics_or_not_at_all(nodes: GuardedNodes)
     text = "The described group uses topics that the client is not authorized to describe."
     assert (row.error_code, row.error_message) == (Error.TOPIC_AUTHORIZATION_FAILED, text)
     assert (row.topology, row.members) == (None, ())
+
+
+def test_the_description_of_a_topology_needs_the_right_to_read_the_group(nodes: GuardedNodes) -> None:
+    def update(nodes: GuardedNodes) -> tuple[int, str | None]:
+        answer = nodes.asked(0, ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE, group_id="g", member_id="m")
+        return answer.error_code, answer.error_message
+
+    assert update(GuardedNodes()) == (Error.GROUP_AUTHORIZATION_FAILED, None)
+    text = "The broker has no streams group topology description plugin configured."
+    assert update(nodes) == (Error.UNSUPPORTED_VERSION, text)

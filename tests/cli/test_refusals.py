@@ -86,7 +86,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             "error.codes is given twice, by --error-codes and by --config",
         ),
         (["--config", "profile=fast", "--profile", "fast"], "profile is given twice, by --profile and by --config"),
-        (["--config", "kafka.version=4.1"], "kafka.version=4.1: must be 2.4 or 2.8 or 3.9 or 4.0 or 4.3 or 4.4"),
+        (["--config", "kafka.version=4.1"], "kafka.version=4.1: must be 2.4 or 2.8 or 3.9 or 4.0 or 4.2 or 4.3 or 4.4"),
         (
             ["--config", "kafka.version=2.8", "--kafka-version", "2.8"],
             "kafka.version is given twice, by --kafka-version and by --config",
@@ -97,7 +97,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ),
         (["--profile", "slow"], "'slow' is not one of 'fast', 'kafka-defaults'"),
         (["--error-codes", "79"], "'79' is not one of 'kafka', 'kip'"),
-        (["--kafka-version", "3.0"], "'3.0' is not one of '2.4', '2.8', '3.9', '4.0', '4.3', '4.4'"),
+        (["--kafka-version", "3.0"], "'3.0' is not one of '2.4', '2.8', '3.9', '4.0', '4.2', '4.3', '4.4'"),
         (["--port", "65536"], "65536: must be an integer from 0 to 65535"),
         (["--port", "-1"], "-1: must be an integer from 0 to 65535"),
         (["--port", "http"], "http: must be an integer from 0 to 65535"),

@@ -250,7 +250,7 @@ def test_an_impossible_value_is_refused_with_name_value_and_range(name: str, val
         ("group.max.size", "an integer from 1 to 2147483647"),
         ("auto.create.topics.enable", "true or false"),
         ("error.codes", "kafka or kip"),
-        ("kafka.version", "2.4 or 2.8 or 3.9 or 4.0 or 4.3 or 4.4"),
+        ("kafka.version", "2.4 or 2.8 or 3.9 or 4.0 or 4.2 or 4.3 or 4.4"),
     ],
 )
 def test_the_allowed_range_is_spelled_out(name: str, allowed: str) -> None:
@@ -351,7 +351,7 @@ def test_more_replicas_than_there_are_brokers_are_accepted_with_a_warning() -> N
     assert warnings == ["default.replication.factor=3: lowered to 2, the number of brokers"]
 
 
-@pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.3", "4.4"])
+@pytest.mark.parametrize("release", ["2.4", "2.8", "4.0", "4.2", "4.3", "4.4"])
 def test_only_one_release_has_a_choice_of_coordinators(release: str) -> None:
     chosen = {"group.coordinator.new.enable": "true"}
     assert Settings.of(values={"kafka.version": "3.9", **chosen})[1] == []

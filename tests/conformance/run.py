@@ -22,7 +22,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from brokers.kafka_releases import RELEASES
+from brokers.kafka_releases import COMPARED
 from scenarios.comparison import NOT_APPLICABLE, SLOW, WAITING, Report, conform
 from scenarios.registry import load
 
@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reports: list[tuple[Report, float]] = []
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console) as progress:
-        for name in options.broker or RELEASES:
+        for name in options.broker or COMPARED:
             began = time.monotonic()
             task = progress.add_task(f"Kafka {name}", total=None)
             report = conform(
-                RELEASES[name],
+                COMPARED[name],
                 chosen,
                 slow=options.slow,
                 record=options.record,
@@ -82,7 +82,7 @@ def _table(reports: Iterable[tuple[Report, float]]) -> Table:
 
 def _options(arguments: Sequence[str] | None, numbers: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
-    parser.add_argument("--broker", action="append", choices=RELEASES, help="only with this one; may be repeated")
+    parser.add_argument("--broker", action="append", choices=COMPARED, help="only with this one; may be repeated")
     parser.add_argument("--scenario", action="append", choices=numbers, metavar="E-032", help="only this one; the same")
     parser.add_argument("--slow", action="store_true", help="those, too, that take Kafka's own minutes")
     parser.add_argument("--record", action="store_true", help="write the golden answers")

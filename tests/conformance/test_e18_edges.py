@@ -67,8 +67,8 @@ INVALID = (("range", INVALID_LENGTHS["-1 topics"]),)
 
 
 def _fails(play: Player) -> bool:
-    """Whether the coordinator fails on invalid lengths; 2.4 and 4.4 read them as subscriptions to every topic."""
-    return play.since("2.8.0") and not play.since("4.4.0")
+    """Whether the coordinator fails on invalid lengths; 2.4, 4.2.2 and 4.4 read subscriptions to every topic."""
+    return play.since("2.8.0") and not play.since("4.2.2", "4.4.0")
 
 
 @scenario(kip="KIP-496")

@@ -67,11 +67,13 @@ def test_g009_an_empty_subscription_is_a_member_and_raises_no_epoch(play: Player
     if not play.since("4.0.0"):
         assert x.refused_join("A", topics=[]) == (42, "SubscribedTopicNames must be set in first request.")
         return
-    assert x.join("A", []) == (1, {})
-    assert x.shape() == ("Stable", 1, 1)
+    # with an epoch of 0 in 4.2, which the first member raises
+    epoch = 2 if play.since("4.2.0") and not play.since("4.3.0") else 1
+    assert x.join("A", []) == (epoch, {})
+    assert x.shape() == ("Stable", epoch, epoch)
     if play.since("4.3.0"):
         assert x.written() == [5, 8]
-    assert x.join("B", []) == (1, {})
+    assert x.join("B", []) == (epoch, {})
 
 
 @consumer_scenario()

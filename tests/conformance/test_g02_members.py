@@ -193,8 +193,10 @@ def test_g069_a_pattern_is_resolved_after_the_join(play: Player) -> None:
 @consumer_scenario()
 def test_g071_an_empty_pattern_is_none(play: Player) -> None:
     x = ConsumerMembers(play)
-    assert x.join("A", None, regex="") == (1, {})
-    assert x.join("B", ["t"], regex="") == (2, ALL)
+    # the first member of a group in 4.2 raises its epoch of 0
+    raised = play.since("4.2.0") and not play.since("4.3.0")
+    assert x.join("A", None, regex="") == (1 + raised, {})
+    assert x.join("B", ["t"], regex="") == (2 + raised, ALL)
 
 
 @consumer_scenario()

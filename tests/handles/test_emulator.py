@@ -165,7 +165,11 @@ def test_the_seed_decides_every_id() -> None:
         ({"profile": "slow"}, InvalidSetting, "must be fast or kafka-defaults"),
         ({"error_codes": "both"}, InvalidSetting, "error.codes=both: must be kafka or kip"),
         ({"error_codes": "kip", "config": {"error.codes": "kafka"}}, InvalidSetting, "error.codes: given twice"),
-        ({"kafka_version": "3.0"}, InvalidSetting, "kafka.version=3.0: must be 2.4 or 2.8 or 3.9 or 4.0 or 4.3 or 4.4"),
+        (
+            {"kafka_version": "3.0"},
+            InvalidSetting,
+            "kafka.version=3.0: must be 2.4 or 2.8 or 3.9 or 4.0 or 4.2 or 4.3 or 4.4",
+        ),
         ({"kafka_version": "2.8", "config": {"kafka.version": "2.4"}}, InvalidSetting, "kafka.version: given twice"),
         ({"topics": {"orders": 0}}, ValueError, "topic 'orders': a topic has at least 1 partition, not 0"),
         ({"topics": {"or ders": 1}}, ValueError, "topic 'or ders': Topic name is invalid"),

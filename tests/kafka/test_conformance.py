@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 import pytest
-from brokers.kafka_releases import RELEASES
+from brokers.kafka_releases import COMPARED
 from scenarios.applicability import left_out
 from scenarios.comparison import conform
 from scenarios.registry import Configuration, load
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", COMPARED)
 def test_the_emulator_agrees_with_kafka_in_the_scenarios_of_a_release(name: str) -> None:
     numbers = _numbers()[name]
-    report = conform(RELEASES[name], {number: each for number, each in load().items() if number in numbers})
+    report = conform(COMPARED[name], {number: each for number, each in load().items() if number in numbers})
     if report.seen_once:
         warnings.warn(f"seen once on {name}:\n\n{_text(report.seen_once)}", stacklevel=1)
     assert not report.differing, _text(report.differing)
@@ -30,7 +30,7 @@ def test_every_scenario_is_dealt_to_one_of_its_releases() -> None:
     numbers = [number for each in _numbers().values() for number in each]
     assert len(numbers) == len(set(numbers))
     left = load().keys() - set(numbers)
-    assert all(number in left_out(release) for number in left for release in RELEASES.values())
+    assert all(number in left_out(release) for number in left for release in COMPARED.values())
 
 
 def _numbers() -> dict[str, set[str]]:
@@ -38,10 +38,10 @@ def _numbers() -> dict[str, set[str]]:
 
     Those of an unusual broker go to as few releases as can be, since each broker has to start.
     """
-    dealt: dict[str, set[str]] = {name: set() for name in RELEASES}
+    dealt: dict[str, set[str]] = {name: set() for name in COMPARED}
     hands: dict[object, int] = {}
     for number, scenario in load().items():
-        names = [name for name, release in RELEASES.items() if number not in left_out(release)]
+        names = [name for name, release in COMPARED.items() if number not in left_out(release)]
         broker = scenario.configuration, scenario.restarted
         hand = hands.setdefault(number if broker == (Configuration(), False) else broker, len(hands))
         if names:

@@ -74,23 +74,33 @@ def served_here(versions: Mapping[int, Versions]) -> dict[int, tuple[int, int]]:
     return {key: (each.min, each.max) for key, each in versions.items()}
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_the_versions_of_a_release_are_those_it_says_itself(release: str, tmp_path: Path) -> None:
-    source = tmp_path / "Ask.java"
+def asked(release: str, folder: Path) -> dict[int, tuple[int, int, int]]:
+    """Return the oldest and the newest advertised version, and the oldest accepted one, of each API of a release."""
+    source = folder / "Ask.java"
     source.write_text(PROGRAM)
     # old releases use ZooKeeper
     listener = "ZK_BROKER" if release.startswith("2.") else "BROKER"
     command = ("java", "-cp", f"{jars(BY_LINE[release].version)}/*", str(source), listener)
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ASK_S, check=False)
     assert ran.returncode == 0, ran.stderr
+    rows = (map(int, line.split()) for line in ran.stdout.splitlines())
+    return {key: (oldest_said, newest, oldest) for key, oldest_said, newest, oldest in rows}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_versions_of_a_release_are_those_it_says_itself(release: str, tmp_path: Path) -> None:
     advertised, accepted = {}, {}
-    for line in ran.stdout.splitlines():
-        key, oldest_said, newest, oldest = map(int, line.split())
+    for key, (oldest_said, newest, oldest) in asked(release, tmp_path).items():
         if key in APIS:
             advertised[key] = (oldest_said, newest)
             accepted[key] = (oldest, newest)
     assert served_here(ACCEPTED[release]) == accepted
     assert served_here(ADVERTISED[release]) == advertised
+
+
+def test_the_newest_release_has_no_other_api_for_clients(tmp_path: Path) -> None:
+    # UnregisterController, which a broker advertises if its controllers do
+    assert asked(RELEASES[-1], tmp_path).keys() - APIS.keys() == {94}
 
 
 @pytest.mark.parametrize("release", RELEASES)

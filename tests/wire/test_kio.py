@@ -58,7 +58,7 @@ def kios(cls: Any, version: int) -> Any:
     kind = EntityType.request if cls.__name__.endswith("Request") else EntityType.response
     try:
         module = kio_index.load_payload_module(declaration_of(cls).key, version, kind)
-    except kio_index.UnknownEntity:
+    except (kio_index.UnknownEntity, kio_index.UnknownAPIKey):
         return None
     return getattr(module, cls.__name__)
 
@@ -100,6 +100,7 @@ NEWER = {
     "DeleteGroups": [3],
     "StreamsGroupDescribe": [1],
     "StreamsGroupHeartbeat": [1],
+    "StreamsGroupTopologyDescriptionUpdate": [0],
     "TxnOffsetCommit": [6],
 }
 """The versions of Kafka 4.4, which kio lacks; tests/kafka/test_schemas.py compares them."""

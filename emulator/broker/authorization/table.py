@@ -71,6 +71,9 @@ from koordinator.wire.messages.share_group_describe import ShareGroupDescribeReq
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -177,6 +180,7 @@ GUARDS: Mapping[type, Guard] = {
         ),
         "streams",
     ),
+    StreamsGroupTopologyDescriptionUpdateRequest: if_served(needs(READ, GROUP, "group_id"), "streams"),
     **dict.fromkeys(
         (
             InitializeShareGroupStateRequest,

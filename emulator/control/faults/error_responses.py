@@ -90,6 +90,7 @@ PLACES_OF: Mapping[str, tuple[str, ...]] = {
     "DeleteShareGroupOffsets": ("top", "partition"),
     "StreamsGroupHeartbeat": ("top",),
     "StreamsGroupDescribe": ("top",),
+    "StreamsGroupTopologyDescriptionUpdate": ("top",),
     "ListConfigResources": ("top",),
     "DescribeTopicPartitions": ("top",),
     "AddRaftVoter": ("top",),

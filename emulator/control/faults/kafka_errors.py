@@ -323,6 +323,14 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     },
     ("StreamsGroupDescribe", "top"): _GROUP
     | {Error.GROUP_ID_NOT_FOUND, Error.TOPIC_AUTHORIZATION_FAILED, Error.UNSUPPORTED_VERSION},
+    ("StreamsGroupTopologyDescriptionUpdate", "top"): _GROUP
+    | {
+        Error.UNKNOWN_MEMBER_ID,
+        Error.INVALID_REQUEST,
+        Error.GROUP_ID_NOT_FOUND,
+        Error.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED,
+        Error.UNSUPPORTED_VERSION,
+    },
     ("DescribeTopicPartitions", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("AddRaftVoter", "top"): _VOTERS,
     ("RemoveRaftVoter", "top"): _VOTERS,

@@ -255,7 +255,7 @@ class Puppets:
         if key not in self._supervisor.versions:
             api = APIS[key].name
             raise ValueError(
-                f"group_protocol {group_protocol!r}: the release serves no {api}; use kafka_version 4.3 or newer"
+                f"group_protocol {group_protocol!r}: the release serves no {api}; use kafka_version 4.2 or newer"
             )
         if isinstance(topics, Mapping):
             raise ValueError(f"topics {topics!r}: must be a list")  # noqa: TRY004 - operations raise ValueError

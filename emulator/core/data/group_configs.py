@@ -53,6 +53,9 @@ def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
     """
     settings, configs = cluster.settings, cluster.resource_configs[GROUP].get(group_id)
     own = None if configs is None else configs.get(name)
+    is_streams = name.startswith("streams.")
+    if own is None and configs and is_streams and not dialect_of(settings).brokers_default_streams_configs:
+        own = configs_of(GROUP, settings.kafka_version)[name].default
     if own is None:
         broker: int = getattr(settings, _attribute(name))
         return broker

@@ -28,6 +28,9 @@ from koordinator.wire.messages.share_group_describe import ShareGroupDescribeReq
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from koordinator.wire.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+)
 from koordinator.wire.messages.sync_group import SyncGroupRequest
 from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
@@ -77,6 +80,7 @@ HANDLERS: Mapping[type, Callable[..., None]] = {
     ShareGroupDescribeRequest: share_describe.describe_groups,
     StreamsGroupHeartbeatRequest: streams_groups.heartbeat,
     StreamsGroupDescribeRequest: streams_describe.describe_groups,
+    StreamsGroupTopologyDescriptionUpdateRequest: streams_describe.refuse_description,
     DescribeShareGroupOffsetsRequest: share_offsets.describe,
     AlterShareGroupOffsetsRequest: share_offsets.alter,
     DeleteShareGroupOffsetsRequest: share_offsets.delete,

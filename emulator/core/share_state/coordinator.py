@@ -270,7 +270,8 @@ class ShareCoordinator:
         """Return a state to the leader of its partition, whose epoch is noted."""
         self._check_epochs(leader_epoch=row.leader_epoch)
         state = self._initialized(key, "Read")
-        if row.leader_epoch < state.leader_epoch and row.leader_epoch != NO_EPOCH:
+        is_known = row.leader_epoch != NO_EPOCH or not self._dialect.reads_without_leader_epoch
+        if is_known and row.leader_epoch < state.leader_epoch:
             raise _RefusedRow(Error.FENCED_LEADER_EPOCH)
         self._check_exists(key)
         found = read_wire.PartitionResult(

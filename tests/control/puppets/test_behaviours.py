@@ -272,7 +272,7 @@ def test_a_puppet_can_leave_during_a_join() -> None:
 
 
 def test_fields_beyond_the_release_are_not_sent() -> None:
-    for release in ("2.4", "2.8", "3.9", "4.0", "4.3", "4.4"):
+    for release in ("2.4", "2.8", "3.9", "4.0", "4.2", "4.3", "4.4"):
         scene = PuppetScene(kafka_version=release)
         scene.puppet("one", instance_id="1")
         scene.puppet("two")

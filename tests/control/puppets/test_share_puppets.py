@@ -87,7 +87,7 @@ def test_settings_of_other_protocols_are_refused(options: dict[str, Any], messag
 
 
 def test_a_release_without_share_groups_says_so() -> None:
-    with pytest.raises(ValueError, match=r"use kafka_version 4\.3 or newer"):
+    with pytest.raises(ValueError, match=r"use kafka_version 4\.2 or newer"):
         ShareScene(kafka_version="4.0").member("one")
 
 

@@ -159,13 +159,24 @@ def test_a_limit_of_zero_is_a_limit(new_desk: Callable[..., Desk]) -> None:
     assert alter(desk, share_assignment_interval_ms="1") is Error.INVALID_CONFIG
 
 
-@pytest.mark.parametrize(("release", "used_ms"), [("4.0", 100_000), ("4.3", 60_000), ("4.4", 60_000)])
+@pytest.mark.parametrize(("release", "used_ms"), [("4.0", 100_000), ("4.2", 100_000), ("4.3", 60_000)])
 def test_since_4_3_a_config_beyond_limits_that_changed_counts_as_the_limit(
     new_desk: Callable[..., Desk], release: str, used_ms: int
 ) -> None:
     cluster = new_desk(kafka_version=release).cluster
     cluster.storage.propose(ResourceConfigured(GROUP, "g", {SESSION_TIMEOUT: "100000"}))
     assert group_value(cluster, "g", SESSION_TIMEOUT) == used_ms
+
+
+@pytest.mark.parametrize(("release", "delay_ms"), [("4.2", 3_000), ("4.3", 1)])
+def test_in_4_2_a_group_with_a_config_of_its_own_forgets_what_its_broker_says_about_streams(
+    new_desk: Callable[..., Desk], release: str, delay_ms: int
+) -> None:
+    delay = "streams.initial.rebalance.delay.ms"
+    cluster = new_desk(kafka_version=release, group_streams_initial_rebalance_delay_ms=1).cluster
+    assert group_value(cluster, "g", delay) == 1
+    cluster.storage.propose(ResourceConfigured(GROUP, "g", {SESSION_TIMEOUT: "50000"}))
+    assert group_value(cluster, "g", delay) == delay_ms
 
 
 def test_h113_a_config_of_a_share_group_has_sources_and_synonyms(new_desk: Callable[..., Desk]) -> None:

@@ -76,7 +76,7 @@ CONSUMER_GROUP_RULES = (
         CLASSIC,
         "a member below the epoch of the target is told to rejoin",
         f"{GROUPS}/conversion/classic_members.py",
-        "        member.epoch < group.target_epoch\n        or",
+        "        member.epoch < _awaited_epoch(store, group)\n        or",
         "        False\n        or",
         (f"{MEMBERS}::test_a_member_that_is_told_to_rejoin_has_its_rebalance_timeout",),
     ),

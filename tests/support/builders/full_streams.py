@@ -18,6 +18,13 @@ from koordinator.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
+from koordinator.wire.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateRequest,
+    TopologyDescription,
+    TopologyDescriptionGlobalStore,
+    TopologyDescriptionNode,
+    TopologyDescriptionSubtopology,
+)
 
 if TYPE_CHECKING:
     from builders.full_requests import Asked
@@ -62,4 +69,22 @@ def streams_group_describe(there: Asked, version: int) -> StreamsGroupDescribeRe
     return StreamsGroupDescribeRequest(group_ids=(joining.group_id,), include_authorized_operations=True)
 
 
-REQUESTS = (streams_group_heartbeat, streams_group_describe)
+def streams_group_topology_description_update(
+    there: Asked, version: int
+) -> StreamsGroupTopologyDescriptionUpdateRequest:
+    joining = streams_group_heartbeat(there, version)
+    source = TopologyDescriptionNode(name="source", node_type=1, source_topics=(there.t,), successors=("sink",))
+    sink = TopologyDescriptionNode(name="sink", node_type=3, sink_topic=there.t)
+    subtopology = TopologyDescriptionSubtopology(subtopology_id="0", nodes=(source, sink))
+    store = TopologyDescriptionGlobalStore(
+        source=source, processor=TopologyDescriptionNode(name="store", node_type=2, stores=("all",))
+    )
+    return StreamsGroupTopologyDescriptionUpdateRequest(
+        group_id=joining.group_id,
+        member_id=joining.member_id,
+        topology_epoch=1,
+        topology_description=TopologyDescription(subtopologies=(subtopology,), global_stores=(store,)),
+    )
+
+
+REQUESTS = (streams_group_heartbeat, streams_group_describe, streams_group_topology_description_update)

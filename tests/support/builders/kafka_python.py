@@ -10,7 +10,7 @@ UNKNOWN = {
         "AddRaftVoter",
         "RemoveRaftVoter",
         *("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge"),
-        *("StreamsGroupHeartbeat", "StreamsGroupDescribe"),
+        *("StreamsGroupHeartbeat", "StreamsGroupDescribe", "StreamsGroupTopologyDescriptionUpdate"),
         *(f"{verb}ShareGroupState" for verb in ("Initialize", "Read", "Write", "Delete")),
         "ReadShareGroupStateSummary",
         *(f"{verb}ShareGroupOffsets" for verb in ("Describe", "Alter", "Delete")),

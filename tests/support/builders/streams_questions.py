@@ -45,14 +45,20 @@ class RandomGroup:
         self.replicas = random.choice([0, 0, 1, 1, 2, 3])
         self.members: dict[str, StreamsMemberSpec] = {}
 
-    def steps(self, *, ranks_owners: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    def steps(self, *, ranks_owners: bool, skips_owners: bool) -> Iterator[tuple[dict[str, Any], list[Any]]]:
         """Yield questions with our answers."""
         random = self._random
         for _ in range(random.randint(1, 6)):
             self._change(with_offsets=ranks_owners)
             question = self.question()
             try:
-                targets = assign_sticky(self.members, self.subtopologies, self.replicas, ranks_owners=ranks_owners)
+                targets = assign_sticky(
+                    self.members,
+                    self.subtopologies,
+                    self.replicas,
+                    ranks_owners=ranks_owners,
+                    skips_owners=skips_owners,
+                )
             except AssignmentError as failed:
                 yield question, [str(failed)]
                 continue

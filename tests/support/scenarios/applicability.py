@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from brokers.kafka_releases import RELEASES
+from brokers.kafka_releases import COMPARED
 
 from scenarios.registry import load
 
@@ -39,7 +39,7 @@ def left_out(release: Release) -> dict[str, str]:
     found: dict[str, str] = {}
     for reason, by_broker in tomllib.loads(PATH.read_text()).items():
         assert reason in REASONS, f"{PATH.name}: {reason!r} is none of {REASONS}"
-        assert by_broker.keys() <= {EVERY, *RELEASES}, f"{PATH.name}, {reason}: one of {set(by_broker)} is no broker"
+        assert by_broker.keys() <= {EVERY, *COMPARED}, f"{PATH.name}, {reason}: one of {set(by_broker)} is no broker"
         listed = (*by_broker.get(EVERY, ()), *by_broker.get(release.name, ()))
         for number in (each for entry in listed for each in _numbers(entry)):
             assert number not in found, f"{PATH.name}: {number} is left out of {release.name} twice"

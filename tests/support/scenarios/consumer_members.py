@@ -92,13 +92,6 @@ class ConsumerMembers(ModernMembers):
         asked = play.ask(request, self.version if version is None else version)
         return asked.answer() if recorded else asked.unrecorded()
 
-    def raw(self, epoch: int) -> int:
-        """Return an epoch as the broker knows it."""
-        return epoch - self._shift if epoch > 0 else epoch
-
-    def _shown(self, epoch: int) -> int:
-        return epoch + self._shift if epoch >= 0 else epoch
-
     def beat(self, member_id: str, epoch: int, **fields: Any) -> Any:
         """Send a heartbeat and return (epoch, assignment): None for no assignment; the error alone if it fails."""
         response = self.heart(member_id, epoch, **fields)

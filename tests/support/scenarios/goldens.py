@@ -56,12 +56,15 @@ def read(release: Release) -> dict[str, Entries]:
 
 
 def record(release: Release, by: Origin, said: Mapping[str, Entries], applicable: Mapping[str, Scenario]) -> None:
-    """Store new answers of a broker; keep earlier answers of the same broker to other scenarios."""
+    """Store new answers of a broker; keep earlier answers of the same broker to other scenarios.
+
+    Scenarios that are not `recorded` for the release are left out.
+    """
     before = origin(release)
     kept = read(release) if before is not None and before.is_same_broker(by) else {}
     chapters: dict[str, dict[str, Entries]] = {}
     for number, entries in sorted({**kept, **said}.items()):
-        if number in applicable:
+        if number in applicable and number.startswith(release.recorded):
             chapters.setdefault(_chapter(applicable[number]), {})[number] = entries
     folder = FOLDER / release.name
     folder.mkdir(parents=True, exist_ok=True)

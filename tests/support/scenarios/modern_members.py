@@ -44,7 +44,12 @@ Given = dict[str, list[int]]
 
 
 class ModernMembers(ABC):
-    """Members of the play's group, and requests about it."""
+    """Members of the play's group, and requests about it.
+
+    Epochs of scenarios are those of 4.3, where new groups begin with epoch 1; those of a broker are lower by `_shift`.
+    """
+
+    _shift = 0
 
     def __init__(self, play: Player) -> None:
         self._play = play
@@ -115,6 +120,13 @@ class ModernMembers(ABC):
 
     # -- epochs ------------------------------------------------------------------------------------------------
 
+    def raw(self, epoch: int) -> int:
+        """Return an epoch as the broker knows it."""
+        return epoch - self._shift if epoch > 0 else epoch
+
+    def _shown(self, epoch: int) -> int:
+        return epoch + self._shift if epoch >= 0 else epoch
+
     def emptied_target(self, epoch: int) -> int:
         """Return the epoch of the target that the only member leaves at an epoch: since 4.4 that of the group."""
         return epoch + 1 if self._play.since("4.4.0") else epoch
@@ -138,6 +150,11 @@ class ModernMembers(ABC):
             for name, value in values.items() if not error else ():
                 play.wait_config(GROUP, group, name, value)
         return error
+
+    def needs_newer_configs(self) -> None:
+        """Raise Absent where groups have no configs for intervals of targets, limits of records, and renewals."""
+        if not self._play.since("4.3.0"):
+            raise Absent("IncrementalAlterConfigs of all configs of GROUP", 1, self._play.target.release)
 
     def configs(self) -> dict[str, tuple[str | None, int]]:
         """Return value and source of each config of the group."""

@@ -31,6 +31,11 @@ WAIT_MS = 2_000
 
 X = "x", 0
 
+NEWER_CONFIGS = frozenset(
+    {"share_delivery_count_limit", "share_partition_max_record_locks", "share_renew_acknowledge_enable"}
+)
+"""The configs of share groups that 4.2 does not have."""
+
 
 class ShareFetches(ShareStates):
     """Requests of the play's group to the leader of partitions. Times are in ms, and not scaled."""
@@ -41,6 +46,8 @@ class ShareFetches(ShareStates):
 
     def begin(self, *counts: int, partitions: int = 1, **configs: object) -> None:
         """Configure the group, create x, let A join, and write batches of so many records."""
+        if NEWER_CONFIGS & configs.keys():
+            self.needs_newer_configs()
         assert self.configure(**{"share_auto_offset_reset": "earliest", **configs}) == Error.NONE
         self.new_topic("x", partitions, configs={"retention.ms": "-1"})
         assert self.settle_in("A", ["x"]) == (3, {"x": [*range(partitions)]})

@@ -48,6 +48,7 @@ class ShareMembers(ModernMembers):
 
     def __init__(self, play: Player) -> None:
         play.needs(ApiKey.SHARE_GROUP_HEARTBEAT, VERSION)
+        self._shift = 0 if play.since("4.3.0") else 1
         super().__init__(play)
         self.await_share_coordinator()
 
@@ -98,7 +99,7 @@ class ShareMembers(ModernMembers):
         request = ShareGroupHeartbeatRequest(
             group_id=self._play.g if group is None else group,
             member_id=member_id,
-            member_epoch=epoch,
+            member_epoch=self.raw(epoch),
             rack_id=rack,
             subscribed_topic_names=None if topics is None else tuple(self._real.get(each, each) for each in topics),
         )
@@ -112,7 +113,7 @@ class ShareMembers(ModernMembers):
             return response.error_code
         assert (response.error_message, response.member_id) == (None, member_id)
         given = None if response.assignment is None else self.named(response.assignment.topic_partitions)
-        return response.member_epoch, given
+        return self._shown(response.member_epoch), given
 
     def join(self, member_id: str, topics: Iterable[str] | None = ("t",), **fields: Any) -> Any:
         """Join, as `beat`."""
@@ -179,12 +180,12 @@ class ShareMembers(ModernMembers):
     def shape(self, *, recorded: bool = True) -> tuple[str, int, int]:
         """Return the state of the group, its epoch, and that of its target."""
         row = self.described(recorded=recorded)
-        return row.group_state, row.group_epoch, row.assignment_epoch
+        return row.group_state, self._shown(row.group_epoch), self._shown(row.assignment_epoch)
 
     def members(self, *, recorded: bool = True) -> dict[str, tuple[int, Given]]:
         """Return the epoch and the assignment of each member."""
         return {
-            row.member_id: (row.member_epoch, self.named(row.assignment.topic_partitions))
+            row.member_id: (self._shown(row.member_epoch), self.named(row.assignment.topic_partitions))
             for row in self.described(recorded=recorded).members
         }
 

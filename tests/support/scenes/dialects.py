@@ -23,6 +23,7 @@ BROKERS: dict[str, dict[str, object]] = {
     "3.9 OLD": {"kafka_version": "3.9"},
     "3.9 NEW": {"kafka_version": "3.9", "group_coordinator_new_enable": True},
     "4.0": {"kafka_version": "4.0"},
+    "4.2": {"kafka_version": "4.2"},
     "4.3": {"kafka_version": "4.3"},
     "4.4": {"kafka_version": "4.4"},
 }

@@ -8,6 +8,7 @@ from koordinator.wire.values import value
 
 from ....config.durations import duration_ns
 from ....config.kafka_configs import BY_DURATION
+from ...dialect import dialect_of
 from ..group_configs import DEAD_LETTER_TOPIC, group_text, group_value
 from .acquisition import Limits
 
@@ -56,6 +57,8 @@ class ShareSettings:
     @property
     def renew_acknowledge_enable(self) -> bool:
         """Whether a member may extend the lock of a record (KIP-1222)."""
+        if not dialect_of(self.cluster.settings).renewals_may_be_forbidden:
+            return True
         return self._text("share.renew.acknowledge.enable") == "true"
 
     @property

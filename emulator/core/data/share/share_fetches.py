@@ -21,6 +21,7 @@ from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
 from ...acls.acl import Operation, ResourceType
+from ...dialect import dialect_of
 from ...effects import Reply
 from ...refusal import Refusal, RefusedError
 from ...timers import DeadLetterRetry, RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
@@ -92,7 +93,7 @@ class ShareFetches:
         if not self._cluster.features.serves_share_groups:
             return [Reply(call, ShareFetchResponse(error_code=Error.UNSUPPORTED_VERSION))]
         if request.group_id is None or not is_member_id(request.member_id):
-            return [Reply(call, ShareFetchResponse(error_code=Error.INVALID_REQUEST))]
+            return [Reply(call, ShareFetchResponse(error_code=self._error_of_ids(request)))]
         if request.is_renew_ack and any(
             (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
         ):
@@ -120,7 +121,7 @@ class ShareFetches:
         if not self._cluster.features.serves_share_groups:
             return [Reply(call, ShareAcknowledgeResponse(error_code=Error.UNSUPPORTED_VERSION))]
         if request.group_id is None or not is_member_id(request.member_id):
-            return [Reply(call, ShareAcknowledgeResponse(error_code=Error.INVALID_REQUEST))]
+            return [Reply(call, ShareAcknowledgeResponse(error_code=self._error_of_ids(request)))]
         key = (request.group_id, request.member_id or "")
         epoch = request.share_session_epoch
         session = Error.INVALID_SHARE_SESSION_EPOCH if epoch == OPENS else self.sessions.resume(key, epoch)
@@ -223,6 +224,13 @@ class ShareFetches:
         self._released(now, led, led.state, write, "forced")
         ended = 0 if write is None else sum(each.last - each.first + 1 for each in write.batches)
         return ended, self._drain()
+
+    def _error_of_ids(self, request: ShareFetchRequest | ShareAcknowledgeRequest) -> Error:
+        """Return the error of a request whose group or member is missing, or whose member id is no such id."""
+        is_missing = request.member_id is None or is_member_id(request.member_id)
+        if is_missing and not dialect_of(self._cluster.settings).missing_share_ids_are_invalid:
+            return Error.UNKNOWN_SERVER_ERROR
+        return Error.INVALID_REQUEST
 
     # -- sessions ------------------------------------------------------------------------------------------------
 

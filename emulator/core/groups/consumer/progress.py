@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..causes import Cause, Reason
-from ..modern.steps import is_too_early
+from ..modern.steps import is_too_early, time_of_target
 from ..modern.topics import topic_ids
 from ..records import CoordinatorRecord
 from .assignment import in_table_order
@@ -52,7 +52,7 @@ class Update(NamedTuple):
 class Progress(NamedTuple):
     """The member after its step, the records of everything that has changed, and the cause.
 
-    `is_outdated`: the target is that of an earlier epoch.
+    `is_outdated`: the target is that of an earlier epoch; before 4.3 only if the member has raised it.
     """
 
     member: ConsumerMember
@@ -83,6 +83,7 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
     pattern_records, raises = change_pattern(store, group, before, after)
     records += pattern_records
     raises |= after.names != before.names or _changes_preference(store, group, update)
+    raises |= group.epoch == 0 and store.dialect.first_join_raises_epoch
     epoch, epoch_records = group.epoch, list[CoordinatorRecord]()
     if raises or not group.has_seen_topics(store.cluster.topics.version):
         others = (each for each in group.members.values() if each is not replaced and each.id != after.id)
@@ -94,7 +95,7 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         target_epoch = epoch
         target, target_records = _new_target(store, group, update, epoch)
     changed = after.names != before.names or after.regex != before.regex
-    is_outdated = target_epoch < epoch
+    is_outdated = target_epoch < epoch if store.dialect.downgrades_heed_targets else raises
     reconciled = after
     if not (keeps_target and is_outdated) and (changed or not after.is_settled(target_epoch)):
         at_once = store.dialect.unsubscribing_revokes_at_once
@@ -192,8 +193,10 @@ def _new_target(
         for member_id, target in targets.items()
         if member_id not in written or _as_sets(written[member_id]) != _as_sets(target)
     ]
-    computed_at = group.now if store.dialect.spaces_assignments else 0
-    return targets[after.id], [*records, RECORD_TYPES.target_epoch_record(group.id, epoch, computed_at)]
+    return targets[after.id], [
+        *records,
+        RECORD_TYPES.target_epoch_record(group.id, epoch, time_of_target(store, group)),
+    ]
 
 
 def _subscription(member: ConsumerMember) -> CoordinatorRecord:

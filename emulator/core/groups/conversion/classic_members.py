@@ -119,7 +119,7 @@ def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroup
     name = member.classic.supported_protocols[0].name
     if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (None, name):
         return store.reply(call, sync_error(Error.INCONSISTENT_GROUP_PROTOCOL))
-    if member.epoch < group.target_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+    if member.epoch < _awaited_epoch(store, group) and member.state is not MemberState.UNREVOKED_PARTITIONS:
         _await_join(group, member)
         return store.reply(call, sync_error(Error.REBALANCE_IN_PROGRESS))
     group.timers.cancel(ClassicSyncTimeout(member.id))
@@ -132,6 +132,11 @@ def sync(store: GroupStore, group: ConsumerGroup, call: Call, request: SyncGroup
     return store.reply(call, response)
 
 
+def _awaited_epoch(store: GroupStore, group: ConsumerGroup) -> int:
+    """Return the epoch that a classic member has to rejoin for."""
+    return group.target_epoch if store.dialect.classic_members_follow_targets else group.epoch
+
+
 def heartbeat(store: GroupStore, group: ConsumerGroup, call: Call, request: HeartbeatRequest) -> Error:
     """Return the error of a heartbeat; REBALANCE_IN_PROGRESS if the member has a step to take."""
     member = _find_member(group, request)
@@ -139,7 +144,7 @@ def heartbeat(store: GroupStore, group: ConsumerGroup, call: Call, request: Hear
         return member
     restart_session(store, group, member.id, call)
     must_rejoin = (
-        member.epoch < group.target_epoch
+        member.epoch < _awaited_epoch(store, group)
         or member.state is MemberState.UNREVOKED_PARTITIONS
         or (member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(group, member))
     )

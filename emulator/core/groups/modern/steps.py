@@ -21,6 +21,11 @@ def is_too_early(store: GroupStore, group: ModernGroup[Any, Any]) -> bool:
     return bool(group.target_time and interval_ms) and 0 <= group.now - group.target_time < interval_ms
 
 
+def time_of_target(store: GroupStore, group: ModernGroup[Any, Any]) -> int:
+    """Return the time in ms that the record of a target has if it is computed now; 0 in releases without such times."""
+    return group.now if store.dialect.spaces_assignments else 0
+
+
 def set_revocation_timeout(group: ModernGroup[Any, Any], member: ModernMember) -> None:
     """Start the timeout of a member whose step leaves it something to revoke, or end it."""
     if member.is_revoking:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...java.hash_tables import HashTable
-from ..modern.steps import is_too_early
+from ..modern.steps import is_too_early, time_of_target
 from ..modern.topics import metadata_hash, topic_ids
 from .assignor import assign
 from .records import RECORD_TYPES, current_record, group_record, member_record, target_record
@@ -55,7 +55,7 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
             for member_id, each in targets.items()
             if group.targets.get(member_id) != each
         ]
-        records.append(RECORD_TYPES.target_epoch_record(group.id, epoch, group.now))
+        records.append(RECORD_TYPES.target_epoch_record(group.id, epoch, time_of_target(store, group)))
     member = _reconciled(store, after, target, target_epoch, changed=changed)
     if member is not after:
         records.append(current_record(group.id, member))
@@ -65,9 +65,10 @@ def advance(store: GroupStore, group: ShareGroup, before: ShareMember, after: Sh
 def _has_pending_partitions(store: GroupStore, group: ShareGroup) -> bool:
     """Return whether partitions have state at the share coordinator, and are in no target.
 
-    They come with the next epoch, unless that has no target yet (`initializedAssignmentPending`).
+    They come with the next epoch, unless that has no target yet, since 4.3 (`initializedAssignmentPending`).
     """
-    if group.target_epoch < group.epoch or not group.members:
+    awaits_target = store.dialect.new_share_partitions_await_targets and group.target_epoch < group.epoch
+    if awaits_target or not group.members:
         return False
     names = {name for member in group.members.values() for name in member.names}
     assigned: dict[UUID, set[int]] = {}

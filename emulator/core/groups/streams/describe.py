@@ -1,12 +1,21 @@
-"""StreamsGroupDescribe. Kafka: `GroupMetadataManager.streamsGroupDescribe`, `StreamsGroup.asDescribedGroup`."""
+"""StreamsGroupDescribe and StreamsGroupTopologyDescriptionUpdate.
+
+Kafka: `GroupMetadataManager.streamsGroupDescribe`, `StreamsGroup.asDescribedGroup`. The description of a topology
+(KIP-1331) needs a plugin of the broker, and there is none: every update is refused, as by a broker with its default
+settings.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from koordinator.wire.errors import Error
 from koordinator.wire.messages import streams_group_describe as wire
 from koordinator.wire.messages.streams_group_heartbeat import KeyValue, TaskOffset
+from koordinator.wire.messages.streams_group_topology_description_update import (
+    StreamsGroupTopologyDescriptionUpdateResponse,
+)
 
 from ...refusal import Refusal
 from ..modern.describe import find_described, operations_of
@@ -17,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from koordinator.wire.messages.streams_group_heartbeat import TopicInfo
+    from koordinator.wire.messages.streams_group_topology_description_update import (
+        StreamsGroupTopologyDescriptionUpdateRequest,
+    )
 
     from ...effects import Call
     from ..group_store import GroupStore
@@ -26,6 +38,9 @@ if TYPE_CHECKING:
 NOT_REQUESTED, NOT_STORED = 0, 1
 """The status of a topology description: without a plugin no broker has one (KIP-1331)."""
 
+NO_PLUGIN = "The broker has no streams group topology description plugin configured."
+"""The refusal of an update, whatever it says (`GroupCoordinatorService`)."""
+
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupDescribeRequest) -> None:
     """Describe streams groups, one row for each id."""
@@ -33,6 +48,17 @@ def describe_groups(store: GroupStore, now: int, call: Call, request: wire.Strea
     status = NOT_STORED if request.include_topology_description else NOT_REQUESTED
     rows = tuple(_describe(store, now, group_id, operations, status) for group_id in request.group_ids)
     store.reply(call, wire.StreamsGroupDescribeResponse(groups=rows))
+
+
+def refuse_description(
+    store: GroupStore, _now: int, call: Call, _request: StreamsGroupTopologyDescriptionUpdateRequest
+) -> None:
+    """Refuse the description of a topology."""
+    message = NO_PLUGIN if store.cluster.features.serves_streams_groups else None
+    store.reply(
+        call,
+        StreamsGroupTopologyDescriptionUpdateResponse(error_code=Error.UNSUPPORTED_VERSION, error_message=message),
+    )
 
 
 def _describe(store: GroupStore, now: int, group_id: str, operations: int, status: int) -> wire.DescribedGroup:

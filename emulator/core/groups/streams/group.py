@@ -34,6 +34,9 @@ STREAMS = "streams"
 NAME = "sticky"
 """The assignor of streams groups."""
 
+FIRST_EPOCH = 1
+"""The epoch of a new streams group, and the lowest of a member while the first target is delayed."""
+
 NOT_VALIDATED = -1
 """The validated topology epoch while topics are missing or wrong."""
 
@@ -63,6 +66,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now, dialect)
+        # in every release, whatever the epoch of the first target (4.2: `GroupMetadataManager.streamsGroupHeartbeat`)
+        self.epoch = FIRST_EPOCH
         self.topology: wire.StreamsGroupTopologyValue | None = None
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: Mapping[str, str] = {}

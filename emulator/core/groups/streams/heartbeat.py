@@ -197,4 +197,4 @@ def _compute_delayed_target(store: GroupStore, group: StreamsGroup) -> None:
         return
     targets = compute_target(store, group, None, group.configured, group.assignment_configs)
     text = "The initial rebalance delay of the streams group is over."
-    write(store, group, target_records(group, group.targets, targets, group.epoch), Reason(Cause.ASSIGNED, text))
+    write(store, group, target_records(store, group, group.targets, targets, group.epoch), Reason(Cause.ASSIGNED, text))

@@ -15,7 +15,7 @@ from ...refusal import refused
 from ...timers import StreamsInitialDelay
 from ..modern.steps import is_too_early
 from ..modern.topics import metadata_hash
-from .group import NOT_VALIDATED
+from .group import FIRST_EPOCH, NOT_VALIDATED
 from .membership import owned_tasks, takeover
 from .reconciliation import holdings, reconcile
 from .records import current_record, group_record, member_record, topology_record
@@ -96,7 +96,7 @@ def advance(
         group.timers.set(StreamsInitialDelay(), group.now + delay_ms)
     group.topics_seen = store.cluster.topics.version, epoch
     target_owner = after if replaced is None else replaced
-    target, target_epoch = group.targets.get(target_owner.id, NO_TASKS), group.target_epoch
+    target, target_epoch = group.targets.get(target_owner.id, NO_TASKS), max(group.target_epoch, FIRST_EPOCH)
     if StreamsInitialDelay() in group.timers:
         target = NO_TASKS
         status.append(_delayed("initial rebalance delay"))
@@ -106,7 +106,7 @@ def advance(
         targets, target_epoch = compute_target(store, group, update, configured, configs), epoch
         known = group.targets if replaced is None else {**group.targets, after.id: target}
         target = targets[after.id]
-        records += target_records(group, known, targets, epoch)
+        records += target_records(store, group, known, targets, epoch)
     reconciled = after
     if not after.is_settled(target_epoch):
         taken = holdings(group.members.values(), after.process_id)

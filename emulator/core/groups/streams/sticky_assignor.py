@@ -1,6 +1,6 @@
 """The assignor `sticky`: members keep their tasks, and processes share the rest evenly.
 
-`assign_sticky(members, subtopologies, standby_replicas, ranks_owners=...)` is a pure function. Its result depends on
+`assign_sticky(members, subtopologies, standby_replicas, ...)` is a pure function. Its result depends on
 the order of `members`, which is that of the group's table: where processes have the same load, Kafka takes the one that
 its hash tables and heaps yield first. Kafka: `StickyTaskAssignor`, `ProcessState` (KIP-1071).
 """
@@ -51,14 +51,15 @@ def assign_sticky(
     standby_replicas: int,
     *,
     ranks_owners: bool,
+    skips_owners: bool,
 ) -> dict[str, Tasks]:
     """Return the target tasks of each member, in the order in which Kafka writes them.
 
     Standby tasks that no process can take are left out. `ranks_owners`: a task goes to the members with the most of its
-    changelog first, and none of them hides the others by having the task already (since 4.4). Raises AssignmentError if
-    there are tasks and no members.
+    changelog first (since 4.4). `skips_owners`: a standby owner whose process has the task already does not hide the
+    others (4.2.2 and since 4.4). Raises AssignmentError if there are tasks and no members.
     """
-    return _Assignment(members, subtopologies, standby_replicas, ranks_owners=ranks_owners).targets()
+    return _Assignment(members, subtopologies, standby_replicas, ranks_owners, skips_owners).targets()
 
 
 class _Member:
@@ -141,11 +142,11 @@ class _Assignment:
         members: Mapping[str, StreamsMemberSpec],
         subtopologies: Mapping[str, SubtopologySpec],
         standby_replicas: int,
-        *,
-        ranks_owners: bool,
+        ranks_owners: bool,  # noqa: FBT001
+        skips_owners: bool,  # noqa: FBT001
     ) -> None:
         self._replicas = standby_replicas
-        self._ranks_owners = ranks_owners
+        self._skips_owners = skips_owners
         self._active = _tasks_of(subtopologies)
         self._stateful = _tasks_of({name: each for name, each in subtopologies.items() if each.is_stateful})
         self._active_quota = _Quota(len(self._active), len(members))
@@ -233,12 +234,12 @@ class _Assignment:
     def _least_loaded_owner(self, task: Task, *, is_active: bool) -> _Member | None:
         """Return the least loaded previous standby owner of a task whose process can take it, or None.
 
-        An owner is less loaded only if its process is, too. Up to 4.3 the first owner is taken even if its process has
-        the task, and then a better one does not count: Kafka checks the process of the first one at the end.
+        An owner is less loaded only if its process is, too. Without `skips_owners` the first owner is taken even if its
+        process has the task, and then a better one does not count: Kafka checks the process of the first at the end.
         """
         owners = self._standby_owners.get(task, [])
         able = [each for each in owners if is_active or not each.process.has(task)]
-        if not able or not (self._ranks_owners or able[0] is owners[0]):
+        if not able or not (self._skips_owners or able[0] is owners[0]):
             return None
         best = able[0]
         for owner in able[1:]:

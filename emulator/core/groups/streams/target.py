@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...java.hash_tables import HashTable
+from ..modern.steps import time_of_target
 from .records import RECORD_TYPES, target_record
 from .settings import STANDBY_REPLICAS
 from .sticky_assignor import StreamsMemberSpec, SubtopologySpec, assign_sticky
@@ -42,11 +43,11 @@ def compute_target(
     ordered = {member_id: members[member_id] for member_id in HashTable(members)}
     if not configured.is_ready or configured.subtopologies is None:
         return dict.fromkeys(ordered, NO_TASKS)
-    follows_state = store.dialect.tasks_follow_state
+    dialect = store.dialect
     specs = {
         member_id: StreamsMemberSpec(
             process_id=member.process_id,
-            tasks=member.assigned if follows_state else group.targets.get(member_id, NO_TASKS),
+            tasks=member.assigned if dialect.tasks_follow_state else group.targets.get(member_id, NO_TASKS),
             offsets=group.soft.task_offsets.get(member_id, NOTHING_REPORTED).offsets,
         )
         for member_id, member in ordered.items()
@@ -56,11 +57,17 @@ def compute_target(
         for name, each in configured.subtopologies.items()
     }
     replicas = int(configs[STANDBY_REPLICAS])
-    return assign_sticky(specs, subtopologies, replicas, ranks_owners=follows_state)
+    return assign_sticky(
+        specs,
+        subtopologies,
+        replicas,
+        ranks_owners=dialect.tasks_follow_state,
+        skips_owners=dialect.full_owners_hide_no_other,
+    )
 
 
 def target_records(
-    group: StreamsGroup, known: Mapping[str, Tasks], targets: Mapping[str, Tasks], epoch: int
+    store: GroupStore, group: StreamsGroup, known: Mapping[str, Tasks], targets: Mapping[str, Tasks], epoch: int
 ) -> list[CoordinatorRecord]:
     """Return the records of the targets that differ from the known ones, and of their epoch."""
     return [
@@ -69,5 +76,5 @@ def target_records(
             for member_id, target in targets.items()
             if known.get(member_id) != target
         ),
-        RECORD_TYPES.target_epoch_record(group.id, epoch, group.now),
+        RECORD_TYPES.target_epoch_record(group.id, epoch, time_of_target(store, group)),
     ]

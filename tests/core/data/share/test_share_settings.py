@@ -49,7 +49,7 @@ def words(found: ShareSettings) -> tuple[str, str, bool]:
     return found.auto_offset_reset, found.isolation_level, found.renew_acknowledge_enable
 
 
-@pytest.mark.parametrize("release", ["4.3", "4.4"])
+@pytest.mark.parametrize("release", ["4.2", "4.3", "4.4"])
 def test_a_share_group_without_configs_has_the_settings_of_the_brokers(release: str) -> None:
     found = settings_of({}, kafka_version=release, group_share_delivery_count_limit=4)
     assert numbers(found) == [45_000, 5_000, 1_000, 30_000, 4, 2_000]

@@ -46,6 +46,13 @@ class TestLeaving:
         play.beat("A", -1)
         assert (play.shape(), play.record_types()) == (("Empty", 3, 2), [-8, -7, -5, 3])
 
+    @pytest.mark.parametrize(("release", "epoch"), [("4.0", 0), ("4.2", 1), ("4.3", 1)])
+    def test_g009_a_first_member_without_topics_raises_the_epoch_in_4_2(self, release: str, epoch: int) -> None:
+        play = ConsumerPlay(kafka_version=release)
+        play.subscribe("A", topics=())
+        assert play.shape() == ("Stable", epoch, epoch)
+        assert (3 in play.record_types()) is (release == "4.2")
+
     def test_g143_a_leave_writes_tombstones_and_the_group(self, play: ConsumerPlay) -> None:
         play.subscribe("A")
         play.beat("A", -1)

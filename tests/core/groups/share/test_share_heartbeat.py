@@ -174,6 +174,19 @@ class TestShareEpochs:
         assert play.beat("A", 3) == (4, None)
         assert play.beat("A", 4) == (5, {"u": [0, 1, 2]})
 
+    @pytest.mark.parametrize(("release", "raises"), [("4.2", True), ("4.3", False)])
+    def test_new_partitions_come_with_the_epoch_of_a_leave_since_4_3(self, release: str, *, raises: bool) -> None:
+        play = SharePlay(kafka_version=release)
+        epoch, _ = play.settle_in("A", ["u"])
+        play.beat("B", 0, ["u"])
+        play.cluster.grow_topic(play.cluster.topics["u"], 3)
+        assert play.beat("A", epoch)[0] == epoch + 2
+        play.beat("B", -1)
+        play.written()
+        assert play.beat("A", epoch + 2) == (epoch + 3 + raises, {"u": [0, 1, 2]})
+        (written,) = play.written()
+        assert (11 in written) is raises
+
     @pytest.mark.parametrize(("release", "start"), [("4.3", -1), ("4.4", 0)])
     def test_partitions_added_to_a_topic_of_the_group_begin_at_their_first_record_since_4_4(
         self, release: str, start: int

@@ -47,30 +47,32 @@ def release(request: pytest.FixtureRequest) -> str:
 
 
 def test_members_that_join_together_take_turns(release: str) -> None:
-    targets = assign_sticky({"A": A, "B": B}, STATELESS, 0, ranks_owners=release == NEW)
+    targets = assign_sticky({"A": A, "B": B}, STATELESS, 0, ranks_owners=release == NEW, skips_owners=release == NEW)
     assert partitions(targets) == {"A": ((0, 2), ()), "B": ((1, 3), ())}
 
 
 def test_a_member_keeps_its_first_tasks_when_another_joins(release: str) -> None:
-    first = assign_sticky({"A": A}, STATELESS, 0, ranks_owners=release == NEW)
-    second = assign_sticky(moved_on({"A": A}, first) | {"B": B}, STATELESS, 0, ranks_owners=release == NEW)
+    first = assign_sticky({"A": A}, STATELESS, 0, ranks_owners=release == NEW, skips_owners=release == NEW)
+    second = assign_sticky(
+        moved_on({"A": A}, first) | {"B": B}, STATELESS, 0, ranks_owners=release == NEW, skips_owners=release == NEW
+    )
     assert [partitions(each)["A"][0] for each in (first, second)] == [(0, 1, 2, 3), (0, 1)]
     assert partitions(second)["B"] == ((2, 3), ())
 
 
 def test_a_process_has_a_task_once_and_takes_over_what_it_has_as_a_standby(release: str) -> None:
-    first = assign_sticky({"A": A}, STATEFUL, 1, ranks_owners=release == NEW)
+    first = assign_sticky({"A": A}, STATEFUL, 1, ranks_owners=release == NEW, skips_owners=release == NEW)
     assert partitions(first) == {"A": ((0, 1, 2, 3), ())}
     members = moved_on({"A": A}, first) | {"B": B}
-    second = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
+    second = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW, skips_owners=release == NEW)
     assert partitions(second) == {"A": ((0, 1), (2, 3)), "B": ((2, 3), (0, 1))}
     members = moved_on(members, second) | {"C": StreamsMemberSpec("process-a")}
-    third = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
+    third = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW, skips_owners=release == NEW)
     assert partitions(third) == {"A": ((0, 1), (2,)), "B": ((2,), (0, 1, 3)), "C": ((3,), ())}
-    assert assign_sticky(members, STATEFUL, 2, ranks_owners=release == NEW) == third
+    assert assign_sticky(members, STATEFUL, 2, ranks_owners=release == NEW, skips_owners=release == NEW) == third
     members = moved_on(members, third)
     del members["A"]
-    fourth = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW)
+    fourth = assign_sticky(members, STATEFUL, 1, ranks_owners=release == NEW, skips_owners=release == NEW)
     assert partitions(fourth) == {"B": ((0, 2), (1, 3)), "C": ((1, 3), (0, 2))}
 
 
@@ -81,13 +83,19 @@ def test_the_owner_with_the_most_of_a_changelog_takes_a_task_over_since_4_4() ->
         "B": StreamsMemberSpec("process-b", Tasks(standby=frozenset(both)), {both[0]: 7, both[1]: 2}),
     }
     two = {"0": SubtopologySpec(2, is_stateful=True)}
-    assert partitions(assign_sticky(members, two, 0, ranks_owners=False)) == {"A": ((0,), ()), "B": ((1,), ())}
-    assert partitions(assign_sticky(members, two, 0, ranks_owners=True)) == {"A": ((1,), ()), "B": ((0,), ())}
+    assert partitions(assign_sticky(members, two, 0, ranks_owners=False, skips_owners=False)) == {
+        "A": ((0,), ()),
+        "B": ((1,), ()),
+    }
+    assert partitions(assign_sticky(members, two, 0, ranks_owners=True, skips_owners=True)) == {
+        "A": ((1,), ()),
+        "B": ((0,), ()),
+    }
 
 
 def test_a_group_without_members_has_nobody_for_its_tasks() -> None:
     with pytest.raises(AssignmentError, match=r"^No process available to assign active task 0_0\.$"):
-        assign_sticky({}, STATELESS, 0, ranks_owners=False)
+        assign_sticky({}, STATELESS, 0, ranks_owners=False, skips_owners=False)
 
 
 def test_equal_elements_leave_a_heap_in_the_order_of_java() -> None:
