@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from .imports import collections_paused
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -174,7 +175,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES[name]
     try:
-        return getattr(import_module(f"{__name__}.{module}"), name)
+        with collections_paused():
+            return getattr(import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:
         if module not in _EXTRAS:
             raise

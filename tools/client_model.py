@@ -304,7 +304,7 @@ VERBS = (
         "assert_fenced",
         "verify.fenced",
         "check",
-        "Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345).",
+        "Assert that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345).",
     ),
     Verb(
         "Group",

@@ -1560,10 +1560,10 @@ func (h groupOperations) Evict(member string, options ...EvictOptions) {
 
 // Fence makes another process join as a static member, with the same subscription, then stay silent. The previous
 // member is fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
-func (h groupOperations) Fence(instance string) {
+func (h groupOperations) Fence(member string) {
 	h.t.Helper()
 	v := values{}
-	v["instance"] = plain(instance)
+	v["member"] = plain(member)
 	h.call("POST", path("/groups/%v/actions/fence", h.ID), v, nil)
 }
 
@@ -1757,11 +1757,11 @@ func (h groupOperations) AssertDidNotLeave(member string, timeout ...time.Durati
 	h.check("AssertDidNotLeave", "POST", path("/groups/%v/verify/did_not_leave", h.ID), v, first(timeout))
 }
 
-// AssertFenced asserts that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345).
-func (h groupOperations) AssertFenced(instanceID string, timeout ...time.Duration) {
+// AssertFenced asserts that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345).
+func (h groupOperations) AssertFenced(member string, timeout ...time.Duration) {
 	h.t.Helper()
 	v := values{}
-	v["instance_id"] = plain(instanceID)
+	v["member"] = plain(member)
 	h.check("AssertFenced", "POST", path("/groups/%v/verify/fenced", h.ID), v, first(timeout))
 }
 

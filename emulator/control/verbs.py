@@ -124,16 +124,16 @@ class Verbs:
         request = LeaveGroupRequest(group_id=group, members=(identity,))
         return self._send_as(now, verb, victim, LEAVE_VERSION, request)
 
-    def fence(self, now: int, *, group: str, instance: str) -> None:
+    def fence(self, now: int, *, group: str, member: str) -> None:
         """Make another process join as a static member, with the same subscription, then stay silent.
 
         The previous member is fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
         """
         target = group_named(self._runtime, group)
-        previous = member_named(target, instance)
+        previous = member_named(target, member)
         if previous.instance_id is None:
-            static = known(instance, target.static_members)
-            raise ValueError(f"member {instance!r} of group {group!r} is dynamic: only a static one is fenced{static}")
+            static = known(member, target.static_members)
+            raise ValueError(f"member {member!r} of group {group!r} is dynamic: only a static one is fenced{static}")
         overrides.require_not_frozen(target)
         if isinstance(previous, ConsumerMember) and previous.classic is None:
             verb = self._verb(now, "fence", group, instance=previous.instance_id)

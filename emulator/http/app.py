@@ -31,7 +31,7 @@ from .metrics import Metrics
 from .openapi import document, document_3_0
 from .plain import from_json, to_json, to_json_in_turns
 from .problems import ERRORS_MAX, Problem, validation_problem
-from .routes import BELOW, OLD_ROUTES, ROUTES, TRACE
+from .routes import BELOW, OLD_ARGUMENTS, OLD_ROUTES, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from ..config.options import Options
-    from ..server.cluster_registry import ClusterRegistry
+    from ..server.cluster_registry import ClusterRegistry, RegisteredCluster
     from .routes import Route
 
 WAIT_S_MAX = 600.0
@@ -114,13 +114,23 @@ class OperationEndpoint:
         arguments = _validated(self._path_model, in_path, strict=False)
         is_query = route.method == "GET"
         others = self._query(request.query_params) if is_query else await _body(request)
+        is_old = isinstance(others, dict) and self._replace_old(others, is_query=is_query)
+        response = await self._perform(request, registered, arguments, others)
+        if is_old:
+            response.headers["Deprecation"] = OLD_SINCE
+        return response
+
+    async def _perform(
+        self,
+        request: Request,
+        registered: RegisteredCluster,
+        arguments: dict[str, Any],
+        others: Any,  # noqa: ANN401 - JSON
+    ) -> Response:
+        route, is_query = self._route, self._route.method == "GET"
         timeout_s = others.pop("timeout", None) if route.waits and isinstance(others, dict) else None
         export = checked_format(others.pop("format", JSON)) if route.operation == TRACE else JSON
         watch = others.pop("watch", None) if route.operation == TRACE else None
-        if route.operation == "groups.meets" and isinstance(others, dict) and others.get("owned") == "all":
-            # the word of the release before
-            others.pop("owned")
-            others["all_owned"] = "true" if is_query else True
         arguments |= _validated(self._model, others, strict=not is_query)
         if export != JSON:
             return await export_of(registered, export, arguments)
@@ -143,6 +153,18 @@ class OperationEndpoint:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors) from error
         except ValueError as error:
             raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+
+    def _replace_old(self, others: dict[str, Any], *, is_query: bool) -> bool:
+        """Give arguments of the release before their names of today; return whether there are any."""
+        old, new = OLD_ARGUMENTS.get(self._route.operation, (None, ""))
+        if old in others and new not in others:
+            others[new] = others.pop(old)
+            return True
+        if self._route.operation == "groups.meets" and others.get("owned") == "all" and "all_owned" not in others:
+            others.pop("owned")
+            others["all_owned"] = "true" if is_query else True
+            return True
+        return False
 
     def _query(self, given: QueryParams) -> dict[str, Any]:
         """Return the arguments in a query; a list has one value for each occurrence of its name."""

@@ -138,3 +138,6 @@ OLD_ROUTES = (
     Route("POST", "/groups/{group}/actions/expire_join_barrier", "clocks.expire_join_phase"),
 )
 """The paths of the release before, which work in this one; the response has the header Deprecation (RFC 9745)."""
+
+OLD_ARGUMENTS = {"verbs.fence": ("instance", "member"), "verify.fenced": ("instance_id", "member")}
+"""The argument of an operation that had another name in the release before: that name, and the one of today."""

@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import koordinator
+from koordinator.imports import collections_paused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,11 +81,9 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in self.modules:
             return None
-        # modules stay: a tenth of the time of their import would be spent to look for garbage
-        gc.disable()
-        command = getattr(import_module(self.modules[cmd_name]), cmd_name.replace("-", "_"))
-        gc.freeze()
-        gc.enable()
+        with collections_paused():
+            command = getattr(import_module(self.modules[cmd_name]), cmd_name.replace("-", "_"))
+            gc.freeze()
         assert isinstance(command, click.Command)
         return command
 

@@ -221,7 +221,7 @@ class Checks(GroupHandle):
     @renamed_arguments(instance_id="member")
     def assert_fenced(self, member: MemberLike, timeout: Duration = 0) -> Self:
         """Assert that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345)."""
-        self._check(Verify.fenced, timeout, group=self.id, instance_id=member_name(member))
+        self._check(Verify.fenced, timeout, group=self.id, member=member_name(member))
         return self
 
     def assert_no_zombie_commits(self) -> Self:

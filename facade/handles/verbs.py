@@ -36,7 +36,7 @@ class VerbControls(GroupHandle):
 
         The new process then stays silent, so its session expires.
         """
-        self._port.call(Verbs.fence, group=self.id, instance=member_name(member))
+        self._port.call(Verbs.fence, group=self.id, member=member_name(member))
 
     def freeze(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import subprocess
 import sys
 
 import pytest
+
+from koordinator.imports import collections_paused
 
 PROGRAM = """
 import sys
@@ -29,6 +32,29 @@ def test_a_cluster_without_an_automatic_clock_is_built_without_its_control(
     assert is_loaded or names.strip() == "[]"
 
 
+LOADED = """
+import sys
+before = set(sys.modules)
+import koordinator.cli.serve
+from koordinator.emulator.config.options import Options
+koordinator.cli.serve.build(Options())
+names = [name.split(".") for name in sys.modules if name not in before]
+own = {".".join(name[1 : 3 if name[1] == "emulator" else 2]) for name in names if name[0] == "koordinator" and name[1:]}
+print(*own - {"emulator"})
+print(*{name[0] for name in names} - sys.stdlib_module_names - {"koordinator"})
+"""
+
+
+@pytest.mark.slow
+def test_a_server_starts_with_these_rooms_and_packages_alone() -> None:
+    command = [sys.executable, "-I", "-c", LOADED]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    own, others = (set(line.split()) for line in output.splitlines())
+    rooms = {"broker", "config", "core", "formats", "server", "storage", "trace"}
+    assert own == {f"emulator.{room}" for room in rooms} | {"cli", "imports", "version", "wire"}
+    assert others <= {"attr", "attrs", "click", "construct", "idna", "outcome", "sniffio", "sortedcontainers", "trio"}
+
+
 COLLECTIONS = """
 import gc
 import click
@@ -39,11 +65,34 @@ commands.get_command(click.Context(commands), "serve")
 print(len(collections), gc.isenabled())
 """
 
+OF_A_TEST = """
+import gc, sys
+import koordinator
+early = []
+def note(*_):
+    if not hasattr(sys.modules.get("koordinator.handles.emulator"), "Emulator"):
+        early.append(1)
+gc.callbacks.append(note)
+koordinator.Emulator
+print(len(early), gc.isenabled())
+"""
+
 
 @pytest.mark.slow
-def test_no_garbage_is_collected_while_a_command_is_imported() -> None:
-    command = [sys.executable, "-c", COLLECTIONS]
+@pytest.mark.parametrize("program", [COLLECTIONS, OF_A_TEST], ids=["serve", "Emulator"])
+def test_no_garbage_is_collected_while_a_command_or_the_emulator_is_imported(program: str) -> None:
+    command = [sys.executable, "-c", program]
     assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "0 True\n"
+
+
+def test_an_import_leaves_a_disabled_collector_disabled() -> None:
+    gc.disable()
+    try:
+        with collections_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 COPIES = """

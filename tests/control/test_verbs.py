@@ -65,7 +65,7 @@ def test_a_session_eviction_is_immediate(here: GroupBroker) -> None:
 
 def test_the_previous_holder_of_an_instance_id_is_fenced(here: GroupBroker) -> None:
     (a, _) = here.form("a", "b")
-    here.verbs.fence(here.now, group=GROUP, instance="a")
+    here.verbs.fence(here.now, group=GROUP, member="a")
     request = joining("a", a)
     assert here.request_at(here.node, request, 5).error_code == Error.FENCED_INSTANCE_ID
     assert here.group.state.value == "Stable"
@@ -78,7 +78,7 @@ def test_a_parked_member_is_fenced_at_once_by_its_replacement(here: GroupBroker)
     (a, _) = here.form("a", "b")
     peer = here.connect(here.node)
     here.send(peer, here.request(peer, joining("a", a), 5))
-    here.verbs.fence(here.now, group=GROUP, instance="a")
+    here.verbs.fence(here.now, group=GROUP, member="a")
     assert peer.answers()[-1][1].error_code == Error.FENCED_INSTANCE_ID
 
 
@@ -260,7 +260,7 @@ class TestBadInputOfVerbs:
             ("evict", {"member": "x"}, "has no member 'x'; there is 'a', 'b'"),
             ("evict", {"member": "a"}, "member 'a' is static: its client does not leave the group at a poll timeout"),
             ("evict", {"member": "a", "as_if": "sesion"}, "must be 'poll_timeout' or 'session'; did you mean 'sess"),
-            ("fence", {"instance": "aa"}, "has no member 'aa'; there is 'a', 'b'; did you mean 'a'"),
+            ("fence", {"member": "aa"}, "has no member 'aa'; there is 'a', 'b'; did you mean 'a'"),
             ("freeze", {"state": "stable"}, "Reconciling or NotReady; did you mean 'Stable'"),
             ("freeze", {"state": "Dead"}, "state 'Dead': must be Empty, PreparingRebalance"),
             ("freeze", {"group": "h"}, "there is no group 'h'"),
@@ -305,7 +305,7 @@ def test_a_group_in_a_join_phase_cannot_be_made_to_begin_one(here: GroupBroker) 
 
 @pytest.mark.parametrize(
     ("verb", "arguments"),
-    [("rebalance", {}), ("evict", {"member": "a", "as_if": "session"}), ("fence", {"instance": "a"})],
+    [("rebalance", {}), ("evict", {"member": "a", "as_if": "session"}), ("fence", {"member": "a"})],
 )
 def test_overrides_of_a_frozen_groups_state_are_refused(
     here: GroupBroker, verb: str, arguments: dict[str, Any]

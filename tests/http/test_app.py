@@ -320,7 +320,32 @@ def test_an_old_path_works_and_names_the_new_one(http: httpx.Client) -> None:
         assert before.headers["Link"] == f'<{CLUSTER}{new}>; rel="successor-version"'
         assert before.headers["Deprecation"].startswith("@")
         assert "Deprecation" not in now.headers
-    assert http.get(f"{CLUSTER}/groups/g/wait", params={"state": "Dead", "owned": "all"}).json() is True
+
+
+OLD_ARGUMENTS = [
+    ("GET", "wait", {"state": "Stable", "owned": "all"}, {"state": "Stable", "all_owned": True}),
+    ("POST", "actions/fence", {"instance": "one"}, {"member": "one"}),
+    ("POST", "verify/fenced", {"instance_id": "one"}, {"member": "one"}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "path", "old", "new"), OLD_ARGUMENTS)
+def test_an_old_argument_works_and_is_deprecated(
+    http: httpx.Client, method: str, path: str, old: dict[str, object], new: dict[str, object]
+) -> None:
+    def send(arguments: dict[str, object]) -> httpx.Response:
+        where = {"params" if method == "GET" else "json": arguments}
+        return http.request(method, f"{CLUSTER}/groups/g/{path}", **where)  # type: ignore[arg-type]
+
+    http.post(f"{CLUSTER}/groups/g/puppets/one", json={"instance_id": "one"}).raise_for_status()
+    http.post(f"{CLUSTER}/groups/g/puppets/one/join").raise_for_status()
+    http.get(f"{CLUSTER}/groups/g/wait", params={"state": "Stable", "timeout": 20}).raise_for_status()
+    before, now = send(old), send(new)
+    assert before.is_success, before.text
+    assert now.is_success, now.text
+    assert (before.headers["Deprecation"], "Deprecation" in now.headers) == ("@1767225600", False)
+    assert send(old | new).status_code == 422, "two names of one argument"
 
 
 def test_the_document_and_the_suggestions_have_new_paths_only(shared: httpx.Client) -> None:

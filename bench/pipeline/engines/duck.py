@@ -28,11 +28,11 @@ MADE = (
     "heartbeat",
     "avoided",
     "transaction",
+    "delivery",
+    "dead_letter",
+    "task",
 )
 """The gold tables that both engines make."""
-
-MADE_ALONE = ("delivery", "dead_letter", "task")
-"""The gold tables that this engine makes alone: it unnests lists of lists in JSON."""
 
 TRACE_COLUMNS = ("run_id", "test_id", "cluster")
 """Columns that come from silver/trace alone."""

@@ -12,6 +12,8 @@ from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.snapshots import parquet_files
 
 from .polar_rebalances import GROUP, beside, facts
+from .polar_shares import dead_letter, delivery
+from .polar_tasks import task
 from .polar_transactions import transaction
 
 if TYPE_CHECKING:
@@ -285,6 +287,18 @@ class Made:
     def transaction(self) -> LazyFrame:
         """Return every transaction, from its first partition to its last marker."""
         return transaction(self.event)
+
+    def delivery(self) -> LazyFrame:
+        """Return the deliveries of records of share groups."""
+        return delivery(self.event, self.label)
+
+    def dead_letter(self) -> LazyFrame:
+        """Return the records that share groups gave up."""
+        return dead_letter(self.event)
+
+    def task(self) -> LazyFrame:
+        """Return the tasks of members of streams groups."""
+        return task(self.event, self.label)
 
     def _committed(self) -> LazyFrame:
         commits = self.call.filter((col("api") == "OffsetCommit") & (col("error") == "NONE"))

@@ -1580,11 +1580,11 @@ export class GroupOperations extends Handle {
   /**
    * Make another process join as a static member, with the same subscription, then stay silent. The previous member is
    * fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
-   * @param {string} instance
+   * @param {string} member
    * @returns {Promise<void>}
    */
-  async fence(instance) {
-    await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/fence`, { instance });
+  async fence(member) {
+    await this._call("POST", `/groups/${encodeURIComponent(this.id)}/actions/fence`, { member });
   }
 
   /**
@@ -1721,15 +1721,15 @@ export class GroupOperations extends Handle {
   }
 
   /**
-   * Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With
-   * `timeoutMs` it waits.
-   * @param {string} instanceId
+   * Assert that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With `timeoutMs` it
+   * waits.
+   * @param {string} member
    * @param {{ timeoutMs?: number }} [options]
    * @returns {Promise<void>}
    */
-  async assertFenced(instanceId, { timeoutMs, ...unknown } = {}) {
+  async assertFenced(member, { timeoutMs, ...unknown } = {}) {
     this._refuse(unknown);
-    await this._check("assertFenced", "POST", `/groups/${encodeURIComponent(this.id)}/verify/fenced`, { instance_id: instanceId }, timeoutMs);
+    await this._check("assertFenced", "POST", `/groups/${encodeURIComponent(this.id)}/verify/fenced`, { member }, timeoutMs);
   }
 
   /**

@@ -1378,10 +1378,10 @@ export declare class GroupOperations extends Handle {
     /**
      * Make another process join as a static member, with the same subscription, then stay silent. The previous member is
      * fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
-     * @param {string} instance
+     * @param {string} member
      * @returns {Promise<void>}
      */
-    fence(instance: string): Promise<void>;
+    fence(member: string): Promise<void>;
     /**
      * Freeze a group in its current state, or in `state` as soon as it enters that. It need not exist yet. No timer of a
      * frozen group fires. Requests that would change its state are parked until `thaw`: JoinGroup and LeaveGroup, and in
@@ -1499,13 +1499,13 @@ export declare class GroupOperations extends Handle {
         timeoutMs?: number;
     }): Promise<void>;
     /**
-     * Assert that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With
-     * `timeoutMs` it waits.
-     * @param {string} instanceId
+     * Assert that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With `timeoutMs` it
+     * waits.
+     * @param {string} member
      * @param {{ timeoutMs?: number }} [options]
      * @returns {Promise<void>}
      */
-    assertFenced(instanceId: string, { timeoutMs, ...unknown }?: {
+    assertFenced(member: string, { timeoutMs, ...unknown }?: {
         timeoutMs?: number;
     }): Promise<void>;
     /**

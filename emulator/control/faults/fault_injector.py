@@ -233,7 +233,7 @@ class FaultInjector:
                 self._verbs.evict(now, group=group, member=member, as_if=action.as_if)
             case Fence():
                 instance = action.instance or next(iter(context.instance_ids), "")
-                self._verbs.fence(now, group=group, instance=instance)
+                self._verbs.fence(now, group=group, member=instance)
             case ForceRebalance():
                 self._verbs.rebalance(now, group=group, cause=action.cause)
             case _:

@@ -125,9 +125,9 @@ class Verify:
         """Check that no LeaveGroup named a member."""
         return GroupCheck(*members.check_did_not_leave(self._trace_of(group), member))
 
-    def fenced(self, _now: int, *, group: str, instance_id: str) -> GroupCheck:
-        """Check that a member of this instance received FENCED_INSTANCE_ID."""
-        return GroupCheck(*members.check_fenced(self._trace_of(group), instance_id))
+    def fenced(self, _now: int, *, group: str, member: str) -> GroupCheck:
+        """Check that a static member, received FENCED_INSTANCE_ID."""
+        return GroupCheck(*members.check_fenced(self._trace_of(group), member))
 
     def no_zombies(self, _now: int, *, group: str) -> RequestCheck:
         """Check that no commit was accepted from a former member or for a partition that another member owned.

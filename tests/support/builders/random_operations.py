@@ -90,7 +90,7 @@ class RandomOperations:
             (
                 ("verbs.rebalance", {"group": group}),
                 ("verbs.evict", {"group": group, "member": chance.choice((*NAMES, *INSTANCES))}),
-                ("verbs.fence", {"group": group, "instance": chance.choice(INSTANCES)}),
+                ("verbs.fence", {"group": group, "member": chance.choice(INSTANCES)}),
                 ("verbs.set_offsets", {"group": group, "offsets": [{"topic": "t", "partition": 0, "offset": 5}]}),
                 ("verbs.add_partitions", {"topic": "t", "count": chance.randint(4, 9)}),
                 ("verbs.set_group_max_size", {"size": chance.choice((2, 5, 1_000))}),

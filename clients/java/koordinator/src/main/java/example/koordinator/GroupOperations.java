@@ -486,9 +486,9 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * Makes another process join as a static member, with the same subscription, then stay silent. The previous member
      * is fenced: its next request, or its pending one, gets FENCED_INSTANCE_ID (82).
      */
-    public void fence(String instance) {
+    public void fence(String member) {
         var values = values();
-        values.put("instance", instance);
+        values.put("member", member);
         call("POST", path("/groups/%s/actions/fence", id), values);
     }
 
@@ -820,20 +820,20 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     }
 
     /**
-     * Asserts that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With a
-     * timeout it waits.
+     * Asserts that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With a timeout it
+     * waits.
      */
-    public void assertFenced(String instanceId) {
-        assertFenced(instanceId, null);
+    public void assertFenced(String member) {
+        assertFenced(member, null);
     }
 
     /**
-     * Asserts that a member of this instance received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With a
-     * timeout it waits.
+     * Asserts that a static member received FENCED_INSTANCE_ID: another one replaced it (KIP-345). With a timeout it
+     * waits.
      */
-    public void assertFenced(String instanceId, Duration timeout) {
+    public void assertFenced(String member, Duration timeout) {
         var values = values();
-        values.put("instance_id", instanceId);
+        values.put("member", member);
         verify("assertFenced", "POST", path("/groups/%s/verify/fenced", id), values, timeout);
     }
 
