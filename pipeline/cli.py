@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
 import koordinator
 from koordinator.cli import Commands, run
 from koordinator.emulator.config.install_hint import install_hint
+
+from .job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +49,15 @@ class Jobs(Commands):
         if cmd_name in self.modules and cmd_name not in WITHOUT_SPARK and find_spec("pyspark") is None:
             raise click.UsageError(f"pyspark is not installed: {install_hint('spark')} (Python 3.11-3.14)", ctx)
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - the result of a job
+        """Run a job. Of one that fails, print the reason in one line, and return its exit status."""
+        try:
+            with spark_errors_explained():
+                return super().invoke(ctx)
+        except JobFailed as error:
+            click.echo(f"{ctx.command_path} {ctx.invoked_subcommand}: {error}", err=True)
+            return EXIT_FAILED
 
 
 @click.group(name="koordinator-pipeline", cls=Jobs, context_settings={"help_option_names": ["-h", "--help"]})

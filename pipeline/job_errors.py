@@ -39,29 +39,28 @@ KNOWN_ERRORS = {
 _CAUSE = re.compile(r"^Caused by: (?:[\w$]+\.)*(?P<what>[^\n]+)", re.MULTILINE)
 
 
-def explain(error: Exception, store: str) -> str | None:
+def explain(error: Exception) -> str | None:
     """Return the meaning of a Spark exception in one line; None if it is unknown."""
     text = str(error)
     for pattern, message in KNOWN_ERRORS.items():
         match = re.search(pattern, text)
         if match:
             causes = _CAUSE.findall(text)
-            values = {"store": store, "cause": causes[-1] if causes else "see Spark's log", **match.groupdict()}
+            values = {"cause": causes[-1] if causes else "see Spark's log", **match.groupdict()}
             return message.format(**values)
     return None
 
 
 @contextmanager
-def spark_errors_explained(store: str) -> Iterator[None]:
+def spark_errors_explained() -> Iterator[None]:
     """Turn a known exception of Spark or the file system into a JobFailed with one line."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - an optional dependency
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - an optional dependency
-
     try:
         yield
-    # PySpark does not wrap every Java exception; that of a failed task is an example
-    except (PySparkException, Py4JError, OSError) as error:
-        message = explain(error, store)
+    except Exception as error:
+        # PySpark does not wrap every Java exception; that of a failed task is an example
+        packages = {each.__module__.partition(".")[0] for each in type(error).__mro__}
+        is_theirs = isinstance(error, OSError) or packages & {"py4j", "pyspark"}
+        message = explain(error) if is_theirs else None
         if message is None:
             raise
         raise JobFailed(message) from error

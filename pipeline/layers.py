@@ -16,13 +16,9 @@ from .fold.frames import FOLD, FOLDED, folded, unfolded
 from .gold.avoided import avoided
 from .gold.client_join import client_join
 from .gold.heartbeat import heartbeat
-from .marts.client_matrix import client_matrix
-from .marts.flaky import flaky
-from .marts.test_run import test_run
+from .marts.test_run import client_matrix, flaky, test_run
 from .silver.call import call
-from .silver.run import run
-from .silver.test import test
-from .silver.trace import trace
+from .silver.trace import run, test, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import StructType
@@ -24,7 +25,7 @@ from pyspark.sql.utils import is_remote
 from . import snapshots
 from .frames import from_arrow
 from .schema import TABLES
-from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot
+from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, parquet_files
 from .table_files import WRITTEN, read_rows, write_rows, write_tables
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ class Tables:
         folders = self.snapshot.folders(table.path, homes)
         frame = self._read(table, folders)
         return frame if homes is None else frame.where(F.col("home").isin(list(homes)))
+
+    def has_rows(self, table: Table) -> bool:
+        """Return whether a table has rows; of a store on another file system, whether it has folders."""
+        if self._local is None:
+            return bool(self.snapshot.folders(table.path))
+        return any(pq.read_metadata(file).num_rows for file in parquet_files(self._local, table.path, self.snapshot))
 
     def create_views(self) -> None:
         """Create a temporary view of each table in the Spark session: gold/rebalance is `gold_rebalance`."""

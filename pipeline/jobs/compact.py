@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from ..console import absolute, progress
-from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..lock import locked
 from ..schema import TABLES
 from ..session import open_session
@@ -18,24 +17,22 @@ from ..store import Store
 @click.command
 @writable_store_option
 @session_options
-def compact(root: str, **session: Any) -> int:  # noqa: ANN401 - the arguments of session_options
+def compact(root: str, **session: Any) -> None:  # noqa: ANN401 - the arguments of session_options
     """Merge the folders of each table into one, as a new snapshot with the same rows.
 
     The old folders remain for earlier snapshots, until `vacuum` removes them.
     """
     store = Store(absolute(root))
-    with open_session(**session, big=True) as spark, progress(len(TABLES)) as report_progress:
-        try:
-            with spark_errors_explained(store.root), locked(store.local):
-                store.open(spark)
-                draft = store.begin(spark)
-                for table in TABLES.values():
-                    report_progress(table.path)
-                    if len(draft.snapshot.folders(table.path)) > 1:
-                        draft.compact(table)
-                number = draft.commit().number
-        except JobFailed as error:
-            click.echo(f"koordinator-pipeline compact: {error}", err=True)
-            return EXIT_FAILED
+    with (
+        open_session(**session, big=True) as spark,
+        progress(len(TABLES)) as report_progress,
+        locked(store.local),
+    ):
+        store.open(spark)
+        draft = store.begin(spark)
+        for table in TABLES.values():
+            report_progress(table.path)
+            if len(draft.snapshot.folders(table.path)) > 1:
+                draft.compact(table)
+        number = draft.commit().number
     click.echo(f"snapshot {number} of {store.root}")
-    return 0

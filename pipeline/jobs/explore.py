@@ -15,7 +15,7 @@ import pyarrow as pa
 from koordinator.lab.explore import ALL, PROPERTIES
 from koordinator.lab.explore import explore as explore_seed
 
-from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
+from ..job_errors import EXIT_FAILED
 from ..session import open_session
 from ..session_options import session_options
 
@@ -62,12 +62,7 @@ def explore(seeds: int, first: int, properties: Collection[str], output: Path | 
     The exit status is 1 if a schedule violates an invariant.
     """
     with open_session(**session) as spark:
-        try:
-            with spark_errors_explained("explore"):
-                failures = failures_of(spark, first, seeds, properties)
-        except JobFailed as error:
-            click.echo(f"koordinator-pipeline explore: {error}", err=True)
-            return EXIT_FAILED
+        failures = failures_of(spark, first, seeds, properties)
     for seed, violations, test in failures:
         click.echo(f"seed {seed}: {violations}")
         if output is None:

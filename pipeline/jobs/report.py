@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from ..console import absolute, progress
-from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..report.facts import STEPS
 from ..report.files import ReportContents
 from ..session import open_session
@@ -27,18 +26,12 @@ def report(
     markdown_path: Path | None,
     title: str,
     **session: Any,  # noqa: ANN401 - the arguments of session_options
-) -> int:
+) -> None:
     """Write one HTML page of the tables, which opens offline and can be printed.
 
     Prints the path of the page. The page has no script and loads nothing.
     """
     store = Store(absolute(root))
     with open_session(**session) as spark, progress(STEPS) as report_progress:
-        try:
-            with spark_errors_explained(store.root):
-                result = ReportContents.read(store.open(spark, as_of), report_progress)
-        except JobFailed as error:
-            click.echo(f"koordinator-pipeline report: {error}", err=True)
-            return EXIT_FAILED
+        result = ReportContents.read(store.open(spark, as_of), report_progress)
     result.write(html_path, markdown_path, title)
-    return 0

@@ -14,7 +14,7 @@ import click
 from .. import layers
 from ..console import URL, absolute, progress
 from ..input_files import LogOptions, unpacked_bytes
-from ..job_errors import EXIT_FAILED, JobFailed, JobRefused, spark_errors_explained
+from ..job_errors import JobRefused
 from ..loading import COUNT_COLUMNS, Loader
 from ..report.facts import STEPS as REPORT_STEPS
 from ..session import open_session
@@ -100,7 +100,7 @@ def run(
     markdown_path: Path | None,
     title: str,
     **session: Any,  # noqa: ANN401 - the other values of load_options
-) -> int:
+) -> None:
     """Load new traces and logs, and rebuild all tables that depend on them.
 
     Reads traces of the emulator (*.jsonl and *.parquet) and logs (*.log, *.txt, *.json) of brokers and clients, plain
@@ -112,24 +112,19 @@ def run(
     options = log_options(session)
     began = time.monotonic()
     with open_session(**session, big=is_big(sources)) as spark:
-        try:
-            with spark_errors_explained(store.root), progress(STEPS) as report_progress:
-                loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
-            if not loaded.n_files:
-                raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
-            warn(loaded.changed, loaded.unknown)
-            for line in report(loaded, max_bad_ratio, time.monotonic() - began):
-                click.echo(line)
-            click.echo(f"tables       {store.root}")
-            if html_path is None:
-                return 0
-            with spark_errors_explained(store.root), progress(REPORT_STEPS) as report_progress:
-                contents = _read_report(store.open(spark), report_progress)
-        except JobFailed as error:
-            click.echo(f"koordinator-pipeline run: {error}", err=True)
-            return EXIT_FAILED
+        with progress(STEPS) as report_progress:
+            loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
+        if not loaded.n_files:
+            raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
+        warn(loaded.changed, loaded.unknown)
+        for line in report(loaded, max_bad_ratio, time.monotonic() - began):
+            click.echo(line)
+        click.echo(f"tables       {store.root}")
+        if html_path is None:
+            return
+        with progress(REPORT_STEPS) as report_progress:
+            contents = _read_report(store.open(spark), report_progress)
     contents.write(html_path, markdown_path, title)
-    return 0
 
 
 def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:

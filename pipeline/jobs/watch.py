@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ..job_errors import EXIT_FAILED, JobFailed, spark_errors_explained
 from ..loading import Loader
 from ..schema import REBALANCE, VERDICT
 from ..session import open_session
@@ -26,7 +25,7 @@ def watch(
     every_s: float,
     looks: int | None,
     **session: Any,  # noqa: ANN401 - the other values of load_options
-) -> int:
+) -> None:
     """Load files as they appear, and the complete lines that plain text files gain, until interrupted.
 
     Each load that finds new files prints one line. A load that fails ends the command.
@@ -40,15 +39,10 @@ def watch(
             while looks is None or scans < looks:
                 if scans:
                     time.sleep(every_s)
-                with spark_errors_explained(store.root):
-                    load_new(loader, sources, warned)
+                load_new(loader, sources, warned)
                 scans += 1
-        except JobFailed as error:
-            click.echo(f"koordinator-pipeline watch: {error}", err=True)
-            return EXIT_FAILED
         except KeyboardInterrupt:
             pass
-    return 0
 
 
 def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""mart/test_run: every trace of a test run, as the comparisons of tests and clients need it.
+"""mart/test_run, and the comparisons of tests and of clients that are made from it: mart/flaky, mart/client_matrix.
 
 They read one row for each trace of the store, instead of the rebalances, members and verdicts of all loads.
 """
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 
 from ..frames import select_schema
-from ..schema import TEST_RUN
+from ..schema import CLIENT_MATRIX, FLAKY, TEST_RUN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,6 +23,9 @@ WORST_FIRST = (FAIL, INCONCLUSIVE, PASS, NOT_APPLICABLE)
 
 SEVERAL = "clients"
 """Subject of a verdict that concerns several clients."""
+
+RUN_OF_TEST = ("run_id", "test_id", "rerun")
+"""The key of one run of a test; it has a trace for each of its clusters."""
 
 
 def test_run(
@@ -52,6 +55,38 @@ def _clients(member: DataFrame, verdict: DataFrame) -> DataFrame:
     by_client = clients.join(judged, ["trace_id", "group_id"], "left").groupBy("trace_id", *CLIENT)
     statuses = by_client.agg(worst.alias("status"))
     return statuses.groupBy("trace_id").agg(F.sort_array(F.collect_list(F.struct(*CLIENT, "status"))).alias("clients"))
+
+
+def flaky(test_run: DataFrame) -> DataFrame:
+    """Return mart/flaky. Skipped runs and runs without an outcome do not count."""
+    runs = (
+        test_run.where("test_id IS NOT NULL AND failed IS NOT NULL")
+        .groupBy(*RUN_OF_TEST)
+        .agg(F.max("failed").alias("failed"), F.sum("n_rebalances").alias("n_rebalances"))
+    )
+    by_test = runs.groupBy("test_id").agg(
+        F.count(F.lit(1)).alias("runs"),
+        F.sum(F.col("failed").cast("long")).alias("failed_runs"),
+        flake_rate(F.col("failed")).alias("flake_rate"),
+        F.avg(F.when(~F.col("failed"), F.col("n_rebalances"))).alias("rebalances_passed"),
+        F.avg(F.when(F.col("failed"), F.col("n_rebalances"))).alias("rebalances_failed"),
+        F.avg("n_rebalances").alias("rebalances"),
+    )
+    return select_schema(by_test.withColumnRenamed("failed_runs", "failed"), FLAKY)
+
+
+def client_matrix(test_run: DataFrame) -> DataFrame:
+    """Return mart/client_matrix."""
+    runs = test_run.withColumn("client", F.explode("clients")).select("*", "client.*")
+    matrix = runs.groupBy(*CLIENT, F.col("test_id").alias("scenario")).agg(
+        F.min_by("status", severity_rank(F.col("status"))).alias("status"),
+        F.count(F.lit(1)).alias("runs"),
+        F.coalesce(F.sum(F.col("failed").cast("long")), F.lit(0)).alias("failed_runs"),
+        F.coalesce(flake_rate(F.col("failed")), F.lit(0.0)).alias("flake_rate"),
+        F.avg("n_rebalances").alias("rebalances"),
+        F.timestamp_micros(F.max("started_us")).alias("last_run"),
+    )
+    return select_schema(matrix.withColumnRenamed("failed_runs", "failed"), CLIENT_MATRIX)
 
 
 def severity_rank(status: Column) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,53 @@ INTERVALS_S = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 86
 """Intervals that one bar of a chart over time may stand for, in seconds."""
 
 BARS_MAX = 60
+
+TOTALS: dict[Callable[..., DataFrame], Table] = {
+    queries.extent: schema.TRACE,
+    queries.span: schema.REBALANCE,
+    queries.costs: schema.MEMBER_DOWNTIME,
+    queries.observed: schema.STATE_TIME,
+    queries.groups: schema.GROUP,
+    queries.avoided: schema.AVOIDED,
+}
+"""The queries with a single row, each with its table."""
+
+QUERIES: dict[Callable[..., DataFrame], tuple[Table, ...]] = {
+    queries.by_time: (schema.REBALANCE,),
+    queries.causes: (schema.REBALANCE,),
+    queries.join_times: (schema.REBALANCE,),
+    queries.stopped_groups: (schema.MEMBER_DOWNTIME,),
+    queries.stopped_members: (schema.MEMBER_DOWNTIME,),
+    advice.weeks: (schema.REBALANCE,),
+    queries.stragglers: (schema.REBALANCE,),
+    queries.state_times: (schema.STATE_TIME,),
+    queries.moves: (schema.PARTITION_GAP, schema.REBALANCE),
+    queries.cohorts: (
+        *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.AVOIDED),
+    ),
+    advice.gains: (schema.REBALANCE, schema.MEMBER_DOWNTIME),
+    queries.commits: (schema.COMMIT,),
+    queries.wasted: (schema.REBALANCE, schema.PARTITION_GAP),
+    advice.storms: (schema.REBALANCE, schema.MEMBER_DOWNTIME),
+    queries.longest: (schema.REBALANCE,),
+    queries.checks: (schema.VERDICT,),
+    queries.failures: (schema.VERDICT,),
+    queries.flaky: (schema.FLAKY,),
+    queries.rebalance_heavy: (schema.FLAKY,),
+    queries.clients: (schema.CLIENT_MATRIX,),
+    queries.heartbeats: (schema.HEARTBEAT,),
+    queries.removals: (schema.EVENT, schema.TRACE),
+    queries.fencing: (schema.FENCING,),
+    queries.transactions: (schema.TRANSACTION,),
+    queries.logs: (schema.CLIENT_JOIN,),
+    queries.rows_read: (schema.COUNTS,),
+    queries.quarantine: (schema.QUARANTINE,),
+    queries.unread: (schema.UNREAD,),
+}
+"""The other queries with their tables. Without rows in the first one a query has none."""
+
+QUERIES_AT_ONCE = 4
+"""Spark takes longer to plan the query of a small table than to run it, and plans each query on one core."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,59 +111,42 @@ class Facts:
     unread: Rows
 
 
-def read_facts(read: Callable[[Table], DataFrame], report_progress: Callable[[str], None] = lambda _: None) -> Facts:
-    """Run all queries. `read` returns a table; `report_progress` is called with a name before each of the `STEPS`."""
-    rebalance, downtime, gap = map(read, (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP))
-    state_time, avoided = read(schema.STATE_TIME), read(schema.AVOIDED)
-    verdict, flaky = read(schema.VERDICT), read(schema.FLAKY)
+def read_facts(
+    read: Callable[[Table], DataFrame],
+    report_progress: Callable[[str], None] = lambda _: None,
+    has_rows: Callable[[Table], bool] = lambda _: True,
+) -> Facts:
+    """Run all queries, several at once. `read` returns a table, and `has_rows` whether it may have rows.
+
+    `report_progress` is called with a name before the wait for each of the `STEPS`.
+    """
+
+    def rows(query: Callable[..., DataFrame], *inputs: Table | int) -> Rows:
+        frames = (each if isinstance(each, int) else read(each) for each in inputs)
+        return [row.asDict(recursive=True) for row in query(*frames).collect()]
+
     report_progress("totals")
-    totals: dict[str, Any] = {}
-    for frame in (
-        queries.extent(read(schema.TRACE)),
-        queries.span(rebalance),
-        queries.costs(downtime),
-        queries.observed(state_time),
-        queries.groups(read(schema.GROUP)),
-        queries.avoided(avoided),
-    ):
-        totals |= _rows(frame)[0]
-    times = [second for name in ("since_s", "until_s", "last_s") if (second := totals[name]) is not None]
-    totals |= {"since_s": min(times, default=0), "until_s": max(times, default=0)}
-    interval_s = interval(totals["first_s"], totals["last_s"])
-    frames = {
-        "by_time": queries.by_time(rebalance, interval_s),
-        "causes": queries.causes(rebalance),
-        "join_times": queries.join_times(rebalance),
-        "stopped_groups": queries.stopped_groups(downtime),
-        "stopped_members": queries.stopped_members(downtime),
-        "weeks": advice.weeks(rebalance, totals["since_s"], totals["until_s"]),
-        "stragglers": queries.stragglers(rebalance),
-        "state_times": queries.state_times(state_time),
-        "moves": queries.moves(gap, rebalance, interval_s),
-        "cohorts": queries.cohorts(rebalance, downtime, gap, state_time, avoided),
-        "gains": advice.gains(rebalance, downtime),
-        "commits": queries.commits(read(schema.COMMIT)),
-        "wasted": queries.wasted(rebalance, gap),
-        "storms": advice.storms(rebalance, downtime),
-        "longest": queries.longest(rebalance),
-        "checks": queries.checks(verdict),
-        "failures": queries.failures(verdict),
-        "flaky": queries.flaky(flaky),
-        "rebalance_heavy": queries.rebalance_heavy(flaky),
-        "clients": queries.clients(read(schema.CLIENT_MATRIX)),
-        "heartbeats": queries.heartbeats(read(schema.HEARTBEAT)),
-        "removals": queries.removals(read(schema.EVENT), read(schema.TRACE)),
-        "fencing": queries.fencing(read(schema.FENCING)),
-        "transactions": queries.transactions(read(schema.TRANSACTION)),
-        "logs": queries.logs(read(schema.CLIENT_JOIN)),
-        "rows_read": queries.rows_read(read(schema.COUNTS)),
-        "quarantine": queries.quarantine(read(schema.QUARANTINE)),
-        "unread": queries.unread(read(schema.UNREAD)),
-    }
-    results: dict[str, Rows] = {}
-    for name, frame in frames.items():
-        report_progress(name.replace("_", " "))
-        results[name] = _rows(frame)
+    with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
+        of_totals = [pool.submit(rows, query, table) for query, table in TOTALS.items()]
+        totals: dict[str, Any] = {name: value for one in of_totals for name, value in one.result()[0].items()}
+        times = [second for name in ("since_s", "until_s", "last_s") if (second := totals[name]) is not None]
+        totals |= {"since_s": min(times, default=0), "until_s": max(times, default=0)}
+        interval_s = interval(totals["first_s"], totals["last_s"])
+        more = {
+            queries.by_time: (interval_s,),
+            queries.moves: (interval_s,),
+            advice.weeks: (totals["since_s"], totals["until_s"]),
+        }
+        waiting = {
+            query.__name__: pool.submit(rows, query, *tables, *more.get(query, ()))
+            for query, tables in QUERIES.items()
+            if has_rows(tables[0])
+        }
+        results: dict[str, Rows] = {}
+        for query in QUERIES:
+            name = query.__name__
+            report_progress(name.replace("_", " "))
+            results[name] = waiting[name].result() if name in waiting else []
     return Facts(totals=totals, interval_s=interval_s, **results)
 
 
@@ -127,7 +158,3 @@ def interval(first_s: int | None, last_s: int | None) -> int:
     """Return the interval of a bar that keeps their number below BARS_MAX."""
     seconds = (last_s or 0) - (first_s or 0)
     return next((choice for choice in INTERVALS_S if seconds // choice < BARS_MAX), INTERVALS_S[-1])
-
-
-def _rows(frame: DataFrame) -> Rows:
-    return [row.asDict(recursive=True) for row in frame.collect()]

@@ -30,7 +30,7 @@ class ReportContents:
     @classmethod
     def read(cls, tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
         """Query the tables; `report_progress` is called as by `read_facts`."""
-        facts = read_facts(tables.read, report_progress)
+        facts = read_facts(tables.read, report_progress, tables.has_rows)
         pages = timelines(tables.read(schema.EVENT), tables.read(schema.TRACE), traces_to_show(facts))
         return cls(facts, [*pages])
 

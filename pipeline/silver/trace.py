@@ -1,4 +1,4 @@
-"""silver/trace: every trace, from its header and its events."""
+"""silver/trace, silver/test, silver/run: every trace, every run of a test that left one, every run of a suite."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from ..frames import select_schema
-from ..schema import HEADER, TRACE
+from ..schema import HEADER, OUTCOME, RUN, TEST, TRACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+OUTCOMES = ("passed", "skipped", "failed", "error")
+"""Outcomes from best to worst; of several outcomes of one test the worst counts."""
+
+RUN_COLUMNS = ("repo", "commit", "branch", "ci_provider", "os", "python", "emulator_version", "schema_version")
+"""Columns with the same value in all traces of a run."""
 
 
 def trace(event: DataFrame, header: DataFrame) -> DataFrame:
@@ -45,4 +51,43 @@ def trace(event: DataFrame, header: DataFrame) -> DataFrame:
             }
         ),
         TRACE,
+    )
+
+
+def test(trace: DataFrame, outcome: DataFrame) -> DataFrame:
+    """Return one row for each trace of a test. The outcome is null if the trace does not contain it."""
+    worst = F.array_position(F.array(*map(F.lit, OUTCOMES)), F.col("outcome"))
+    columns = [name for name in OUTCOME.names if name != "trace_id"]
+    outcomes = outcome.groupBy("trace_id").agg(
+        F.max_by(F.struct(*columns), F.struct(worst, "duration_ms")).alias("end")
+    )
+    runs = trace.select("trace_id", "run_id", "test_id", "rerun", "seed")
+    return select_schema(
+        runs.join(outcomes, "trace_id", "left")
+        .select(
+            "trace_id",
+            "run_id",
+            F.coalesce("test_id", "end.test_id").alias("test_id"),
+            "end.outcome",
+            "end.duration_ms",
+            F.coalesce("end.rerun", "rerun").alias("rerun"),
+            F.coalesce("end.seed", "seed").alias("seed"),
+        )
+        .where("test_id is not null"),
+        TEST,
+    )
+
+
+def run(trace: DataFrame) -> DataFrame:
+    """Return one row for each run."""
+    return select_schema(
+        trace.groupBy("run_id").agg(
+            *(F.max(name).alias(name) for name in RUN_COLUMNS),
+            F.max_by("libs", F.to_json("libs")).alias("libs"),
+            F.min("started_us").alias("started_us"),
+            F.count_distinct("test_id").alias("n_tests"),
+            F.count("*").alias("n_traces"),
+            F.sum("n_events").alias("n_events"),
+        ),
+        RUN,
     )

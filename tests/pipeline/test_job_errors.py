@@ -25,7 +25,7 @@ MESSAGES = {
 
 @pytest.mark.parametrize("text", MESSAGES)
 def test_a_long_spark_exception_becomes_one_line(text: str) -> None:
-    assert explain(RuntimeError(text), "/s") == MESSAGES[text]
+    assert explain(RuntimeError(text)) == MESSAGES[text]
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

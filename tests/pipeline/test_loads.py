@@ -259,7 +259,7 @@ def test_a_trace_that_cannot_be_followed_fails_its_load_by_name(tmp_path: Path, 
         pytest.raises(
             JobFailed, match=r"^the events of trace late_commit cannot be followed \(AttributeError.*\)\. Rem"
         ),
-        spark_errors_explained(str(tmp_path)),
+        spark_errors_explained(),
     ):
         load(spark, tmp_path / "store", tmp_path / "inputs")
     with pytest.raises(JobRefused, match="not a store"):

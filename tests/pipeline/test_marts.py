@@ -8,9 +8,8 @@ import pytest
 from spark.literal_frames import literal
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.marts.client_matrix import client_matrix
 from koordinator.pipeline.marts.cohort import compare_cohorts, metric_values
-from koordinator.pipeline.marts.flaky import flaky
+from koordinator.pipeline.marts.test_run import client_matrix, flaky
 from koordinator.pipeline.marts.test_run import test_run as run_of_test
 
 if TYPE_CHECKING:

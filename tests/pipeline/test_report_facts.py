@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from spark.literal_frames import literal
-from spark.report_store import EVIL, empty_facts, store_facts
+from spark.report_store import EVIL, empty_facts, reader, store_facts
 
 from koordinator.pipeline.report import advice, queries
-from koordinator.pipeline.report.facts import Facts, interval
+from koordinator.pipeline.report.facts import Facts, interval, read_facts
 from koordinator.pipeline.schema import MEMBER_DOWNTIME, REBALANCE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from koordinator.pipeline.schema import Table
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,6 +41,17 @@ def test_totals_cover_all_tables(facts: Facts) -> None:
     assert (totals["groups"], totals["traces"], totals["events"], totals["avoided"]) == (3, 1, 500, 3)
     assert totals["stopped_s"] == pytest.approx(0.76)
     assert totals["hours"] == pytest.approx(2, abs=1e-4)
+
+
+def test_tables_without_rows_are_not_queried(spark: SparkSession) -> None:
+    asked: list[str] = []
+
+    def has_rows(table: Table) -> bool:
+        asked.append(table.path)
+        return False
+
+    assert read_facts(reader(spark, {}), has_rows=has_rows) == empty_facts(spark)
+    assert {REBALANCE.path, MEMBER_DOWNTIME.path} < {*asked}
 
 
 def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:

@@ -15,9 +15,8 @@ from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.fold.frames import folded, unfolded
 from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, TRACE
 from koordinator.pipeline.silver import intake
-from koordinator.pipeline.silver.run import run
-from koordinator.pipeline.silver.test import test as ended
-from koordinator.pipeline.silver.trace import trace
+from koordinator.pipeline.silver.trace import run, trace
+from koordinator.pipeline.silver.trace import test as ended
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
