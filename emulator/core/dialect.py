@@ -502,9 +502,9 @@ class Dialect:
     UNKNOWN_SERVER_ERROR when it would move partitions in opposite directions. Before 4.0
     (`UniformHeterogeneousAssignmentBuilder`)."""
 
-    commits_remember_topic_ids: bool = since("4.2")
-    """Whether a committed offset belongs to a topic id, and its record has that id (OffsetCommitValue v4). Since 4.1
-    (KAFKA-19141)."""
+    commits_by_name_remember_topic_ids: bool = since("4.3")
+    """Whether an offset that is committed by the name of a topic belongs to the topic's id, too, and its record has
+    that id. Since 4.3; since 4.1 one that is committed by the id does (KAFKA-19141)."""
 
     rates_are_read_only: bool = before("4.0")
     """Whether DescribeConfigs shows the rates that limit replication as read-only. Up to 3.9

@@ -59,7 +59,7 @@ def require_unparked(group: BaseGroup, member: BaseMember) -> None:
 
 def set_offsets(store: GroupStore, group: BaseGroup, positions: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets of existing partitions without a member."""
-    topics, with_ids = store.cluster.topics, store.dialect.commits_remember_topic_ids
+    topics, with_ids = store.cluster.topics, store.dialect.commits_by_name_remember_topic_ids
     every = [
         (
             (topic, partition),

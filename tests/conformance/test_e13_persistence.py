@@ -193,6 +193,9 @@ def test_e248_an_offset_is_written(play: Player) -> None:
     if not play.since("4.1.0"):
         expect_value(value, struct.pack(">hqi", 3, 5, -1) + texts(""), b"")
         return
+    if not play.since("4.3.0"):
+        expect_value(value, struct.pack(">hqi", 4, 5, -1) + b"\x01", b"\x00")
+        return
     # KAFKA-19141: version 4 is flexible and carries the topic id as tag 0
     topic = MetadataRequestTopic(name="t")
     (found,) = play.ask(MetadataRequest(topics=(topic,)), 10).unrecorded().topics

@@ -68,7 +68,8 @@ def commit(store: GroupStore, now: int, call: Call, request: offset_commit.Offse
     metadata_max, retention_ms = store.settings.offset_metadata_max_bytes, request.retention_time_ms
     for t, topic in enumerate(request.topics):
         name = _topic_name(store, call, topic.name, topic.topic_id) or ""
-        topic_id = topic_id_of(store, name) if store.dialect.commits_remember_topic_ids else ZERO_UUID
+        by_name = store.dialect.commits_by_name_remember_topic_ids
+        topic_id = topic_id_of(store, name) if by_name else topic.topic_id
         for p, partition in enumerate(topic.partitions):
             if (t, p) in refused:
                 continue
