@@ -72,7 +72,7 @@ class ModernGroup(BaseGroup, Generic[M, T]):
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now)
-        self.epoch = self.target_epoch = dialect.first_group_epoch
+        self.epoch, self.target_epoch = self.first_epoch(dialect), dialect.first_group_epoch
         self.metadata_hash = 0
         self.topics_seen = NO_TOPICS_SEEN
         self.target_time = 0
@@ -88,6 +88,11 @@ class ModernGroup(BaseGroup, Generic[M, T]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} {self.state_name} epoch={self.epoch} members={len(self.members)}>"
+
+    @staticmethod
+    def first_epoch(dialect: Dialect) -> int:
+        """Return the epoch of a group without records."""
+        return dialect.first_group_epoch
 
     @property
     def generation(self) -> int:

@@ -66,8 +66,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now, dialect)
-        # in every release, whatever the epoch of the first target (4.2: `GroupMetadataManager.streamsGroupHeartbeat`)
-        self.epoch = FIRST_EPOCH
         self.topology: wire.StreamsGroupTopologyValue | None = None
         self.validated_topology_epoch = NOT_VALIDATED
         self.assignment_configs: Mapping[str, str] = {}
@@ -75,6 +73,12 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.configured: ConfiguredTopology | None = None
         """The topology with the topics that exist; None after loading, until the next heartbeat."""
         self.soft = SoftState()
+
+    @staticmethod
+    def first_epoch(dialect: Dialect) -> int:
+        """Return 1, in every release (4.2: `GroupMetadataManager.streamsGroupHeartbeat`)."""
+        del dialect
+        return FIRST_EPOCH
 
     @property
     def state(self) -> GroupState:
