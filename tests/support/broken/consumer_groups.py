@@ -228,8 +228,8 @@ CONSUMER_GROUP_RULES = (
         RELEASES,
         "the first epoch of a group is 1 in 4.3, and 0 before",
         "emulator/core/groups/modern/group.py",
-        "self.epoch = self.target_epoch = dialect.first_group_epoch",
-        "self.epoch = self.target_epoch = 1",
+        "self.first_epoch(dialect), dialect.first_group_epoch",
+        "1, 1",
         (RECORDED,),
     ),
     BrokenRule(
