@@ -404,7 +404,7 @@ def frame_of(call: Call, response: Message) -> bytes:
 
 
 def encoded(peer: Connection, call: Call, response: Message) -> bytes:
-    """Return the frame of a rendered response; one that equals the latest of its connection is not encoded again.
+    """Return the frame of a rendered response. A connection that repeats requests does not encode an equal one again.
 
     Raises ValueError if it cannot be encoded.
     """
@@ -412,7 +412,8 @@ def encoded(peer: Connection, call: Call, response: Message) -> bytes:
     if answered is not None and (answered.key, answered.version) == (key, version) and answered.message == response:
         return with_correlation_id(answered.frame, call.correlation_id)
     frame = frame_of(call, response)
-    peer.answered = EncodedResponse(key, version, response, frame) if len(frame) <= REMEMBERED_MAX else None
+    is_kept = peer.latest is not None and len(frame) <= REMEMBERED_MAX
+    peer.answered = EncodedResponse(key, version, response, frame) if is_kept else None
     return frame
 
 

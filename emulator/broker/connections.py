@@ -92,7 +92,7 @@ class Connection:
     `out` (`out_bytes` in size) collects the output of the current input. A puppet's connection has `messages` in place
     of frames, each with its version, and an `inbox`. `follows_trace`: the client has read the trace's topic. `frame` is
     the latest request, unless it is large or secret; a report of a bug shows it. `latest` is that request as it was
-    read, and `answered` the latest response, if they are small: a client repeats its heartbeats. A connection to a
+    read, and `answered` its response, if they are small and the request repeats the one before it. A connection to a
     listener with SASL has an `authenticator`; `is_refused`: it closes late, after an attempt without headers, or beyond
     a quota of connections. `is_throttled`: its next request waits for the end of a throttle time. `principal` is
     `User:ANONYMOUS` before an authentication, and "" for puppets and brokers; `has_token`: it is that of a delegation

@@ -44,19 +44,19 @@ class RequestReader:
         self._host_log = host_log
 
     def read(self, now: int, peer: Connection, frame: bytes) -> tuple[Call, Message]:
-        """Return the request in a frame, which its connection remembers. Raises Malformed.
+        """Return the request in a frame. Raises Malformed.
 
-        One that repeats the latest of the connection is not decoded again: messages are immutable, and a client's
-        heartbeats are equal.
+        A client's heartbeats are equal, and messages are immutable: the connection remembers a request that repeats the
+        one before it, and does not decode the next repetitions.
         """
-        peer.frame = frame if len(frame) <= FRAME_SHOWN_MAX else b""
+        before, peer.frame = peer.frame, frame if len(frame) <= FRAME_SHOWN_MAX else b""
         latest = peer.latest
         if latest is not None and repeats(frame, latest.frame):
             if peer.authenticator is not None:
                 peer.authenticator.check(now, latest.key)
         else:
             latest = self._decode(now, peer, frame)
-            is_kept = len(frame) <= REMEMBERED_MAX and latest.key not in SECRET_APIS
+            is_kept = len(frame) <= REMEMBERED_MAX and repeats(frame, before) and latest.key not in SECRET_APIS
             peer.latest = latest if is_kept else None
         return peer.call(correlation_id_of(frame), latest.key, latest.version), latest.message
 

@@ -1,4 +1,4 @@
-"""A request that repeats the latest of its connection is decoded once, and an equal response is encoded once."""
+"""A connection remembers a request that repeats the one before it: it is not decoded, nor its answer encoded, again."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ def errors_of(wire: Wire, peer: Peer, *sent: tuple[HeartbeatRequest, int]) -> li
     return [Error(wire.ask(peer, message, version).error_code) for message, version in sent]
 
 
-def test_equal_heartbeats_are_decoded_and_answered_once(wire: Wire, counted: dict[str, int]) -> None:
+def test_equal_heartbeats_are_decoded_and_encoded_until_one_has_repeated_another(
+    wire: Wire, counted: dict[str, int]
+) -> None:
     peer = wire.connect()
     assert errors_of(wire, peer, *[(HEARTBEAT, 4)] * 5) == [Error.UNKNOWN_MEMBER_ID] * 5
-    assert counted == {"decoded": 1, "encoded": 1}
+    assert counted == {"decoded": 2, "encoded": 2}
 
 
 def test_each_answer_has_the_correlation_id_of_its_request(wire: Wire) -> None:
@@ -75,10 +77,15 @@ def test_a_request_that_differs_is_decoded(
     wire: Wire, counted: dict[str, int], message: HeartbeatRequest, version: int
 ) -> None:
     peer = wire.connect()
-    wire.ask(peer, HEARTBEAT, 4)
-    wire.ask(peer, message, version)
-    wire.ask(peer, HEARTBEAT, 4)
-    assert counted["decoded"] == 3
+    errors_of(wire, peer, (HEARTBEAT, 4), (HEARTBEAT, 4), (message, version), (HEARTBEAT, 4))
+    assert counted["decoded"] == 4
+
+
+def test_a_request_that_repeats_none_is_not_kept(wire: Wire) -> None:
+    peer = wire.connect()
+    errors_of(wire, peer, (HEARTBEAT, 4), (replace(HEARTBEAT, generation_id=2), 4))
+    connection = wire.broker._connections[peer.number]
+    assert connection.latest is connection.answered is None
 
 
 def test_equal_requests_get_the_answers_of_their_time(wire: Wire) -> None:
@@ -103,6 +110,6 @@ def test_equal_requests_get_the_answers_of_their_time(wire: Wire) -> None:
 def test_a_large_request_is_not_kept(wire: Wire, counted: dict[str, int]) -> None:
     peer = wire.connect()
     large = replace(HEARTBEAT, member_id="m" * REMEMBERED_MAX)
-    errors_of(wire, peer, (large, 4), (large, 4))
-    assert counted["decoded"] == 2
+    errors_of(wire, peer, *[(large, 4)] * 3)
+    assert counted["decoded"] == 3
     assert wire.broker._connections[peer.number].latest is None
