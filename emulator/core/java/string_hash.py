@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from functools import lru_cache
 
-_KEPT, _KEPT_LENGTH_MAX = 16_384, 64
+_KEPT, _KEPT_LENGTH_MAX = 4_096, 64
 """The number and the length of texts whose hashes are kept: ids of members, names of topics."""
 
 
