@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
-
-_KEPT, _KEPT_LENGTH_MAX = 4_096, 64
-"""The number and the length of texts whose hashes are kept: ids of members, names of topics."""
 
 
 def java_string_hash(text: str) -> int:
     """Return `String.hashCode()`: computed over UTF-16 code units, wrapping to a signed 32-bit number."""
-    return _kept_hash(text) if len(text) <= _KEPT_LENGTH_MAX else _hash(text)
-
-
-def _hash(text: str) -> int:
     units = text.encode("utf-16-be", "surrogatepass")
     code = 0
     for unit in struct.unpack(f">{len(units) // 2}H", units):
         code = (31 * code + unit) & 0xFFFFFFFF
     return code - (1 << 32) if code >= 1 << 31 else code
-
-
-_kept_hash = lru_cache(_KEPT)(_hash)
