@@ -91,6 +91,4 @@ def _write_launcher(folder: Path, java: Path) -> Path:
     command.parent.mkdir(parents=True, exist_ok=True)
     command.write_text(LAUNCHER % java)
     command.chmod(0o755)
-    # `session.class_archive` tells one Java from another by the age of this file
-    shutil.copystat(java, command)
     return folder

@@ -5,7 +5,6 @@ Spark's own log goes to a file, whose last message is shown if Spark does not st
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark
 from pyspark.sql import SparkSession
 
 from . import java
@@ -124,14 +122,11 @@ def open_session(
         return
     master = master or os.environ.get("MASTER") or LOCAL_MASTER
     with tempfile.TemporaryDirectory(prefix="koordinator-spark-") as scratch:
-        java_home = java.find_java_home(Path(scratch) / "java")
-        os.environ["JAVA_HOME"] = str(java_home)
+        os.environ["JAVA_HOME"] = str(java.find_java_home(Path(scratch) / "java"))
         # Spark's default is `python3`, which may be an interpreter without koordinator
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         log = Path(scratch) / "spark.log"
         local = local_settings(big=big) if master.startswith("local") else {}
-        if local and not big:
-            local["spark.driver.extraJavaOptions"] += f" {class_archive(java_home)}"
         builder = SparkSession.builder.appName("koordinator").master(master)
         builder = builder.config(map={**COMMON_SETTINGS, **START_SETTINGS, **local, **settings})
         try:
@@ -151,26 +146,6 @@ def local_settings(*, big: bool) -> dict[str, str]:
     if big and HUGE_PAGES.exists() and "[madvise]" in HUGE_PAGES.read_text(encoding="ascii"):
         options += " -XX:+UseTransparentHugePages"
     return settings | {"spark.driver.extraJavaOptions": options.strip()}
-
-
-def class_archive(java_home: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the options with which Java starts from an archive of Spark's classes, or writes it when it ends.
-
-    Without one, loading and checking the classes takes a fifth of the processor time of a small load. Java ignores the
-    archive of another Java or Spark. CI gets none, because its machines start Spark once. "" where none can be written.
-    """
-    try:
-        folder = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "koordinator"
-        if not environ.get("CI"):
-            folder.mkdir(parents=True, exist_ok=True)
-        changed = (java_home / "bin" / "java").stat().st_mtime_ns
-    except (OSError, RuntimeError):
-        return ""
-    made_of = f"{changed} {pyspark.__version__} {pyspark.__file__}"
-    archive = folder / f"spark-{hashlib.md5(made_of.encode(), usedforsecurity=False).hexdigest()}.jsa"
-    if archive.exists():
-        return f'-Xlog:disable "-XX:SharedArchiveFile={archive}"'
-    return "" if environ.get("CI") else f'-Xlog:disable "-XX:ArchiveClassesAtExit={archive}"'
 
 
 def _connect(remote: str, settings: Mapping[str, str]) -> SparkSession:

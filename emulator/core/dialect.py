@@ -206,8 +206,8 @@ class Dialect:
     """Whether Produce with acks -1 is refused with NOT_ENOUGH_REPLICAS if `min.insync.replicas` is above the number of
     replicas. Up to 2.8 (`Partition.appendRecordsToLeader`; 3.9: `effectiveMinIsr`)."""
 
-    prints_java_sets: bool = since("4.0")
-    """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.0."""
+    prints_java_sets: bool = since("4.3")
+    """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.3."""
 
     reassignment_awaits_added_alone: bool = since("4.0")
     """Whether a reassignment that removes no more replicas than it adds ends when the added ones are in sync; before,

@@ -49,6 +49,7 @@ REFUSED: dict[ApiKey, set[int]] = {
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: {Error.RESOURCE_NOT_FOUND, Error.UNACCEPTABLE_CREDENTIAL},
     ApiKey.ADD_RAFT_VOTER: {Error.UNSUPPORTED_VERSION},
     ApiKey.REMOVE_RAFT_VOTER: {Error.UNSUPPORTED_VERSION},
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: {Error.UNSUPPORTED_VERSION},
 }
 """The errors that every version of an API is answered with."""
 

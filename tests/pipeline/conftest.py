@@ -55,14 +55,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.filterwarnings(warning))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _in_ci() -> Iterator[None]:
-    """Let no command of a test write an archive of Java's classes into the user's cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CI", "true")
-        yield
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Start a session with two cores, or connect to the Spark Connect server in SPARK_REMOTE."""

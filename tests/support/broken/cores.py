@@ -29,9 +29,10 @@ def commits_of_old_generations(patch: pytest.MonkeyPatch) -> None:
     find = offsets._committing_group
 
     def find_any(store: Any, now: int, call: Any, request: Any) -> Any:
-        error, group = find(store, now, call, request)
-        found = store.find(now, request.group_id)
-        return (Error.NONE, found) if error in (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID) else (error, group)
+        found = find(store, now, call, request)
+        if found in (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID):
+            return store.find(now, request.group_id) or found
+        return found
 
     patch.setattr(offsets, "_committing_group", find_any)
 
