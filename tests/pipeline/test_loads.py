@@ -173,7 +173,7 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
 ) -> None:
     store = copied(second, tmp_path / "store")
     monkeypatch.setattr(compact_job, "open_session", lambda **_: nullcontext(spark))
-    assert CliRunner().invoke(compact_job.compact, ["--store", str(store)], standalone_mode=False).return_value == 0
+    assert CliRunner().invoke(compact_job.compact, ["--store", str(store)], standalone_mode=False).exit_code == 0
     compacted = as_of(LocalSnapshotFiles(store), str(store), None)
     assert {len(folders) for folders in compacted.tables.values()} == {1}
     assert tables(store) == tables(second)
