@@ -17,8 +17,8 @@ from koordinator.lab.load import Load
 from koordinator.lab.matrix import COLUMNS, heading, plain, play_matrix
 from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
-from koordinator.lab.work.backlog import WorkFigures
-from koordinator.lab.work.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS, figure_text, play_work
+from koordinator.lab.workers.backlog import WorkFigures
+from koordinator.lab.workers.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS, figure_text, play_work
 
 LAB = Path(__file__).parents[1] / "docs" / "lab.json"
 

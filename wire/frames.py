@@ -26,6 +26,8 @@ _LENGTH_MAX = 0x7FFFFFFF
 _REQUEST = struct.Struct(">hhih")
 """A request header, with the length of the client id at its end."""
 _RESPONSE = struct.Struct(">i")
+_ID_BEGINS, _ID_ENDS = 4, 8
+"""The place of the correlation id: in a request without its length, and in a response with it."""
 _NO_TAGS = b"\0"
 
 _COPIED_TWICE_MAX = 4096
@@ -140,17 +142,19 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
 
 def repeats(request: bytes, earlier: bytes) -> bool:
     """Return whether a request equals an earlier one but for its correlation id."""
-    return len(request) == len(earlier) and request[8:] == earlier[8:] and request[:4] == earlier[:4]
+    if len(request) != len(earlier):
+        return False
+    return request[_ID_ENDS:] == earlier[_ID_ENDS:] and request[:_ID_BEGINS] == earlier[:_ID_BEGINS]
 
 
 def with_correlation_id(frame: bytes, correlation_id: int) -> bytes:
     """Return the frame of a response, with its length, for another request of the same API and version."""
-    return frame[:4] + _RESPONSE.pack(correlation_id) + frame[8:]
+    return frame[:_ID_BEGINS] + _RESPONSE.pack(correlation_id) + frame[_ID_ENDS:]
 
 
 def correlation_id_of(request: bytes) -> int:
     """Return the correlation id of a request."""
-    return int.from_bytes(request[4:8], "big", signed=True)
+    return int.from_bytes(request[_ID_BEGINS:_ID_ENDS], "big", signed=True)
 
 
 def _end_of_tags(data: bytes, offset: int) -> int:

@@ -22,8 +22,8 @@ from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
 from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import PARTITIONS_PER_MEMBER, arrow_schema, rows_of
-from koordinator.lab.work.backlog import Backlog
-from koordinator.lab.work.comparison import (
+from koordinator.lab.workers.backlog import Backlog
+from koordinator.lab.workers.comparison import (
     BACKLOG,
     WORK_COLUMNS,
     WORK_LOAD,

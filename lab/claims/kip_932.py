@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..load import Load
 from ..schemes.on_core import CoreScheme, Members
 from ..situations import name_of
-from ..work.backlog import LOCK_S
-from ..work.share_workers import ShareWorkers
+from ..workers.backlog import LOCK_S
+from ..workers.share_workers import ShareWorkers
 from .claim import CONDITIONS, KIP_932, Finding, begin, claim
 
 RECORD_S, SLOW_S = 1.0, 60.0

@@ -17,7 +17,7 @@ from koordinator.lab.schemes import SCHEMES
 from koordinator.lab.situations import SITUATIONS
 from koordinator.lab.sources import SOURCES
 from koordinator.lab.sweep import row_of
-from koordinator.lab.work.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS
+from koordinator.lab.workers.comparison import WORK_COLUMNS, WORK_SCHEMES, WORK_SITUATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path

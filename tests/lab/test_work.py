@@ -11,10 +11,10 @@ import pytest
 from koordinator.lab.load import Load
 from koordinator.lab.record import FactKind, RunRecord
 from koordinator.lab.situations import name_of
-from koordinator.lab.work.backlog import Backlog, RecordDelivery, WorkRecord, figures_of
-from koordinator.lab.work.comparison import WORK_SCHEMES, WORK_SITUATIONS, play_work
-from koordinator.lab.work.partition_workers import PartitionWorkers
-from koordinator.lab.work.share_workers import ShareWorkers
+from koordinator.lab.workers.backlog import Backlog, RecordDelivery, WorkRecord, figures_of
+from koordinator.lab.workers.comparison import WORK_SCHEMES, WORK_SITUATIONS, play_work
+from koordinator.lab.workers.partition_workers import PartitionWorkers
+from koordinator.lab.workers.share_workers import ShareWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -126,7 +126,7 @@ class Verify:
         return GroupCheck(*members.check_did_not_leave(self._trace_of(group), member))
 
     def fenced(self, _now: int, *, group: str, member: str) -> GroupCheck:
-        """Check that a static member, received FENCED_INSTANCE_ID."""
+        """Check that a static member received FENCED_INSTANCE_ID."""
         return GroupCheck(*members.check_fenced(self._trace_of(group), member))
 
     def no_zombies(self, _now: int, *, group: str) -> RequestCheck:

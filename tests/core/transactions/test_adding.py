@@ -94,6 +94,13 @@ def batch(play: TransactionPlay, *transactions: AddPartitionsToTxnTransaction) -
     }
 
 
+def first_errors(play: TransactionPlay) -> list[int]:
+    """Return the error of the first partition in each row of the latest answer."""
+    return [
+        row.topic_results[0].results_by_partition[0].partition_error_code for row in play.last.results_by_transaction
+    ]
+
+
 def test_a_batch_adds_and_verifies_each_transaction_by_itself(play: TransactionPlay) -> None:
     _, x, _ = play.init(tid="x")
     _, y, _ = play.init(tid="y")
@@ -153,10 +160,7 @@ def test_rows_that_repeat_a_transaction_wait_for_the_write_of_the_first(
     rows = (wanted("x", x, 0, 0, verify=False), wanted("x", x, 1, 0, verify=False), wanted("x", x, 0, 0, verify=False))
     assert play.send(AddPartitionsToTxnRequest(transactions=rows), 5) is PENDING
     play.complete_write(error)
-    found = [
-        row.topic_results[0].results_by_partition[0].partition_error_code for row in play.last.results_by_transaction
-    ]
-    assert found == [answered, Error.PRODUCER_FENCED, answered]
+    assert first_errors(play) == [answered, Error.PRODUCER_FENCED, answered]
 
 
 @pytest.mark.parametrize(
@@ -170,11 +174,8 @@ def test_a_row_that_verifies_sees_what_a_row_before_it_has_added(
     rows = (wanted("x", x, 0, 0, verify=True), wanted("x", x, 0, 0, verify=False), wanted("x", x, 0, 0, verify=True))
     assert play.send(AddPartitionsToTxnRequest(transactions=rows), 5) is PENDING
     play.complete_write(error)
-    found = [
-        row.topic_results[0].results_by_partition[0].partition_error_code for row in play.last.results_by_transaction
-    ]
     added = Error.COORDINATOR_NOT_AVAILABLE if error is not Error.NONE else Error.NONE
-    assert found == [Error.TRANSACTION_ABORTABLE, added, verified]
+    assert first_errors(play) == [Error.TRANSACTION_ABORTABLE, added, verified]
 
 
 def test_a_topic_that_is_given_twice_has_two_rows(play: TransactionPlay) -> None:

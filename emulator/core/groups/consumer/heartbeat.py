@@ -41,9 +41,6 @@ CLIENT_IDS_SINCE = 1
 """The first version in which clients make the member ids (KIP-1082)."""
 
 
-_NO_TEXTS = None, None, None
-
-
 def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a request that no group has to see."""
     if not store.cluster.features.serves_consumer_groups:
@@ -57,10 +54,6 @@ def check(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatReq
 def _check_shape(store: GroupStore, call: Call, request: wire.ConsumerGroupHeartbeatRequest) -> None:
     """Raise RefusedError for a combination of fields that is never valid; the order of the checks is visible."""
     epoch, joins, dialect = request.member_epoch, request.member_epoch == JOINING_EPOCH, store.dialect
-    texts = request.instance_id, request.rack_id, request.server_assignor
-    if epoch > 0 and request.member_id.strip() and request.group_id.strip() and texts == _NO_TEXTS:
-        # almost every heartbeat
-        return
     needs_id = call.api_version >= CLIENT_IDS_SINCE or epoch > 0 or epoch == LEAVING_EPOCH
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     no_member_id, late = not request.member_id.strip(), not dialect.consumer_joins_may_lack_topics

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .reconciliation import Owned
 
 
-_NO_NEWS = Reason(Cause.TOPIC_CHANGE, "Nothing has changed.")
-
-
 class Update(NamedTuple):
     """A member before and after its request.
 
@@ -73,9 +70,6 @@ def advance(store: GroupStore, group: ConsumerGroup, update: Update) -> Progress
         update.owned,
         update.keeps_target,
     )
-    if after is before and replaced is None and is_up_to_date(store, group, after):
-        # almost every heartbeat ends here
-        return Progress(after, [], _NO_NEWS, is_outdated=False)
     is_new = replaced is None and after.id not in group.members
     records = [] if replaced is None else _takeover(store, group, replaced, before)
     if is_new or (after is not before and _subscription(after) != _subscription(before)):

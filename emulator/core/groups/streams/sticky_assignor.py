@@ -59,7 +59,9 @@ def assign_sticky(
     changelog first (since 4.4). `skips_owners`: a standby owner whose process has the task already does not hide the
     others (4.2.2 and since 4.4). Raises AssignmentError if there are tasks and no members.
     """
-    return _Assignment(members, subtopologies, standby_replicas, ranks_owners, skips_owners).targets()
+    return _Assignment(
+        members, subtopologies, standby_replicas, ranks_owners=ranks_owners, skips_owners=skips_owners
+    ).targets()
 
 
 class _Member:
@@ -142,8 +144,9 @@ class _Assignment:
         members: Mapping[str, StreamsMemberSpec],
         subtopologies: Mapping[str, SubtopologySpec],
         standby_replicas: int,
-        ranks_owners: bool,  # noqa: FBT001
-        skips_owners: bool,  # noqa: FBT001
+        *,
+        ranks_owners: bool,
+        skips_owners: bool,
     ) -> None:
         self._replicas = standby_replicas
         self._skips_owners = skips_owners
