@@ -209,9 +209,9 @@ class Dialect:
     prints_java_sets: bool = since("4.3")
     """Whether refusals of dynamic configs list names in brackets, not as a Scala set. Since 4.3."""
 
-    reassignment_awaits_added_alone: bool = since("4.0")
+    reassignment_awaits_added_alone: bool = since("4.3")
     """Whether a reassignment that removes no more replicas than it adds ends when the added ones are in sync; before,
-    it waits for all that remain. Since 4.0 (`PartitionReassignmentReplicas.maybeCompleteReassignment`)."""
+    it waits for all that remain. Since 4.3 (`PartitionReassignmentReplicas.maybeCompleteReassignment`)."""
 
     describes_unset_client_metrics: bool = since("4.2")
     """Whether DescribeConfigs shows the defaults of client metrics, and only the requested rows. Since 4.1
@@ -506,9 +506,16 @@ class Dialect:
     """Whether an offset that is committed by the name of a topic belongs to the topic's id, too, and its record has
     that id. Since 4.3; since 4.1 one that is committed by the id does (KAFKA-19141)."""
 
-    rates_are_read_only: bool = before("4.0")
-    """Whether DescribeConfigs shows the rates that limit replication as read-only. Up to 3.9
+    group_configs_have_defaults_behind_them: bool = since("4.3")
+    """Whether DescribeConfigs lists the default of a group config behind its own value. Since 4.3 (`ConfigHelper`)."""
+
+    rates_are_read_only: bool = before("4.3")
+    """Whether DescribeConfigs shows the rates that limit replication as read-only. Up to 4.2
     (`DynamicBrokerConfig.AllDynamicConfigs`)."""
+
+    stores_changes_of_producer_ids: bool = since("4.3")
+    """Whether the record of a transactional id has its producer ids before and after a change. Since 4.3; before, they
+    are forgotten with the next load (`TransactionLog.valueToBytes`)."""
 
     knows_rates: bool = since("2.8")
     """Whether DescribeConfigs knows the type of these rates. In 2.4 their values are null, as of any unknown name

@@ -268,7 +268,7 @@ def test_e999_a_reassignment_waits_for_the_broker_that_it_adds(play: Player) -> 
         assert x.reassign(2) == 0
         assert x.ongoing() == [moving]
         assert x.reassign(1) == 0
-        if play.since("4.0.0"):
+        if play.since("4.3.0"):
             # it waits for the replica that it removes
             assert x.ongoing() == [(0, (1, 2), (2,), (2,))]
         else:

@@ -76,7 +76,10 @@ def config_rows(
         source = SOURCES[CLIENT_METRICS]
         return [DescribeConfigsResourceResult(name=each, value=own[each], config_source=source) for each in own]
     layers = _layers(cluster, node_id)
-    return [_row(key, own, SOURCES[kind], layers) for key in keys.values()]
+    rows = [_row(key, own, SOURCES[kind], layers) for key in keys.values()]
+    if kind == GROUP and not cluster.features.dialect.group_configs_have_defaults_behind_them:
+        return [replace(row, synonyms=row.synonyms[:1]) for row in rows]
+    return rows
 
 
 def topic_config_rows(

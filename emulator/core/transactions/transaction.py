@@ -14,6 +14,7 @@ from koordinator.wire.values import value
 from .transitions import TransactionStatus
 
 if TYPE_CHECKING:
+    from ..dialect import Dialect
     from ..effects import Answer
     from .transitions import TransactionCause
 
@@ -53,8 +54,8 @@ class TransactionData:
         """Whether the next epoch would be one that no producer gets."""
         return self.epoch >= EPOCH_MAX - 1
 
-    def record(self) -> TransactionLogValue:
-        """Return the record of this state."""
+    def record(self, dialect: Dialect) -> TransactionLogValue:
+        """Return the record of this state, as a release writes it."""
         is_empty = self.status is TransactionStatus.EMPTY
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.partitions):
@@ -62,8 +63,8 @@ class TransactionData:
         rows = tuple(PartitionsSchema(topic=topic, partition_ids=tuple(ids)) for topic, ids in topics.items())
         return TransactionLogValue(
             producer_id=self.producer_id,
-            previous_producer_id=self.previous_producer_id,
-            next_producer_id=self.next_producer_id,
+            previous_producer_id=self.previous_producer_id if dialect.stores_changes_of_producer_ids else NO_ID,
+            next_producer_id=self.next_producer_id if dialect.stores_changes_of_producer_ids else NO_ID,
             producer_epoch=self.epoch,
             transaction_timeout_ms=self.timeout_ms,
             transaction_status=self.status.number,

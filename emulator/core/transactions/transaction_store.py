@@ -135,7 +135,7 @@ class TransactionStore:
         tombstone = status is TransactionStatus.DEAD
         self.newest_write += 1
         self.writes[self.newest_write] = transaction
-        record = None if tombstone else data.record()
+        record = None if tombstone else data.record(self.dialect)
         self.emit(AppendTransaction(self.newest_write, transaction.partition, transaction.id, record))
 
     def take_back(self, newest: int) -> None:
