@@ -117,7 +117,7 @@ class Broker:
         self._throttled: Timers[Connection] = Timers()
         """The ends of throttle times, in the node's time."""
         self._requests = deque() if requests is None else requests
-        self._failures = Failures(log, {}) if failures is None else failures
+        self._failures = Failures(log) if failures is None else failures
         self.interceptor: Interceptor | None = None
         """The interceptor of requests and responses, if any."""
         self.unreached_listeners: UnreachedListeners | None = None

@@ -24,9 +24,9 @@ class BrokerBug(RuntimeError):
 
 
 class Failures:
-    """The bugs of a cluster. `log` gets a report of each; `about` has the seed and the versions that repeat it."""
+    """The bugs of a cluster. `log` gets a report of each; `about` returns the seed and the versions that repeat it."""
 
-    def __init__(self, log: Callable[[str], None], about: Mapping[str, object]) -> None:
+    def __init__(self, log: Callable[[str], None], about: Callable[[], Mapping[str, object]] = dict) -> None:
         self._log = log
         self._about = about
         self.count = 0
@@ -41,7 +41,7 @@ class Failures:
         if frame:
             shown = frame.hex() if len(frame) <= FRAME_SHOWN_MAX else f"{len(frame)} bytes, too long to show"
             lines.append(f"frame: {shown}")
-        lines.append("cluster: " + ", ".join(f"{name} {each}" for name, each in self._about.items()))
+        lines.append("cluster: " + ", ".join(f"{name} {each}" for name, each in self._about().items()))
         lines.append(
             "repeat it: start a cluster with this seed and version, send the earlier requests of the trace, then the "
             "frame after its length as 4 bytes; report it with these lines and the trace"

@@ -100,7 +100,7 @@ class NodeRuntimes:
         # loads in progress by node and partition, and the configured duration of coming loads by partition
         self._loads: Timers[tuple[int, int]] = Timers()
         self._load_durations_ms: dict[int, int] = {}
-        self.failures = Failures(log, {**trace.header, "kafka.version": settings.kafka_version})
+        self.failures = Failures(log, lambda: {**trace.header, "kafka.version": settings.kafka_version})
         """The bugs that ended requests."""
         cluster.topics.hidden[TRACE_TOPIC] = trace_topic(trace, cluster)
         self.tickers: dict[Ticker, None] = {}

@@ -272,13 +272,11 @@ def _build_cluster(
     if data_dir is not None:
         data_dir.begin(cluster_id)
         restore_topics(cluster, data_dir)
-    header = {
-        "cluster": cluster_id,
-        "emulator_version": __version__,
-        "python": platform.python_version(),
-        "seed": seed,
-        **options.trace_header,
-    }
+
+    def header() -> dict[str, object]:
+        own = {"cluster": cluster_id, "emulator_version": __version__, "python": platform.python_version()}
+        return {**own, "seed": seed, **options.trace_header}
+
     trace = Trace(wall_us, sink=trace_file, header=header, topic_name=cluster.topics.name_of)
     runtime = ClusterRuntime(started_at, cluster, settings, new_uuid, trace, log)
     warnings += _fill(runtime, options, started_at)

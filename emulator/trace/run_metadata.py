@@ -6,12 +6,14 @@ Unknown columns are omitted. Nothing in the emulator depends on this metadata.
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from koordinator.wire.values import ready, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
 RUN_ID = "KOORDINATOR_RUN_ID"
 """The environment variable that overrides the run id of the CI system."""
@@ -92,13 +94,28 @@ PROVIDERS = (
 """The known CI systems, in the order of detection."""
 
 
-def run_columns(environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the known columns. `run_id` is missing without KOORDINATOR_RUN_ID and outside CI."""
-    system = f"{platform.system()}-{platform.release()}-{platform.machine()}"
-    columns = {**_ci_columns(environ), "os": system, "libs": _libraries()}
-    if environ.get(RUN_ID):
-        columns["run_id"] = environ[RUN_ID]
-    return {name: value for name, value in columns.items() if value}
+class RunColumns(Mapping[str, object]):
+    """The known columns, found at the first look. `run_id` is missing without KOORDINATOR_RUN_ID and outside CI."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def __getitem__(self, name: str) -> object:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @cached_property
+    def _columns(self) -> dict[str, object]:
+        system = f"{platform.system()}-{platform.release()}-{platform.machine()}"
+        columns = {**_ci_columns(self._environ), "os": system, "libs": _libraries()}
+        if self._environ.get(RUN_ID):
+            columns["run_id"] = self._environ[RUN_ID]
+        return {name: value for name, value in columns.items() if value}
 
 
 def _ci_columns(environ: Mapping[str, str]) -> dict[str, object]:

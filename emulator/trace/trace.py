@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -66,8 +67,8 @@ BYTES_MAX = 128 * 1024 * 1024
 class Trace:
     """A ring of events, with a sink that receives every event as a JSON line.
 
-    `wall_us` returns the wall clock in microseconds; it only dates events. `topic_name` returns the name of the topic
-    that has or had an id.
+    `wall_us` returns the wall clock in microseconds; it only dates events. `header` returns more columns of the first
+    line, and is called when somebody reads it. `topic_name` returns the name of the topic that has or had an id.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Trace:
         wall_us: Callable[[], int],
         capacity: int = 100_000,
         sink: Callable[[str], None] | None = None,
-        header: Mapping[str, object] | None = None,
+        header: Callable[[], Mapping[str, object]] = dict,
         topic_name: Callable[[UUID], str | None] = lambda _: None,
     ) -> None:
         self._ring: deque[tuple[int, int, TraceEvent, int, int]] = deque()
@@ -85,13 +86,18 @@ class Trace:
         """The wall clock, in microseconds since the epoch."""
         self._sink, self._topic_name = sink, topic_name
         self._seq = self._cleared = 0
-        columns = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": wall_us(), **(header or {})}
-        self.header = {"trace_id": sha256(_json(columns).encode()).hexdigest()[:TRACE_ID_DIGITS], **columns}
-        """The first line of a trace file."""
+        self._started_us, self._more_header = wall_us(), header
         self.observers: list[Callable[[TraceEvent], None]] = []
         """Callbacks for every event."""
         if sink is not None:
             sink(self.encode(self.header))
+
+    @cached_property
+    def header(self) -> dict[str, object]:
+        """The first line of a trace file."""
+        columns = {"kind": "header", "schema_version": SCHEMA_VERSION, "wall_ts": self._started_us}
+        columns.update(self._more_header())
+        return {"trace_id": sha256(_json(columns).encode()).hexdigest()[:TRACE_ID_DIGITS], **columns}
 
     @property
     def last_seq(self) -> int:
@@ -170,9 +176,7 @@ class Trace:
         """
         ring, lost, first = self._ring, self._seq - len(self._ring), self.first_number
         if number == first:
-            wall_us = self.header["wall_ts"]
-            assert isinstance(wall_us, int), "a header has its wall time"
-            yield wall_us, self.encode(self.header)
+            yield self._started_us, self.encode(self.header)
             number += 1
         if number == lost > first:
             yield self._dropped_us, self.encode(self._dropped(lost))

@@ -27,7 +27,7 @@ from koordinator.emulator.server.certificates import Certificates
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import listen, port_of
 from koordinator.emulator.server.tls import TlsListener
-from koordinator.emulator.trace.run_metadata import run_columns
+from koordinator.emulator.trace.run_metadata import RunColumns
 
 from . import values
 from .cluster_options import cluster_options
@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0913 - one for each option
     ).with_token()
     control.check()
     values.check_given_once(options)
-    run(Options(**options, trace_header=run_columns(os.environ)), control, stop_with_stdin=stop_with_stdin)
+    run(Options(**options, trace_header=RunColumns(os.environ)), control, stop_with_stdin=stop_with_stdin)
 
 
 def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = False) -> None:

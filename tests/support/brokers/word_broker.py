@@ -30,7 +30,7 @@ class WordBroker:
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.failures = Failures(self.log.append, {})
+        self.failures = Failures(self.log.append)
         self.trace = MagicMock()  # a slow loop traces its lag
         self.parked: dict[int, int] = {}
         self.ticks: list[int] = []
