@@ -5,10 +5,10 @@ the transaction coordinator. Kafka: `EndTransactionMarker`, `ControlRecordType`.
 """
 
 import struct
-from dataclasses import dataclass
 
 from .primitives import Malformed
 from .records import Record, read_records, write_batch
+from .values import value
 
 _KEY = struct.Struct(">hh")
 _VALUE = struct.Struct(">hi")
@@ -16,7 +16,7 @@ _ABORT, _COMMIT = 0, 1
 _BYTES_MAX = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Marker:
     """The end of a transaction, and the epoch of the coordinator that decided it."""
 

@@ -17,7 +17,7 @@ from io import BytesIO
 from .apis import APIS, ApiKey
 from .primitives import Malformed, skip_tags
 from .schema import Message, declaration_of
-from .values import ready, value
+from .values import value
 from .versions import Versions
 
 _LENGTH = struct.Struct(">i")
@@ -97,7 +97,6 @@ class FrameBuffer:
             begin = end
 
 
-@ready
 @value
 class RequestHeader:
     """A request header. A client_id of None is null on the wire, which Kafka treats as ""."""

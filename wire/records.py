@@ -18,7 +18,7 @@ from functools import cache
 
 from .compression import Codec, Oversized, compress, decompress
 from .primitives import Malformed
-from .values import ready, value
+from .values import value
 from .varints import VARLONG_BYTES, sized, varbytes, varint, zigzag
 
 LIMIT = 100 * 1024 * 1024
@@ -57,7 +57,6 @@ class Overlong(Malformed):
     """A record ends beyond its batch, and is not the last one, or nothing of it is there."""
 
 
-@ready
 @value
 class Record:
     """A record; timestamp in ms, -1 for none; key, value, and the values of headers may be null."""
@@ -69,7 +68,6 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-@ready
 @value
 class BatchHeader:
     """The header of a batch, in the order of its fields.

@@ -24,13 +24,14 @@ Rules: clients/src/main/resources/common/message/README.md of Apache Kafka.
 """
 
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, field, fields
 from enum import Enum
+from functools import cache
 from types import EllipsisType
 from typing import ClassVar, Generic, Protocol, TypeVar, dataclass_transform, overload
 
 from .primitives import ZERO_UUID
-from .values import value, with_methods
+from .values import slotted, value
 from .versions import Versions
 
 _T = TypeVar("_T")
@@ -105,7 +106,7 @@ def entity(cls: type[_T]) -> type[_T]:
         declared = vars(cls).get(name)
         if not isinstance(declared, Field) or _KEY not in declared.metadata:
             raise TypeError(f"{cls.__name__}.{name} is not declared with a field function")
-    return with_methods(dataclass(slots=True, kw_only=True, init=False, eq=False, repr=False)(cls))
+    return slotted(cls, kw_only=True)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -246,6 +247,10 @@ def nested(
     return _field(value, element, versions, nullable=nullable, tag=tag, ignorable=ignorable)
 
 
+_versions = cache(Versions)
+"""Fields share their ranges: few texts declare thousands."""
+
+
 def _field(  # noqa: PLR0913 - one argument per property of a field
     default: _T,
     type_: Kind | type,
@@ -259,8 +264,8 @@ def _field(  # noqa: PLR0913 - one argument per property of a field
     spec = FieldSpec(
         type=type_,
         is_array=is_array,
-        versions=Versions(versions),
-        nullable=Versions(nullable),
+        versions=_versions(versions),
+        nullable=_versions(nullable),
         tag=tag,
         default=default,
         ignorable=ignorable,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import mutable, value
 
 from ..core.acls.acl import ANONYMOUS
 from ..core.effects import Call
@@ -26,7 +26,6 @@ READ_AHEAD_BYTES = 64 * 1024
 """Bytes read behind a request in flight. Without reading ahead, a disconnect during a parked request stays unseen."""
 
 
-@ready
 @value
 class Send:
     """Bytes for a connection: its whole output of one input. `more`: further output waits for `flushed`."""
@@ -85,7 +84,7 @@ Inbox = deque[tuple[int, Answer | Close]]
 """Responses and disconnects for puppets with their node time; the puppets empty it."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Connection:
     """A client connection. `in_flight` is the request that awaits its response.
 

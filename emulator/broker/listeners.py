@@ -10,7 +10,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from ..core.brokers import PLAINTEXT
 from .authentication.protocols import checked_protocol
@@ -30,7 +30,6 @@ Places: TypeAlias = dict[tuple[int | None, str], tuple[str, int]]
 """Host and port by node, None for every node, and name of the listener."""
 
 
-@ready
 @value
 class Listener:
     """A listener of a node: its address (port 0: any free port) and its advertised address (port 0: the bound one)."""

@@ -10,8 +10,10 @@ After every operation and input the nodes catch up with the cluster's metadata (
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import mutable
 
 from ..core.brokers import Endpoint, Registration
 from ..core.data.data_plane import DataPlane
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     QueuedInput = tuple[Input, tuple[object, ...]]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class NodeRuntime:
     """A node. `broker` is None while it is down; `queued` holds the inputs of a paused node and is None otherwise.
 

@@ -12,10 +12,11 @@ are not watched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from koordinator.wire.apis import APIS, ApiKey
+from koordinator.wire.values import mutable
 
 from ..core.brokers import PLAINTEXT
 from .listeners import host_port
@@ -65,7 +66,7 @@ class WatchedCluster(Protocol):
         """The state of every node, by id."""
 
 
-@dataclass(slots=True)
+@mutable
 class CoordinatorLookup:
     """A client's lookup of a coordinator: time, call and result.
 

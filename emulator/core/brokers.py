@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import mutable
 
 from .data.topic import NO_LEADER
 
@@ -14,7 +15,7 @@ PLAINTEXT = "PLAINTEXT"
 """The name of the listener that every broker has."""
 
 
-@dataclass(slots=True)
+@mutable
 class Endpoint:
     """The address clients connect to. The port is 0 until the listener is bound."""
 
@@ -22,7 +23,7 @@ class Endpoint:
     port: int
 
 
-@dataclass(slots=True)
+@mutable
 class Registration:
     """A broker of the cluster: its endpoints by listener name; `is_up` if it is not fenced."""
 

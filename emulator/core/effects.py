@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from .data.share.facts import ShareFact
 from .groups.facts import GroupFact
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     """A call that waits for a write, and its response by the error of the write; None if it waits for another one."""
 
 
-@ready
 @value
 class Call:
     """A request: its connection, API version and client.
@@ -63,7 +62,6 @@ class Call:
     has_token: bool = False
 
 
-@ready
 @value
 class Reply:
     """The response to a call; `response` is None if the client expects none (Produce with acks 0)."""
@@ -80,7 +78,6 @@ class CloseConnection:
     reason: str
 
 
-@ready
 @value
 class Append:
     """A batch of records to write to a partition of `__consumer_offsets`; `token` identifies the result.

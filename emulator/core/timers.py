@@ -7,17 +7,15 @@ timers can be asserted, traced and shown. At equal deadlines the timer set first
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import mutable, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
 
 
-@ready
 @value
 class SessionExpiry:
     """A member was silent for its session timeout, or as a new one parked for 5 minutes in its first JoinGroup."""
@@ -25,7 +23,6 @@ class SessionExpiry:
     member_id: str
 
 
-@ready
 @value
 class PendingMemberExpiry:
     """A member id handed out with MEMBER_ID_REQUIRED was not used within the session timeout (KIP-394)."""
@@ -33,7 +30,6 @@ class PendingMemberExpiry:
     member_id: str
 
 
-@ready
 @value
 class InitialDelay:
     """The first join phase of an empty group waits for more members (KIP-134)."""
@@ -42,13 +38,11 @@ class InitialDelay:
     remaining_ms: int
 
 
-@ready
 @value
 class RebalanceTimeout:
     """The join phase has lasted the group's rebalance timeout (KIP-62)."""
 
 
-@ready
 @value
 class PendingSyncExpiry:
     """Members of this generation did not send SyncGroup within the rebalance timeout (KAFKA-12890)."""
@@ -87,7 +81,6 @@ class PatternResolution:
     """The topics that match the regular expressions of a consumer group are looked up, after the request (KIP-848)."""
 
 
-@ready
 @value
 class OffsetExpiryCheck:
     """The next check for expired offsets and groups (`offsets.retention.check.interval.ms`)."""
@@ -125,7 +118,7 @@ class ProduceRetry:
     token: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CleanLogs:
     """The next retention check (`log.retention.check.interval.ms`) or run of the cleaner (`log.cleaner.backoff.ms`)."""
 
@@ -183,7 +176,6 @@ TimerKey = (
 )
 
 
-@ready
 @value
 class TimerFired:
     """A timer that fired, for the trace. `due` is in the group's own time; node timers have no group."""
@@ -205,7 +197,7 @@ STALE_MIN = 64
 """The number of stale heap entries below which the heap is not rebuilt."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class _Timer(Generic[K]):
     """A key's deadline, the order in which it was set, and the heap entry that stands for it (or `NO_ENTRY`)."""
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 
-@ready
 @value
 class ClusterInfo:
     """A served cluster: its addresses and the values that reproduce it. `listeners` are bootstrap servers by name."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from ..config.suggest import did_you_mean
 from .build import build
@@ -32,7 +32,6 @@ class PortsTaken(RuntimeError):
     """The port range has too few consecutive free ports."""
 
 
-@ready
 @value
 class RegisteredCluster:
     """A served cluster; cancelling `scope` ends it, which sets `ended`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.values import mutable
 
 from .streams import READ_BYTES, SocketConnection
 
@@ -39,7 +40,7 @@ REMEDIES = {
 """Remedies, by OpenSSL's reason for the end of a handshake."""
 
 
-@dataclass(slots=True)
+@mutable
 class TlsListener:
     """The settings of a listener with TLS: its security protocol, and the authority that clients have to trust.
 

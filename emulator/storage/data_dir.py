@@ -21,10 +21,10 @@ import errno
 import json
 import re
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from koordinator.wire.records import read_batches
+from koordinator.wire.values import mutable
 
 from ..config.value_rules import LONG_MAX
 from ..core.data.metadata_changes import TopicDeleted
@@ -61,7 +61,7 @@ class DataDirRefused(ValueError):
     """The directory cannot be used; it was not changed."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Log:
     """The log of a partition: its directory and file, the bytes of the file, and its records that are not synced."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from koordinator.wire.records import crc32c
+from koordinator.wire.values import mutable
 
 from ..core.acls.acl import Acl
 from ..core.data.client_metadata import ClientMetadata
@@ -94,7 +95,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: ANN401 - any field of any cha
     return value
 
 
-@dataclass(slots=True)
+@mutable
 class JournaledTopic:
     """A topic according to the journal.
 

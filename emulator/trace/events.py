@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from ..core.effects import Fact
 from ..core.transactions.facts import TransactionChanged
@@ -24,7 +24,6 @@ WHOLE_CLUSTER = -1
 """The node of events that concern no single node; `core.data.topic.NO_LEADER` is equal."""
 
 
-@ready
 @value
 class Connected:
     """A connection was opened."""
@@ -33,7 +32,6 @@ class Connected:
     client_host: str
 
 
-@ready
 @value
 class Disconnected:
     """A connection was closed by the peer (`reason` is empty) or by the broker."""
@@ -45,7 +43,6 @@ class Disconnected:
     empty_fetches: int
 
 
-@ready
 @value
 class RequestReceived:
     """A request was received.
@@ -65,7 +62,6 @@ class RequestReceived:
     rule_id: str | None = None
 
 
-@ready
 @value
 class ResponseSent:
     """A response was sent. `error_code` is the code on the wire, in the configured numbering.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,6 @@ LIBRARIES = ("kafka-python", "confluent-kafka", "aiokafka")
 """The client libraries whose installed versions are listed, without importing them."""
 
 
-@ready
 @value
 class Provider:
     """A CI system, detected by the variable `marker`. The other fields list variables; the first one set applies.

@@ -1,12 +1,15 @@
 import gc
+import pickle
 import sys
-from dataclasses import field, replace
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import field, fields, replace
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from koordinator.wire.values import _compiled_init, value
+from koordinator.wire.values import INTERPRETED_MAX, _compiled_init, mutable, value
 
 
 @value
@@ -54,18 +57,92 @@ def test_a_value_is_a_dataclass_with_slots() -> None:
         hash(Point([]))  # type: ignore[arg-type]
 
 
-def test_the_init_of_a_value_is_compiled_at_its_first_call() -> None:
-    @value
-    class Late:
+@value
+class Late:
+    x: int
+    y: int = 2
+    tags: list[int] = field(default_factory=list)
+    unset: int = field(init=False, default=3)
+    later: int = field(init=False)
+    only: int = field(kw_only=True, default=4)
+    kind: ClassVar[str] = "late"
+
+
+def test_an_init_does_the_same_before_and_after_it_is_compiled() -> None:
+    interpreted = Late.__init__
+    for number in range(2 * INTERPRETED_MAX):
+        made = (Late(number), Late(x=number), Late(number, 5, [6], only=7))
+        assert [(each.x, each.y, each.tags, each.unset, each.only) for each in made] == [
+            *[(number, 2, [], 3, 4)] * 2,
+            (number, 5, [6], 3, 7),
+        ]
+        assert made[0].tags is not made[1].tags
+        assert not hasattr(made[0], "later")
+    assert Late.__init__ is not interpreted
+    assert (Late.kind, Late.__init__.__qualname__) == ("late", "Late.__init__")
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "text"),
+    [
+        ((), {}, "missing 1 required positional argument: 'x'"),
+        ((1, 2, [], 3), {}, "takes from 2 to 4 positional arguments but 5"),
+        ((1,), {"x": 1}, "multiple values for argument 'x'"),
+        ((1,), {"z": 1}, "unexpected keyword argument 'z'"),
+        ((1,), {"unset": 1}, "unexpected keyword argument 'unset'"),
+    ],
+)
+def test_a_wrong_call_raises_the_error_of_a_dataclass(args: tuple[Any, ...], kwargs: dict[str, int], text: str) -> None:
+    class Fresh:
         x: int
         y: int = 2
+        tags: list[int] = field(default_factory=list)
         unset: int = field(init=False, default=3)
 
-    stub = Late.__init__
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        Late()  # type: ignore[call-arg]
-    assert Late.__init__ is not stub
-    assert (Late(1).x, Late(x=1).y, Late(1).unset) == (1, 2, 3)
+    made: Any = value(Fresh)
+    with pytest.raises(TypeError, match=text):
+        made(*args, **kwargs)
+
+
+def test_the_fields_of_a_class_are_made_at_their_first_use_and_those_of_its_base_too() -> None:
+    @value
+    class Base:
+        x: int
+
+    @value
+    class Heir(Base):
+        y: int = 2
+
+    assert not isinstance(vars(Heir)["__dataclass_fields__"], dict)
+    assert [each.name for each in fields(Heir)] == ["x", "y"]
+    assert isinstance(vars(Base)["__dataclass_fields__"], dict)
+    assert (Heir(1), repr(Heir(1)).rpartition(".")[2]) == (Heir(1, 2), "Heir(x=1, y=2)")
+    assert copy(Heir(1)) == Heir(1)
+    assert pickle.loads(pickle.dumps(Point(1, "a"))) == Point(1, "a")  # noqa: S301
+
+
+def test_objects_of_a_mutable_class_are_equal_to_themselves_alone() -> None:
+    @mutable
+    class Count:
+        n: int = 0
+
+    one, other = Count(), Count()
+    one.n += 1
+    assert (one, one.n, len({one, other})) == (one, 1, 2)
+    assert Count(1) != one
+
+
+def test_threads_that_need_a_class_for_the_first_time_at_once_see_the_same_fields() -> None:
+    for _ in range(20):
+
+        @value
+        class Shared:
+            x: int
+            y: int = field(default=2, metadata={"of": "y"})
+
+        with ThreadPoolExecutor(8) as threads:
+            seen = list(threads.map(lambda _, cls=Shared: [*fields(cls)[1].metadata.items(), cls(1).y], range(8)))
+        assert seen == [[("of", "y"), 2]] * 8
 
 
 def test_an_init_is_compiled_while_garbage_is_collected_at_any_moment() -> None:

@@ -9,7 +9,6 @@ v5 the broker that the client expects, and REBOOTSTRAP_REQUIRED (KIP-1242)
 """
 
 from ..schema import array, boolean, entity, int16, int32, int64, message, string
-from ..values import ready
 
 
 @message(key=18, versions="0-5", flexible="3+")
@@ -25,7 +24,6 @@ class ApiVersionsRequest:
     node_id: int = int32("5+", default=-1, ignorable=True)
 
 
-@ready
 @entity
 class ApiVersion:
     """The served versions of one API, both ends included."""
@@ -35,7 +33,6 @@ class ApiVersion:
     max_version: int = int16()
 
 
-@ready
 @entity
 class SupportedFeatureKey:
     """The supported range of levels of a feature."""
@@ -45,7 +42,6 @@ class SupportedFeatureKey:
     max_version: int = int16()
 
 
-@ready
 @entity
 class FinalizedFeatureKey:
     """The finalized range of levels of a feature in the cluster."""
@@ -55,7 +51,6 @@ class FinalizedFeatureKey:
     min_version_level: int = int16()
 
 
-@ready
 @message(key=18, versions="0-5", flexible="3+")
 class ApiVersionsResponse:
     """A row for each served API; features are tagged fields."""

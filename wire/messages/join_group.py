@@ -6,10 +6,8 @@ v5 group_instance_id (KIP-345) | v6 flexible | v7 protocol_type in the response,
 """
 
 from ..schema import array, binary, boolean, entity, int16, int32, message, string
-from ..values import ready
 
 
-@ready
 @entity
 class JoinGroupRequestProtocol:
     """A protocol that a member supports (of consumers: an assignor), with its opaque metadata."""
@@ -18,7 +16,6 @@ class JoinGroupRequestProtocol:
     metadata: bytes = binary()
 
 
-@ready
 @message(key=11, versions="0-9", flexible="6+")
 class JoinGroupRequest:
     """A request to join or rejoin a group, with protocols in order of preference."""
@@ -33,7 +30,6 @@ class JoinGroupRequest:
     reason: str | None = string("8+", nullable="8+", default=None, ignorable=True)
 
 
-@ready
 @entity
 class JoinGroupResponseMember:
     """A member in the leader's response, with the metadata of the selected protocol."""
@@ -43,7 +39,6 @@ class JoinGroupResponseMember:
     metadata: bytes = binary()
 
 
-@ready
 @message(key=11, versions="0-9", flexible="6+")
 class JoinGroupResponse:
     """The new generation; only the leader gets members. generation_id is -1 with an error."""

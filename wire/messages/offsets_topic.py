@@ -20,7 +20,6 @@ from uuid import UUID
 from ..codec import decode, encode_versioned, read_version
 from ..primitives import ZERO_UUID, Malformed
 from ..schema import array, binary, declaration_of, entity, int32, int64, message, string, uuid_
-from ..values import ready
 from . import consumer_group_records, share_group_records, streams_group_records
 
 
@@ -48,7 +47,6 @@ class OffsetCommitValue:
     topic_id: UUID = uuid_("4+", tag=0, ignorable=True)
 
 
-@ready
 @message(key=None, versions="2", flexible="none")
 class GroupMetadataKey:
     """The key of a classic group."""
@@ -56,7 +54,6 @@ class GroupMetadataKey:
     group: str = string()
 
 
-@ready
 @entity
 class MemberMetadata:
     """A member; timeouts in ms, subscription is its metadata for the selected protocol only."""
@@ -71,7 +68,6 @@ class MemberMetadata:
     assignment: bytes = binary()
 
 
-@ready
 @message(key=None, versions="0-4", flexible="4+")
 class GroupMetadataValue:
     """A generation of a group with its members; an empty group has no protocol and no leader."""

@@ -5,10 +5,8 @@ which are nullable but mandatory (KIP-559)
 """
 
 from ..schema import array, binary, entity, int16, int32, message, string
-from ..values import ready
 
 
-@ready
 @entity
 class SyncGroupRequestAssignment:
     """The assignment of one member, opaque bytes."""
@@ -17,7 +15,6 @@ class SyncGroupRequestAssignment:
     assignment: bytes = binary()
 
 
-@ready
 @message(key=14, versions="0-5", flexible="4+")
 class SyncGroupRequest:
     """A request for the member's assignment; the leader sends every member's, a follower an empty list."""
@@ -31,7 +28,6 @@ class SyncGroupRequest:
     assignments: tuple[SyncGroupRequestAssignment, ...] = array(SyncGroupRequestAssignment)
 
 
-@ready
 @message(key=14, versions="0-5", flexible="4+")
 class SyncGroupResponse:
     """The member's assignment; empty (not null) with an error."""

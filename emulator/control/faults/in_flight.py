@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
+
+from koordinator.wire.values import mutable
 
 from ..results import Request
 
@@ -21,7 +23,7 @@ KEPT_REQUESTS = 100
 """Number of requests kept in the statistics of each rule; older ones are discarded."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class InFlightRequest:
     """A request in flight. `passed` holds ids of released holds, `behind` correlation ids traced as waiting behind."""
 
@@ -58,7 +60,7 @@ class InFlightRequest:
         )
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class HoldPoint:
     """A hold or a lock-step, with the requests parked at it.
 
@@ -105,7 +107,7 @@ class HoldPoint:
         return [first[client] for client in self.clients]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class RuleStats:
     """A rule, the number of requests it `matched` and `acted` on, and the last requests it acted on."""
 
@@ -115,7 +117,7 @@ class RuleStats:
     requests: deque[Request] = field(default_factory=lambda: deque(maxlen=KEPT_REQUESTS))
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Decision:
     """The decision on a request: the acting rule of each slot, the delay and the jitter, in ms."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from ...broker.connections import Output
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ScheduledAction:
     """An action due at `due` ms: in the time of a group, or of the node if `group_id` is None."""
 

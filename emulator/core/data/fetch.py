@@ -14,7 +14,7 @@ Before v4 clients get messages of magic 0 or 1. Followers are not emulated.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from koordinator.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from koordinator.wire.values import mutable
 
 from ..acls.acl import Operation, ResourceType
 from ..dialect import dialect_of
@@ -73,7 +74,7 @@ ISOLATION_LEVELS = (0, READ_COMMITTED)
 """The isolation levels of `IsolationLevel.forId`; it fails for any other, and so does the request."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ParkedFetch:
     """A parked fetch. `readable` is the number of bytes available in each partition it watches; `total` is their sum.
 

@@ -7,14 +7,14 @@ smaller one: only a session unused for two minutes is evicted.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.fetch import EpochEndOffset, FetchTopic
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ def each_once(topics: Iterable[FetchTopic]) -> tuple[FetchTopic, ...]:
     return tuple(FetchTopic(topic=name, partitions=tuple(rows[at] for at in places)) for name, places in by_topic)
 
 
-@dataclass(slots=True)
+@mutable
 class _SessionPartition:
     """A partition of a session: the client's request for it, and the offsets last sent; -1 for none.
 
@@ -74,7 +74,7 @@ class _SessionPartition:
     name: str = ""
 
 
-@dataclass(slots=True)
+@mutable
 class FetchSession:
     """A client's partitions in reading order. `epoch` is the epoch of its next fetch."""
 

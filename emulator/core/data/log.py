@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import LIMIT, read_header, read_records, rebase, with_records
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from .producers import Producers
 
@@ -36,7 +36,6 @@ INDEX_INTERVAL_BYTES = 4_096
 """The bytes between two entries of the offset index (`index.interval.bytes`)."""
 
 
-@ready
 @value
 class _Batch:
     data: bytes

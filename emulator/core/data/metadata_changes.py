@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,6 @@ Replicas = tuple[tuple[int, ...], ...]
 """The replicas of each partition, as node ids."""
 
 
-@ready
 @value
 class TopicCreated:
     """A new topic with one partition per row of `replicas`."""

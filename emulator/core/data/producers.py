@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.control_records import read_marker
 from koordinator.wire.errors import Error
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from ..refusal import Refusal
 
@@ -41,7 +41,7 @@ class WrittenBatch:
     timestamp: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EndedTransaction:
     """A transaction with its marker: the offsets of its first record and of the marker."""
 
@@ -51,7 +51,7 @@ class EndedTransaction:
     is_aborted: bool
 
 
-@dataclass(slots=True)
+@mutable
 class Producer:
     """A producer of this partition; `open_since` is the first offset of its open transaction."""
 
@@ -68,7 +68,7 @@ class Producer:
         return self.batches[-1].last_sequence if self.batches else NONE
 
 
-@dataclass(slots=True)
+@mutable
 class _Verification:
     """A transactional producer that has asked to start a transaction here, with the lowest sequence it has sent."""
 

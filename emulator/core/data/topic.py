@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import mutable, value
 
 from ..java.uuids import uuid_text
 
@@ -42,7 +44,7 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 NAME_MAX = 249
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reassignment:
     """The replicas that an ongoing reassignment adds to a partition, and those that it removes at its end."""
 
@@ -50,7 +52,7 @@ class Reassignment:
     removing: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
+@mutable
 class TopicState:
     """A topic: per partition its log, replicas (preferred leader first), leader and epoch; and its configs."""
 

@@ -5,7 +5,6 @@ Kafka: `ReplicaManager.handleProduceAppend`, `AddPartitionsToTxnManager`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -16,6 +15,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from koordinator.wire.records import is_transactional, read_header
+from koordinator.wire.values import mutable
 
 from ..refusal import Refusal
 from .produce import TOPIC_ID_SINCE
@@ -50,7 +50,7 @@ RETRY_MS, RETRIES_MAX = 20, 5
 (`add.partitions.to.txn.retry.backoff.ms` and `.max.ms`)."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ProduceToVerify:
     """A Produce that waits for the transaction coordinator; `refused` are the partitions that do not."""
 

@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 
 class Cause(Enum):
@@ -35,7 +35,6 @@ class Cause(Enum):
     GROUP_DOWNGRADE = "group_downgrade"
 
 
-@ready
 @value
 class Reason:
     """Why a group rebalances or a member leaves: the kind, Kafka's wording, and the client's own reason (KIP-800)."""

@@ -18,11 +18,12 @@ records are replayed. The model is Kafka's `CoordinatorRuntime`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey
+from koordinator.wire.values import mutable
 
 from ..journal import Journal
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     Completion = Callable[[GroupStore, BaseGroup, Error], None]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class GroupWrite:
     """A batch of records in flight; `position` orders it in the log. `completed` is called at its end, before answers.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ..effects import Call
 
 
-@ready
 @value
 class StateChanged:
     """A group's change of state. `reason` has Kafka's wording, `cause` is its kind."""
@@ -28,7 +27,6 @@ class StateChanged:
     client_reason: str | None = None
 
 
-@ready
 @value
 class MemberChanged:
     """A change of membership; `change` is added, pending, loaded, removed or replaced.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.offsets_topic import OffsetCommitKey, OffsetCommitValue
-from koordinator.wire.values import ready, value
+from koordinator.wire.values import value
 
 from ..java.string_hash import java_string_hash
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .group import BaseGroup
 
 
-@ready
 @value
 class CoordinatorRecord:
     """A record of `__consumer_offsets`; a tombstone if it has no value. A transaction's has a producer id."""

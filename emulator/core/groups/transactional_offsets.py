@@ -8,7 +8,7 @@ Kafka: `GroupCoordinatorService.commitTransactionalOffsets`, `OffsetMetadataMana
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from koordinator.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from koordinator.wire.primitives import ZERO_UUID
+from koordinator.wire.values import mutable
 
 from ..data.topic import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..data.transactional_produce import VERIFICATION_VERSION
@@ -66,7 +67,7 @@ ADDS_SINCE = 5
 """The first version that adds the group's partition to the transaction instead of verifying it (KIP-890)."""
 
 
-@dataclass(slots=True)
+@mutable
 class OffsetsToVerify:
     """A TxnOffsetCommit that waits for the transaction coordinator."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+
+from koordinator.wire.values import mutable
 
 MS = 1000
 
@@ -17,7 +18,7 @@ THROTTLE_MS_MAX = 2**31 - 1
 """The longest throttle time, about 24 days: the maximum of `throttle_time_ms`."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Sample:
     started: int
     last: int

@@ -6,11 +6,11 @@ of the partition. Kafka: `CoordinatorRuntime`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.share_state_records import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey
+from koordinator.wire.values import mutable
 
 from ..data.topic import SHARE_STATE_TOPIC, share_state_key
 from ..effects import AppendShareState, Reply
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .state import ShareState
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ShareStateWrite:
     """A record in flight. `answered` gets the result of the write."""
 

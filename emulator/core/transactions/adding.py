@@ -6,7 +6,7 @@ Kafka: `KafkaApis.handleAddPartitionsToTxnRequest`, `TransactionCoordinator.hand
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import ApiKey
@@ -19,6 +19,7 @@ from koordinator.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from koordinator.wire.values import mutable
 
 from ..data.topic import OFFSETS_TOPIC
 from .ending import TV2, fenced_error
@@ -43,7 +44,7 @@ Rows = list[tuple[str, tuple[int, ...]]]
 """Topics with partitions, as they stand in a response."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class PendingAdds:
     """The results of one request, a row for each of its transactions, and the number of writes it waits for.
 

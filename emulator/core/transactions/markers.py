@@ -5,7 +5,6 @@ Kafka: `TransactionMarkerChannelManager`, `TransactionMarkerRequestCompletionHan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -15,6 +14,7 @@ from koordinator.wire.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from koordinator.wire.values import value
 
 from ..data.topic import NO_LEADER
 from ..timers import RetryMarkers
@@ -35,7 +35,7 @@ _GIVES_UP = {Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED}
 _STRUCK_OFF = {Error.NONE, Error.UNSUPPORTED_VERSION, Error.UNSUPPORTED_FOR_MESSAGE_FORMAT}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MarkersInFlight:
     """A WriteTxnMarkers request that awaits its response."""
 

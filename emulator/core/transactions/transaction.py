@@ -5,11 +5,11 @@ Kafka: `TransactionMetadata`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages.transactions_topic import PartitionsSchema, TransactionLogValue
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from .transitions import TransactionStatus
 
@@ -105,7 +105,7 @@ class TransactionChange:
     answer: Answer | None = None
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class TransactionalId:
     """A transactional id on its coordinator.
 

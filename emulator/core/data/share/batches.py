@@ -6,11 +6,11 @@ batch is then split, and each offset has a state of its own (Kafka's `InFlightBa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +70,7 @@ class Change:
     limit: int
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Delivery:
     """The state of the offsets from `first` to `last`, of a whole batch or of one offset.
 
@@ -163,7 +163,7 @@ class Delivery:
         ]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class Batch:
     """Records that were acquired together: one delivery, or if it `is_split` one for each offset."""
 

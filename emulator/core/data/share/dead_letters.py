@@ -7,7 +7,6 @@ may share a batch, and whose waits vary by a fifth; here each request has a batc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -24,7 +23,7 @@ from koordinator.wire.messages.produce import (
     TopicProduceData,
 )
 from koordinator.wire.records import Record, read_batches, read_records, write_batch
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from ...effects import SendRequest
 from ...timers import DeadLetterRetry
@@ -66,7 +65,7 @@ RETRIABLE = {
 """The errors after which a request is sent again, as it is without a response."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class DeadLetter:
     """Records of a share partition that are being written as dead letters; those before `following` are written.
 

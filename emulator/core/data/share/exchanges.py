@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.errors import Error
@@ -10,6 +10,7 @@ from koordinator.wire.messages import share_acknowledge as acknowledging
 from koordinator.wire.messages import share_fetch as fetching
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeResponse
 from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from koordinator.wire.values import mutable
 
 from ...timers import ShareFetchTimeout
 from ..leader_hints import LeaderHints
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ShareExchange:
     """A request until it is answered: the results of its acknowledgements, and the tokens of writes they wait for.
 
@@ -59,7 +60,7 @@ class ShareExchange:
         return not self.writing and not (self.rows is None and isinstance(self.request, ShareFetchRequest))
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class WaitingFetch:
     """A fetch that waits for records of its partitions, in reading order; `failed` are the rows of others.
 

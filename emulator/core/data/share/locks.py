@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
+
+from koordinator.wire.values import mutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class RecordLock:
     """The lock of records from `first` to `last`, which ends at `deadline` (ms). It still holds `held` of them."""
 

@@ -6,12 +6,12 @@ It reads no clock and sends nothing. A change that the share coordinator has to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from ...refusal import Refusal, RefusedError
 from .acquisition import Acquisition
@@ -93,7 +93,7 @@ class DeadRecords:
     cause: DeathCause
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class StateWrite:
     """A write to the share coordinator: start offset, number of completed records from there on, changed states.
 

@@ -7,10 +7,11 @@ Rules: `ShareSessionCache`, `ShareSession` and `SharePartitionManager.newContext
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
+from koordinator.wire.values import mutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +46,7 @@ def is_member_id(member_id: str | None) -> bool:
     return member_id is not None and 0 < len(member_id) <= MEMBER_ID_MAX
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ShareSession:
     """The partitions of a member, each with whether the next answer must have its row. `epoch` is the next one."""
 
@@ -69,7 +70,7 @@ class ShareSession:
         return news
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class _Opened:
     """The session that a connection has opened last, and whether one that it has opened is closed."""
 

@@ -7,7 +7,6 @@ error counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
@@ -15,7 +14,7 @@ from koordinator.wire.messages import read_share_group_state as reading
 from koordinator.wire.messages import write_share_group_state as writing
 from koordinator.wire.messages.read_share_group_state import ReadShareGroupStateRequest, ReadShareGroupStateResponse
 from koordinator.wire.messages.write_share_group_state import WriteShareGroupStateRequest, WriteShareGroupStateResponse
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from ...effects import SendRequest
 from ...refusal import Refusal
@@ -44,7 +43,7 @@ FENCED = frozenset({Error.FENCED_LEADER_EPOCH, Error.FENCED_STATE_EPOCH})
 """The errors of a leader that is not the leader of this state any more."""
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class LedPartition:
     """A share partition that this node leads: not loaded yet without a `state`, and of no use once it `is_dropped`."""
 
@@ -70,7 +69,7 @@ class LoadedState:
     batches: tuple[StateBatch, ...]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class StateRequest:
     """A request to the share coordinator; a write has what it completes."""
 

@@ -7,13 +7,14 @@ those of Kafka's `ClassicGroup` and `ClassicGroupMember`.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_topics
 from koordinator.wire.primitives import InvalidLength, Malformed
+from koordinator.wire.values import mutable
 
 from ...timers import PendingMemberExpiry, SessionExpiry
 from ..group import CONSUMER, BaseGroup
@@ -52,7 +53,7 @@ class ClassicGroupState(Enum):
     DEAD = "Dead"
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class ClassicMember:
     """A member. `parked_join` and `parked_sync` are its parked JoinGroup and SyncGroup, or None.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from koordinator.wire.errors import Error
-from koordinator.wire.values import value
+from koordinator.wire.values import mutable, value
 
 from ...java.uuids import uuid_text
 from ...timers import SessionExpiry
@@ -39,7 +39,7 @@ def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=lambda name: name.encode("utf-16-be")))
 
 
-@dataclass(slots=True)
+@mutable
 class Heard:
     """What is in no record: the latest request, and the node time and length in ms of the session that it began.
 

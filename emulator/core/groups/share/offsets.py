@@ -6,7 +6,7 @@ state. Kafka: `GroupCoordinatorService`, `GroupMetadataManager.shareGroup…`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from koordinator.wire.messages import describe_share_group_offsets as describe_w
 from koordinator.wire.messages import initialize_share_group_state as initialize_wire
 from koordinator.wire.messages import read_share_group_state_summary as summary_wire
 from koordinator.wire.primitives import ZERO_UUID
+from koordinator.wire.values import mutable
 
 from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
@@ -55,7 +56,7 @@ A = TypeVar("A", bound="alter_wire.AlterShareGroupOffsetsRequest | delete_wire.D
 # -- DescribeShareGroupOffsets -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class _Describing:
     """A request that waits for the share coordinators of its groups."""
 
@@ -168,7 +169,7 @@ def _described_partition(
 # -- AlterShareGroupOffsets --------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class _Altering:
     """A request that waits for the share coordinators of its partitions."""
 

@@ -7,8 +7,10 @@ of the partitions. Kafka: `PersisterStateManager`, which asks again for half a m
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from koordinator.wire.values import mutable
 
 from ...data.topic import SHARE_STATE_TOPIC, share_state_key
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     Done = Callable[[GroupStore, int, Rows], None]
 
 
-@dataclass(slots=True, eq=False)
+@mutable
 class _Gathering:
     """The responses to one question."""
 

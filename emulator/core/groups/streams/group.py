@@ -5,10 +5,11 @@ Kafka: `StreamsGroup`, and the `replay` methods of `GroupMetadataManager`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import streams_group_records as wire
+from koordinator.wire.values import mutable
 
 from ..modern.group import GroupState, ModernGroup
 from .member import StreamsMember
@@ -41,7 +42,7 @@ NOT_VALIDATED = -1
 """The validated topology epoch while topics are missing or wrong."""
 
 
-@dataclass(slots=True)
+@mutable
 class SoftState:
     """The part of a streams group that is in no record, and that no failed write takes back.
 
