@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from apps import PROGRAMS, App, Instance, environment, wait_until
-from brokers.kafka_releases import CACHE, DEPENDENCY_PLUGIN, run
+from brokers.kafka_releases import CACHE, DEPENDENCY_PLUGIN, fetched, run
 from java import JVM, free_port
 
 from koordinator import Emulator
@@ -35,6 +35,9 @@ VERSION = "3.3.3"
 JAVA_MIN = 21
 
 PYTHON = App(("confluent-kafka[avro,schemaregistry]==2.16.1",))
+
+SERDES = "3.1.7"
+"""The release of Apicurio's serializers for Java."""
 
 FETCH_S = 600
 PLAY_S = 180
@@ -112,10 +115,14 @@ def played(name: str) -> str:
     assert name == REGISTRY
     port = free_port()
     with environment(PYTHON) as python, Emulator(topics={TOPIC: 1}) as cluster, TemporaryDirectory() as folder:
-        url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+        apis = f"http://127.0.0.1:{port}/apis"
+        by_python = (str(python), str(PROGRAMS / "with_registry.py")), f"{apis}/ccompat/v7"
+        jars = fetched(CACHE / f"apicurio-serdes-{SERDES}", f"io.apicurio:apicurio-registry-avro-serde-kafka:{SERDES}")
+        by_java = ("java", *JVM, "-cp", f"{jars}/*", str(PROGRAMS / "WithRegistry.java")), f"{apis}/registry/v3"
 
-        def client(act: str) -> list[str]:
-            command = [str(python), str(PROGRAMS / "with_registry.py"), act, cluster.bootstrap_servers, url, TOPIC]
+        def client(act: str, by: tuple[tuple[str, ...], str] = by_python) -> list[str]:
+            program, url = by
+            command = [*program, act, cluster.bootstrap_servers, url, TOPIC]
             ran = subprocess.run(
                 command,
                 capture_output=True,
@@ -132,14 +139,24 @@ def played(name: str) -> str:
             assert subjects(port) == []
             (schema_id,) = client("write")
             assert [json.loads(line) for line in client("read")] == ORDERS
+            client("write", by_java)
+            for by in (by_python, by_java):
+                assert [json.loads(line) for line in client("read", by)] == 2 * ORDERS, by
         values = [record.value for record in cluster.records(TOPIC)]
-        assert all(value and value[:5] == b"\0" + int(schema_id).to_bytes(4, "big") for value in values), values
+        # Java's text of the same schema differs, and has an id of its own
+        own, other = ({(value or b"")[:5] for value in part} for part in (values[: len(ORDERS)], values[len(ORDERS) :]))
+        assert own == {b"\0" + int(schema_id).to_bytes(4, "big")}, values
+        assert len(other) == 1, values
         with running(cluster.bootstrap_servers, port):
             assert subjects(port) == [f"{TOPIC}-value"]
-            assert [json.loads(line) for line in client("read")] == ORDERS
+            for by in (by_python, by_java):
+                assert [json.loads(line) for line in client("read", by)] == 2 * ORDERS, by
             assert client("refuse") == [CONFLICT]
             assert client("write") == [schema_id]
-    return f"{len(ORDERS)} Avro records written and read, also after a restart of Apicurio Registry {VERSION}"
+    return (
+        f"{len(ORDERS)} Avro records written by each of Python and Java, and all read by both, also after a restart of"
+        f" Apicurio Registry {VERSION}"
+    )
 
 
 if __name__ == "__main__":

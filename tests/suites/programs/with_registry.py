@@ -1,4 +1,4 @@
-"""Write orders with Avro's serializer, or read them back: their schema is in a registry, each record has its id.
+"""Write orders with Avro's serializer, or read all orders: their schema is in a registry, each record has its id.
 
 `write` prints the id of the schema, `read` each order, and `refuse` the answer to a schema that is not compatible.
 """
@@ -28,12 +28,13 @@ if act == "write":
     for number in range(COUNT):
         producer.produce(topic, serialize({"id": f"o{number}", "amount": number}, context))
     producer.flush()
-    print(registry.get_latest_version(f"{topic}-value").schema_id, flush=True)
+    print(registry.lookup_schema(f"{topic}-value", Schema(json.dumps(ORDER), "AVRO")).schema_id, flush=True)
 elif act == "read":
     deserialize = AvroDeserializer(registry)
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "svc", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    for _ in range(COUNT):
+    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=READ_S)
+    for _ in range(end):
         record = consumer.poll(READ_S)
         print(json.dumps(deserialize(record.value(), context)), flush=True)
     consumer.close()
