@@ -273,7 +273,7 @@ class Broker:
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
         deadline = self.node.deadline()
-        for due in (self._authentication.deadline(), self._throttled.deadline()):
+        for due in (self._authentication.deadline(), self._throttled.next_deadline):
             if due is not None and (deadline is None or due < deadline):
                 deadline = due
         return deadline

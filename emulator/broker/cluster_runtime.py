@@ -151,7 +151,7 @@ class ClusterRuntime(NodeRuntimes):
         # the server calls this after every input
         if len(self._running) == 1 and not self.tickers and not self._loads:
             return self._running[0].deadline()
-        deadline = self._loads.deadline()
+        deadline = self._loads.next_deadline
         actors: tuple[Broker | Ticker, ...] = (*self._running, *self.tickers)
         # a loop, because it takes half the time of min() with a generator
         for actor in actors:

@@ -312,7 +312,7 @@ class GroupStore:
         for group, now in self._touched.items():
             if self.groups.get(group.id) is not group:
                 continue
-            deadline, clock = group.timers.deadline(), group.clock
+            deadline, clock = group.timers.next_deadline, group.clock
             if deadline is not None:
                 # inlined `clock.due_at` of a running clock
                 deadline = deadline - clock.origin if clock.pace else clock.due_at(deadline, now)
