@@ -34,7 +34,7 @@ from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable, NotServed, body_size, encoded
+from .api_table import ApiTable, NotServed, body_size
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
@@ -48,7 +48,7 @@ from .other_protocols import other_protocol
 from .quotas import Quotas
 from .refused_features import refusal_of
 from .request_reader import RequestReader
-from .sasl_requests import Authentication
+from .sasl_requests import SASL_APIS, Authentication
 from .trace_recorder import FETCH, TraceRecorder
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ class Broker:
             # frees the memory of a large one
             del frame
             self._accept(now, peer, call, request, received_us, size)
-        if peer.in_flight is None:
+        if peer.in_flight is None and self._closed:
             self._forget_closed(now, peer.number)
 
     def _bound_closed(self, now: int) -> None:
@@ -417,7 +417,9 @@ class Broker:
         self._take_steps(now, call, interception.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
-        if self._authentication.serve(now, call, request):
+        authentication = self._authentication
+        is_of_sasl = call.api_key in SASL_APIS or call.connection in authentication.waiting
+        if is_of_sasl and authentication.serve(now, call, request):
             return
         if isinstance(request, ApiVersionsRequest):
             response = self._api_table.versions(call, request, self._identity)
@@ -426,8 +428,9 @@ class Broker:
             self._perform(now, [Reply(call, response)])
         else:
             version = call.api_version
-            adapter = self._api_table.adapters[call.api_key, version]
-            effects, normalized = self.node.tick(now), adapter.normalize_request(request, version)
+            normalize = self._api_table.adapters[call.api_key, version].normalize_request
+            # `normalized`, inlined
+            effects, normalized = self.node.tick(now), request if normalize is None else normalize(request, version)
             if self._authorization is not None:
                 self._serve_allowed(now, effects, call, request, normalized)
             else:
@@ -539,7 +542,8 @@ class Broker:
             return
         if response is None and closed is None and self._quotas.are_set:
             _, mute_ms = self._quotas.throttle(now, peer.in_flight, None, int)
-            self._mute(now, peer, mute_ms)
+            if mute_ms:
+                self._mute(now, peer, mute_ms)
         if response is None or closed is not None:
             self._end(peer)
             return
@@ -555,17 +559,20 @@ class Broker:
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
-        adapter = api_table.adapters.get((key, version))
-        if adapter is None:
+        if (key, version) not in api_table.adapters:
             # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
             call, version = replace(call, api_version=0), 0
-            adapter = api_table.adapters[key, version]
-        rendered, mute_ms = adapter.render_response(response, version, api_table.numbering), 0
+        render, numbering = api_table.adapters[key, version].render_response, api_table.numbering
+        rendered = response if render is None else render(response, version, numbering)
+        mute_ms = 0 if step is None else step.mute_ms
         if self._quotas.are_set:
-            throttled, mute_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
+            throttled, throttle_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
+            mute_ms = max(mute_ms, throttle_ms)
             if throttled is not None and throttled is not response:
-                response, rendered = throttled, adapter.render_response(throttled, version, api_table.numbering)
-        self._mute(now, peer, mute_ms if step is None else max(mute_ms, step.mute_ms))
+                response = throttled
+                rendered = response if render is None else render(response, version, numbering)
+        if mute_ms:
+            self._mute(now, peer, mute_ms)
         if peer.inbox is not None:
             assert step is None or step.alter is None, "a puppet's responses have no bytes"
             self._end(peer)
@@ -573,7 +580,7 @@ class Broker:
             peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
-            frame = encoded(peer, call, rendered)
+            frame = api_table.encoded(peer, call, rendered)
         except ValueError as error:
             # the response repeats a client's text that is too long for its type, such as a member id
             self._close(now, peer, f"{APIS[key].name} v{version}: the response cannot be encoded: {error}")
@@ -605,9 +612,8 @@ class Broker:
 
     def _mute(self, now: int, peer: Connection, ms: int) -> None:
         """Serve no further request of a connection for a throttle time."""
-        if ms:
-            peer.is_throttled = True
-            self._throttled.set(peer, now + ms)
+        peer.is_throttled = True
+        self._throttled.set(peer, now + ms)
 
     def _end_throttle(self, now: int, peer: Connection) -> None:
         if peer.is_refused:

@@ -172,7 +172,7 @@ class ClassicGroup(BaseGroup):
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
-        self._protocol_counts.update(name for name, _ in member.protocols)
+        self._add_protocols(member.protocols)
 
     def remove(self, member_id: str) -> ClassicMember | None:
         """Remove a member or a pending id, with its timer; the first remaining member succeeds a leader."""
@@ -201,7 +201,7 @@ class ClassicGroup(BaseGroup):
     ) -> None:
         """Replace the protocols and timeouts of a member that rejoins (KAFKA-14009)."""
         self._remove_protocols(member)
-        self._protocol_counts.update(name for name, _ in protocols)
+        self._add_protocols(protocols)
         member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -291,6 +291,10 @@ class ClassicGroup(BaseGroup):
             if current_id != member_id:
                 return Error.FENCED_INSTANCE_ID
         return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
+
+    def _add_protocols(self, protocols: Protocols) -> None:
+        for name, _ in protocols:
+            self._protocol_counts[name] += 1
 
     def _remove_protocols(self, member: ClassicMember) -> None:
         for name, _ in member.protocols:
