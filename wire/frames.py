@@ -137,9 +137,11 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
 
 def repeats(request: bytes, earlier: bytes) -> bool:
     """Return whether a request equals an earlier one but for its correlation id."""
-    if len(request) != len(earlier):
-        return False
-    return request[_ID_ENDS:] == earlier[_ID_ENDS:] and request[:_ID_BEGINS] == earlier[:_ID_BEGINS]
+    return (
+        len(request) == len(earlier)
+        and request[_ID_ENDS:] == earlier[_ID_ENDS:]
+        and request[:_ID_BEGINS] == earlier[:_ID_BEGINS]
+    )
 
 
 def with_correlation_id(frame: bytes, correlation_id: int) -> bytes:

@@ -277,6 +277,10 @@ class VersionAdapter:
         """Return the core's shape of a request."""
         return request if self.normalize_request is None else self.normalize_request(request, version)
 
+    def rendered(self, response: Message, version: int, numbering: Numbering) -> Message:
+        """Return the shape of a response in a version."""
+        return response if self.render_response is None else self.render_response(response, version, numbering)
+
 
 _ADAPTED = {
     ApiKey.METADATA: VersionAdapter(_metadata_request),
@@ -415,13 +419,14 @@ class ApiTable:
         """
         key, version = call.api_key, call.api_version
         answered = self._encoded_versions.get(version) if key == API_VERSIONS else peer.answered
-        if (
-            answered is not None
-            and (answered.message is response or answered.message == response)
-            and (answered.key, answered.version) == (key, version)
-        ):
-            return with_correlation_id(answered.frame, call.correlation_id)
-        frame = frame_of(call, response)
+        frame = None
+        if answered is not None and (answered.key, answered.version) == (key, version):
+            if answered.message is response:
+                return with_correlation_id(answered.frame, call.correlation_id)
+            if answered.message == response:
+                frame = with_correlation_id(answered.frame, call.correlation_id)
+        if frame is None:
+            frame = frame_of(call, response)
         if key == API_VERSIONS:
             self._encoded_versions[version] = EncodedResponse(key, version, response, frame)
         else:

@@ -32,7 +32,7 @@ from ..core.effects import Call, CloseConnection, CoordinatorWrite, Failed, Inte
 from ..core.timers import Timers
 from ..trace.events import Connected, Disconnected, RequestReceived
 from ..trace.messages import group_of_request
-from ..trace.retention import estimate_size, retain
+from ..trace.retention import SMALL_BYTES, estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, NotServed, body_size
 from .authentication.distinguished_names import NoPrincipal, mapped
@@ -169,7 +169,7 @@ class Broker:
             return []
         assert peer.messages is not None, "only puppets send messages"
         peer.messages.append((version, request))
-        return self._serve_input(now, peer)
+        return self._serve(now, peer)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Process bytes of a connection; the outputs may concern any connection."""
@@ -177,14 +177,7 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
-        return self._serve_input(now, peer)
-
-    def _serve_input(self, now: int, peer: Connection) -> list[Output]:
-        if peer.in_flight is None:
-            self._ready.append(peer)
-        elif self.interceptor is not None:
-            self.interceptor.on_queued(now, self, peer.in_flight.call)
-        return self._serve(now)
+        return self._serve(now, peer)
 
     def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
         """Continue a request that the interceptor has parked."""
@@ -312,8 +305,16 @@ class Broker:
 
     # -- requests --------------------------------------------------------------------------------------------
 
-    def _serve(self, now: int) -> list[Output]:
-        """Serve all connections with a complete request and none in flight; return the collected output."""
+    def _serve(self, now: int, sender: Connection | None = None) -> list[Output]:
+        """Serve all connections with a complete request and none in flight; return the collected output.
+
+        The input of the `sender` has just arrived.
+        """
+        if sender is not None:
+            if sender.in_flight is None:
+                self._ready.append(sender)
+            elif self.interceptor is not None:
+                self.interceptor.on_queued(now, self, sender.in_flight.call)
         while self._ready and self.serves_requests:
             self._serving = peer = self._ready.popleft()
             try:
@@ -394,7 +395,7 @@ class Broker:
 
     def _accept(self, now: int, peer: Connection, call: Call, request: Message, received_us: int, size: int) -> None:
         """Mark a request as in flight, and serve it unless the interceptor decides otherwise."""
-        message, weight = retain(request, size, peer.client_id)
+        message, weight = (request, size) if size <= SMALL_BYTES else retain(request, size, peer.client_id)
         group_id = group_of_request(request)
         if self.unreached_listeners is not None and self.unreached_listeners.lookups:
             self.unreached_listeners.request_received(call, request, group_id)
@@ -562,15 +563,16 @@ class Broker:
         if (key, version) not in api_table.adapters:
             # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
             call, version = replace(call, api_version=0), 0
-        render, numbering = api_table.adapters[key, version].render_response, api_table.numbering
+        adapter, numbering = api_table.adapters[key, version], api_table.numbering
+        # `rendered`, inlined
+        render = adapter.render_response
         rendered = response if render is None else render(response, version, numbering)
         mute_ms = 0 if step is None else step.mute_ms
         if self._quotas.are_set:
             throttled, throttle_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
             mute_ms = max(mute_ms, throttle_ms)
             if throttled is not None and throttled is not response:
-                response = throttled
-                rendered = response if render is None else render(response, version, numbering)
+                response, rendered = throttled, adapter.rendered(throttled, version, numbering)
         if mute_ms:
             self._mute(now, peer, mute_ms)
         if peer.inbox is not None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ...cluster import ClusterState
     from ...data.topic import TopicState
     from ...dialect import Dialect
-    from ...effects import Call
     from ...journal import Journal
     from ...timers import TimerKey
     from ..records import CoordinatorRecord
@@ -171,11 +170,6 @@ class ModernGroup(BaseGroup, Generic[M, T]):
     def is_awaited(self, member_id: str) -> bool:
         """Return whether a member has not reached its target yet."""
         return not self.is_settled(self.members[member_id])
-
-    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
-        """Note the latest request of a member, and the node time and length of the session that begins with it."""
-        heard = self.members[member_id].heard
-        heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, began_ms, timeout_ms
 
     # -- topics ----------------------------------------------------------------------------------------------
 
