@@ -330,9 +330,10 @@ class ClassicGroup(BaseGroup):
         self.protocol_name = name
         topics: frozenset[str] | None = None
         if self.protocol_type == CONSUMER:
-            subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
+            # consumers of one program subscribe in the same words
+            subscriptions = dict.fromkeys(member.metadata(name) for member in self.members.values())
             try:
-                topics = frozenset[str]().union(*subscriptions)
+                topics = frozenset[str]().union(*map(read_topics, subscriptions))
             except InvalidLength:
                 raise
             except Malformed:
