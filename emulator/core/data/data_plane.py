@@ -195,7 +195,7 @@ class DataPlane:
             deleted = [row.name for row in response.responses if row.name is not None and not row.error_code]
             if deleted:
                 self._effects += self.fetches.leaders_changed(now)
-                self.shares.leaders_changed()
+                self.shares.partitions.leaders_changed()
                 self._effects += self._on_topics_deleted(now, deleted)
 
     def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
@@ -215,7 +215,7 @@ class DataPlane:
         self._fire_due(now)
         self._cleaner.schedule(now)
         self._effects += self.fetches.leaders_changed(now)
-        self.shares.leaders_changed()
+        self.shares.partitions.leaders_changed()
         return self._drain()
 
     def tick(self, now: int) -> list[Effect]:
