@@ -21,16 +21,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS
-from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.acls.acl import user_principal
-from ..core.brokers import PLAINTEXT
 from ..core.effects import Call, CloseConnection, CoordinatorWrite, Failed, InternalTopicEffect, Reply, SendRequest
-from ..core.timers import Timers
-from ..trace.events import Connected, Disconnected, RequestReceived
+from ..trace.events import RequestReceived
 from ..trace.messages import group_of_request
 from ..trace.retention import SMALL_BYTES, estimate_size, retain
 from ..trace.topic import READER_APIS
@@ -38,18 +35,17 @@ from .api_table import ApiTable, NotServed, body_size
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
-from .connections import READ_AHEAD_BYTES, Answer, Close, Connection, Send
+from .connections import Answer, Connection, Send
 from .error_responses import failure_of
 from .failures import Failures
-from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
+from .node_connections import NodeConnections
 from .other_protocols import other_protocol
-from .quotas import Quotas
 from .refused_features import refusal_of
 from .request_reader import RequestReader
-from .sasl_requests import SASL_APIS, Authentication
-from .trace_recorder import FETCH, TraceRecorder
+from .sasl_requests import SASL_APIS
+from .trace_recorder import FETCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,18 +56,12 @@ if TYPE_CHECKING:
     from ..core.effects import Effect
     from ..core.node import NodeCore
     from ..trace.trace import Trace
-    from .connections import Inbox, Output
-    from .interceptor import Interceptor, Step
+    from .connections import Output
+    from .interceptor import Step
     from .unreached_listeners import UnreachedListeners
 
 
-CLOSED_MAX, CLOSED_BYTES_MAX = 1_000, 100 * 1024 * 1024
-"""The closed connections whose queued requests are kept until the one in flight is answered, and the bytes of those."""
-
-TOO_MANY_CONNECTIONS = "the quota connection_creation_rate allows its address no more connections now"
-
-
-class Broker:
+class Broker(NodeConnections):
     """Serves the connections of a node.
 
     `log` gets a line for every connection that the broker closes, and for partitions that cannot be loaded.
@@ -86,62 +76,23 @@ class Broker:
         requests: deque[tuple[int, SendRequest]] | None = None,
         failures: Failures | None = None,
     ) -> None:
-        self.node = node
-        self.trace = trace
+        super().__init__(node, settings, trace, log)
         self._node_id = node.node_id
         self._identity = node.cluster.cluster_id, node.node_id
-        self._settings = settings
-        self._log = log
         self._api_table = ApiTable(settings, node.cluster.features)
-        self._recorder = TraceRecorder(node, trace)
-        self._connections: dict[int, Connection] = {}
-        self._closed: dict[int, Connection] = {}
-        """Connections closed by clients that have requests queued: they are served, as by Kafka's `Selector`."""
-        self._with_output: dict[Connection, None] = {}
-        self._ready: deque[Connection] = deque()
-        self._serving: Connection | None = None
         self.serves_requests = True
         """False while an operation replaces the cluster's content: requests wait for its end."""
-        self._held_back: dict[int, Connection] = {}
-        self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
-        self._host_log = HostLog(log)
-        self._authentication = Authentication(
-            settings, node.cluster, self._connections, self._perform, self._write_part, self._end_refused
-        )
         authorizer = node.cluster.authorizer
-        self._authorization = None if authorizer is None else Authorization(authorizer, node.cluster, self._host_log)
+        if authorizer is not None:
+            self._authorization = Authorization(authorizer, node.cluster, self._host_log)
         self._reader = RequestReader(self._api_table, self._authentication.security, self._host_log)
-        self._clients = node.cluster.clients
-        self._quotas = Quotas(node)
-        self._throttled: Timers[Connection] = Timers()
-        """The ends of throttle times, in the node's time."""
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log, {}) if failures is None else failures
-        self.interceptor: Interceptor | None = None
-        """The interceptor of requests and responses, if any."""
         self.unreached_listeners: UnreachedListeners | None = None
         """The detection of clients that cannot reach the cluster, if any."""
 
     # -- inputs ----------------------------------------------------------------------------------------------
-
-    def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
-        """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`.
-
-        One beyond the quota of its address is never served, and closed later.
-        """
-        peer = self._connect(connection, client_host, listener)
-        refused_ms = self._quotas.refuse_connection(now, client_host) if self._quotas.are_set else 0
-        if refused_ms:
-            peer.is_refused = True
-            self._throttled.set(peer, now + refused_ms)
-
-    def _connect(self, connection: int, client_host: str, listener: str) -> Connection:
-        frames = FrameBuffer(self._settings.socket_request_max_bytes)
-        peer = self._connections[connection] = Connection(connection, client_host, listener, frames)
-        self._authentication.begin(peer)
-        self._recorder.note(Connected(connection, client_host))
-        return peer
 
     def identified(self, now: int, connection: int, subject: str) -> list[Output]:
         """Name a client by the subject of its certificate; a SASL listener names it otherwise."""
@@ -153,14 +104,6 @@ class Broker:
         except NoPrincipal as error:
             self._close(now, peer, str(error), str(error))
         return self._serve(now)
-
-    def connected_in_process(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
-        """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""
-        del now
-        peer = self._connect(connection, client_host, PLAINTEXT)
-        peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
-        peer.authenticator, peer.principal = None, ""
-        self._authentication.forget(connection)
 
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
@@ -195,34 +138,6 @@ class Broker:
         self._ready.append(peer)
         return self._serve(now)
 
-    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """Forget a closed connection; its members remain until their sessions expire.
-
-        Requests queued behind the one in flight are served after it.
-        """
-        peer = self._connections.pop(connection, None)
-        if peer is not None:
-            self._held_back.pop(connection, None)
-            self._authentication.forget(connection)
-            if self._authorization is not None:
-                self._authorization.forget(connection)
-            if self.interceptor is not None:
-                self.interceptor.on_disconnected(now, self, connection)
-            self._quotas.forget(connection)
-            waits = peer.in_flight is not None or peer.is_throttled
-            if waits and next(peer.frames.complete(), None) is not None:
-                self._closed[connection] = peer
-                self._bound_closed(now)
-            else:
-                self._throttled.cancel(peer)
-                self.node.data.disconnected(now, connection)
-            event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self._recorder.note(event)
-
-    def expire_authentication(self, now: int, user: str | None) -> int:
-        """End the sessions of a user, or of all users, and return their number."""
-        return self._authentication.expire(now, user)
-
     def load(self, now: int, topic: str, partition: int) -> list[Output]:
         """Load a partition of an internal topic, unless another node leads it now."""
         return self.perform(now, self._log_writes.load(now, topic, partition))
@@ -238,18 +153,6 @@ class Broker:
     def reload(self, now: int, topic: str, partition: int) -> list[Output]:
         """Reload a partition of an internal topic that was written by others than its coordinator."""
         return self.perform(now, self._log_writes.reload(now, topic, partition))
-
-    def close(self, now: int, reason: str) -> list[Output]:
-        """Close every connection when the node goes down."""
-        outputs: list[Output] = []
-        for peer in list(self._connections.values()):
-            self.disconnected(now, peer.number, reason)
-            if peer.inbox is None:
-                outputs.append(Close(peer.number, reason))
-            else:
-                peer.inbox.append((now, Close(peer.number, reason)))
-        self._closed.clear()
-        return outputs
 
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
@@ -272,24 +175,6 @@ class Broker:
         return deadline
 
     # -- queries ---------------------------------------------------------------------------------------------
-
-    def is_muted(self, connection: int) -> bool:
-        """Return whether to stop reading: a request is in flight, and the read-ahead is full."""
-        peer = self._connections.get(connection)
-        return peer is not None and peer.is_muted
-
-    def clients(self) -> dict[int, tuple[str, str]]:
-        """Return latest client id and host of the open connections, without puppets."""
-        clients = (peer for peer in self._connections.values() if peer.messages is None)
-        return {peer.number: (peer.client_id, peer.client_host) for peer in clients}
-
-    def connections(self) -> Iterable[int]:
-        """Return the open connections, including puppets."""
-        return self._connections.keys()
-
-    def requests_in_flight(self) -> list[Call]:
-        """Return the requests that await their response."""
-        return [peer.in_flight.call for peer in self._connections.values() if peer.in_flight is not None]
 
     def queued_requests(self, connection: int) -> list[tuple[Call, Message]]:
         """Return the decodable requests that wait behind the request in flight."""
@@ -367,22 +252,6 @@ class Broker:
             self._accept(now, peer, call, request, received_us, size)
         if peer.in_flight is None and self._closed:
             self._forget_closed(now, peer.number)
-
-    def _bound_closed(self, now: int) -> None:
-        """Drop the oldest closed connections whose queued requests take too much memory: some are never answered."""
-        size = sum(len(each.frames) for each in self._closed.values())
-        while size > CLOSED_BYTES_MAX or len(self._closed) > CLOSED_MAX:
-            oldest = next(iter(self._closed))
-            size -= len(self._closed[oldest].frames)
-            self._throttled.cancel(self._closed[oldest])
-            self._forget_closed(now, oldest)
-
-    def _forget_closed(self, now: int, connection: int) -> bool:
-        """Forget a closed connection after its last queued request; return whether it is closed."""
-        is_closed = self._closed.pop(connection, None) is not None
-        if is_closed:
-            self.node.data.disconnected(now, connection)
-        return is_closed
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_flight is None and not peer.is_throttled and peer.number in self._connections:
@@ -596,55 +465,3 @@ class Broker:
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
-
-    def _write_part(self, peer: Connection, data: bytes) -> None:
-        self._write(peer, data, ends=False)
-
-    def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
-        if ends:
-            self._end(peer)
-        peer.out.append(data)
-        peer.out_bytes += len(data)
-        self._with_output[peer] = None
-
-    def _end(self, peer: Connection) -> None:
-        peer.in_flight = None
-        if peer is not self._serving:
-            self._ready.append(peer)
-
-    def _mute(self, now: int, peer: Connection, ms: int) -> None:
-        """Serve no further request of a connection for a throttle time."""
-        peer.is_throttled = True
-        self._throttled.set(peer, now + ms)
-
-    def _end_throttle(self, now: int, peer: Connection) -> None:
-        if peer.is_refused:
-            self._end_refused(now, peer, TOO_MANY_CONNECTIONS)
-            return
-        if len(peer.frames) >= READ_AHEAD_BYTES:
-            # an output has the server read from it again
-            self._with_output[peer] = None
-        peer.is_throttled = False
-        self._ready.append(peer)
-
-    def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
-        """Close a refused connection; the queue of a disconnected client is dropped."""
-        self._forget_closed(now, peer.number)
-        if peer.number in self._connections:
-            self._close(now, peer, reason, reason)
-
-    def _close(self, now: int, peer: Connection, reason: str, repeated: str | None = None) -> None:
-        """Close a connection; a `repeated` reason is one that clients repeat: it is logged once for each host."""
-        reason = repeated or reason
-        line = f"connection {peer.number} of {peer.shown} closed: {reason}"
-        if repeated is None:
-            self._log(line)
-        else:
-            self._host_log.tell(peer.client_host, repeated, line)
-        peer.in_flight, peer.is_throttled = None, False
-        self.disconnected(now, peer.number, reason)
-        close = Close(peer.number, reason)
-        if peer.inbox is None:
-            self._closing.append(close)
-        else:
-            peer.inbox.append((now, close))

@@ -41,7 +41,7 @@ QUOTA_RULES = (
     BrokenRule(
         QUOTAS,
         "a throttled connection is muted (KIP-219)",
-        "emulator/broker/broker.py",
+        "emulator/broker/node_connections.py",
         "        peer.is_throttled = True\n",
         "        pass\n",
         (
