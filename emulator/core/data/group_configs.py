@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ...config.kafka_configs import BROKER, GROUP, configs_of
-from ...config.settings import attribute
-from ...config.value_rules import INT_MAX
+from ...config.value_rules import INT_MAX, attribute
 from ..dialect import dialect_of
 from ..refusal import Refusal
 
