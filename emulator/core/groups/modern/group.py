@@ -219,6 +219,11 @@ class ModernGroup(BaseGroup, Generic[M, T]):
         """Return whether a record deletes the group, so that no earlier one counts."""
         return isinstance(record.key, cls.record_types.group) and record.value is None
 
+    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
+        """Return the records that delete the group while it is Empty."""
+        del dialect
+        return self.record_types.group_tombstones(self.id)
+
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
         """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""
         types = self.record_types
