@@ -358,9 +358,10 @@ class ApiTable:
     def read(self, header: RequestHeader, frame: bytes, body: int) -> tuple[int, Message]:
         """Return the version of the response, and the request at offset `body`; Malformed if that fails."""
         key, version = header.api_key, header.api_version
-        if (key, version) not in self.adapters and key == ApiKey.API_VERSIONS:
-            return version, UNSUPPORTED_VERSION
-        self.check(key, version)
+        if (key, version) not in self.adapters:
+            if key == API_VERSIONS:
+                return version, UNSUPPORTED_VERSION
+            self.check(key, version)
         try:
             request = decode(APIS[key].request, version, frame, begin=body, bounded=self._bounds_requests)
             if key in _ACL_ROWS and self._release != RELEASES[0]:

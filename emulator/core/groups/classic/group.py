@@ -268,15 +268,15 @@ class ClassicGroup(BaseGroup):
         """Whether every member has a JoinGroup parked and no id handed out with MEMBER_ID_REQUIRED is pending."""
         return self.awaiting_join == len(self.members) and not self.pending_members
 
-    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+    def supports(self, protocol_type: str, names: Collection[str]) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).
 
         The joiner counts if it is a member: even a sole member cannot switch to an entirely new list.
         """
         if self.state is ClassicGroupState.EMPTY:
-            return bool(protocol_type) and bool(protocols)
-        size = len(self.members)
-        return protocol_type == self.protocol_type and any(self._protocol_counts[name] == size for name, _ in protocols)
+            return bool(protocol_type) and bool(names)
+        size, counts = len(self.members), self._protocol_counts
+        return protocol_type == self.protocol_type and any(counts[name] == size for name in names)
 
     def member_error(self, member_id: str, instance_id: str | None) -> Error:
         """Return why a member's request is refused, or NONE (`ClassicGroup.validateMember`).
