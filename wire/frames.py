@@ -34,28 +34,24 @@ _COPIED_TWICE_MAX = 4096
 """Up to this size two copies of a frame take less time than a memoryview."""
 
 
-class FrameBuffer:
-    """The received bytes of a connection that are not consumed yet; `len()` returns their number.
+class FrameBuffer(bytearray):
+    """The received bytes of a connection that are not consumed yet.
 
     Memory grows with received bytes, never with an announced length. Each byte is moved a bounded number of times on
-    average, whatever the sizes of the pieces.
+    average, whatever the sizes of the pieces: deleting the front of a bytearray does not move the rest.
 
     Args:
         limit: the maximum length of a frame in bytes: Kafka's socket.request.max.bytes.
     """
 
-    __slots__ = ("_data", "limit")
+    __slots__ = ("limit",)
 
     def __init__(self, limit: int) -> None:
-        self._data = bytearray()  # deleting its front does not move the rest
+        super().__init__()
         self.limit = limit
 
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Add received bytes."""
-        self._data += data
+    feed = bytearray.extend
+    """Add received bytes."""
 
     def next_frame(self) -> bytes | None:
         """Consume the next frame and return it without its length; None while it is incomplete.
@@ -63,37 +59,36 @@ class FrameBuffer:
         Raises Malformed for a length that is negative or over the limit, and on every later call, because the frame
         boundaries are lost. Kafka closes the connection (NetworkReceive, InvalidReceiveException).
         """
-        data = self._data
-        if len(data) < _LENGTH.size:
+        if len(self) < _LENGTH.size:
             return None
-        (length,) = _LENGTH.unpack_from(data)
+        (length,) = _LENGTH.unpack_from(self)
         if not 0 <= length <= self.limit:
             raise Malformed(f"a frame of {length} bytes; 0 to {self.limit} are allowed")
         end = _LENGTH.size + length
-        if len(data) < end:
+        if len(self) < end:
             return None
         if end <= _COPIED_TWICE_MAX:
-            frame = bytes(data[_LENGTH.size : end])
+            frame = bytes(self[_LENGTH.size : end])
         else:
-            with memoryview(data) as view:
+            with memoryview(self) as view:
                 frame = bytes(view[_LENGTH.size : end])
-        del data[:end]
+        del self[:end]
         return frame
 
     @property
     def start(self) -> bytes:
         """The first four bytes: the length of the next frame."""
-        return bytes(self._data[: _LENGTH.size])
+        return bytes(self[: _LENGTH.size])
 
     def complete(self) -> Iterator[bytes]:
         """Yield the complete frames without consuming them. Stop at an invalid frame length."""
-        begin, data = 0, self._data
-        while len(data) - begin >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(data, begin)
+        begin = 0
+        while len(self) - begin >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self, begin)
             end = begin + _LENGTH.size + length
-            if not 0 <= length <= self.limit or end > len(data):
+            if not 0 <= length <= self.limit or end > len(self):
                 return
-            yield bytes(data[begin + _LENGTH.size : end])
+            yield bytes(self[begin + _LENGTH.size : end])
             begin = end
 
 
@@ -141,9 +136,11 @@ def read_request_header(request: bytes) -> tuple[RequestHeader, int]:
 
 def repeats(request: bytes, earlier: bytes) -> bool:
     """Return whether a request equals an earlier one but for its correlation id."""
-    if len(request) != len(earlier):
-        return False
-    return request[_ID_ENDS:] == earlier[_ID_ENDS:] and request[:_ID_BEGINS] == earlier[:_ID_BEGINS]
+    return (
+        len(request) == len(earlier)
+        and request[_ID_ENDS:] == earlier[_ID_ENDS:]
+        and request[:_ID_BEGINS] == earlier[:_ID_BEGINS]
+    )
 
 
 def with_correlation_id(frame: bytes, correlation_id: int) -> bytes:

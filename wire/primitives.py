@@ -106,11 +106,6 @@ def _truncated(length: int, data: bytes) -> InvalidLength:
     return InvalidLength(f"{length} bytes expected, {len(data)} received")
 
 
-def _read_length16(io: BytesIO) -> int:
-    length: int = _INT16.unpack(io.read(2))[0]
-    return length
-
-
 def _read_length32(io: BytesIO) -> int:
     length: int = _INT32.unpack(io.read(4))[0]
     return length
@@ -133,7 +128,7 @@ def read_string(io: BytesIO) -> str:
 
 def read_nullable_string(io: BytesIO) -> str | None:
     """Read a string after its int16 length; a negative one is None."""
-    length = _read_length16(io)
+    length: int = _INT16.unpack(io.read(2))[0]
     return None if length < 0 else _read(io, length).decode(errors="replace")
 
 
@@ -281,7 +276,9 @@ def write_uuid(value: UUID, io: BytesIO) -> None:
 
 def read_count(io: BytesIO) -> int:
     """Read an int32 count. Raises Malformed for null."""
-    return _require_count(io, _read_length32(io))
+    count: int = _INT32.unpack(io.read(4))[0]
+    # a call would take longer than most arrays, which are short
+    return count if 0 <= count <= _COUNTS_UNCHECKED_MAX else _require_count(io, count)
 
 
 def read_nullable_count(io: BytesIO) -> int | None:
@@ -329,7 +326,9 @@ def read_items(
 ) -> tuple[_T, ...] | None:
     """Read an array whose elements `read` consumes; None for null."""
     count = read_count(io)
-    return None if count is None else tuple([read(io) for _ in range(count)])
+    if not count:
+        return None if count is None else ()
+    return tuple([read(io) for _ in range(count)])
 
 
 def read_numbers(

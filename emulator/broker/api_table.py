@@ -72,6 +72,9 @@ ZERO_FEATURES_SINCE = 4
 """The first version that lists supported features whose lowest level is 0 (KIP-1022)."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
+API_VERSIONS = ApiKey.API_VERSIONS
+"""Bound once: every response is compared with it."""
+
 KEYS_SINCE = 4
 """The first version of FindCoordinator with several keys (KIP-699)."""
 
@@ -94,16 +97,6 @@ def kip(error_code: int) -> int:
 
 NUMBERINGS: dict[str, Numbering] = {"kafka": kafka, "kip": kip}
 """The numberings, by value of the setting `error.codes`."""
-
-
-def unchanged_request(request: Message, _version: int) -> Message:
-    """Return the request as it is."""
-    return request
-
-
-def unchanged_response(response: Message, _version: int, _numbering: Numbering) -> Message:
-    """Return the response as it is."""
-    return response
 
 
 def renumber_error(
@@ -203,8 +196,10 @@ def _join_group_request(request: JoinGroupRequest, version: int) -> JoinGroupReq
 
 def _join_group_response(response: JoinGroupResponse, version: int, numbering: Numbering) -> JoinGroupResponse:
     """Render a missing protocol as null from v7 on, and as "" before."""
-    name = response.protocol_name or ("" if version < 7 else None)
-    return replace(response, error_code=numbering(response.error_code), protocol_name=name)
+    name, error_code = response.protocol_name or ("" if version < 7 else None), numbering(response.error_code)
+    if name == response.protocol_name and error_code == response.error_code:
+        return response
+    return replace(response, error_code=error_code, protocol_name=name)
 
 
 def _leave_group_request(request: LeaveGroupRequest, version: int) -> LeaveGroupRequest:
@@ -270,10 +265,21 @@ def _offset_fetch_response(response: OffsetFetchResponse, version: int, _numberi
 
 @value
 class VersionAdapter:
-    """The conversions of one API: a request to the core's shape, a response to the requested version."""
+    """The conversions of one API: a request to the core's shape, a response to the requested version.
 
-    normalize_request: Callable[[Any, int], Message] = unchanged_request
-    render_response: Callable[[Any, int, Numbering], Message] = unchanged_response
+    None leaves the message as it is.
+    """
+
+    normalize_request: Callable[[Any, int], Message] | None = None
+    render_response: Callable[[Any, int, Numbering], Message] | None = None
+
+    def normalized(self, request: Message, version: int) -> Message:
+        """Return the core's shape of a request."""
+        return request if self.normalize_request is None else self.normalize_request(request, version)
+
+    def rendered(self, response: Message, version: int, numbering: Numbering) -> Message:
+        """Return the shape of a response in a version."""
+        return response if self.render_response is None else self.render_response(response, version, numbering)
 
 
 _ADAPTED = {
@@ -336,6 +342,10 @@ class ApiTable:
         }
         self._api_keys = tuple(self._rows.values())
         self._features = features
+        self._versions: dict[int, ApiVersionsResponse] = {}
+        """The successful responses to ApiVersions, by the lowest level of the features that they list."""
+        self._encoded_versions: dict[int, EncodedResponse] = {}
+        """The latest responses to ApiVersions, by version: it is the first request of every connection."""
         self.numbering = NUMBERINGS[settings.error_codes]
         """Maps the core's errors to the codes on the wire."""
         self.adapters = {
@@ -348,9 +358,10 @@ class ApiTable:
     def read(self, header: RequestHeader, frame: bytes, body: int) -> tuple[int, Message]:
         """Return the version of the response, and the request at offset `body`; Malformed if that fails."""
         key, version = header.api_key, header.api_version
-        if (key, version) not in self.adapters and key == ApiKey.API_VERSIONS:
-            return version, UNSUPPORTED_VERSION
-        self.check(key, version)
+        if (key, version) not in self.adapters:
+            if key == API_VERSIONS:
+                return version, UNSUPPORTED_VERSION
+            self.check(key, version)
         try:
             request = decode(APIS[key].request, version, frame, begin=body, bounded=self._bounds_requests)
             if key in _ACL_ROWS and self._release != RELEASES[0]:
@@ -381,6 +392,12 @@ class ApiTable:
         if request.cluster_id is not None and (request.cluster_id, request.node_id) != identity:
             return ApiVersionsResponse(error_code=Error.REBOOTSTRAP_REQUIRED)
         lowest = 0 if call.api_version >= ZERO_FEATURES_SINCE else 1
+        response = self._versions.get(lowest)
+        if response is None or response.finalized_features_epoch != self._features.epoch:
+            response = self._versions[lowest] = self._versions_from(lowest)
+        return response
+
+    def _versions_from(self, lowest: int) -> ApiVersionsResponse:
         return ApiVersionsResponse(
             api_keys=self._api_keys,
             supported_features=tuple(
@@ -396,25 +413,33 @@ class ApiTable:
             ),
         )
 
+    def encoded(self, peer: Connection, call: Call, response: Message) -> bytes:
+        """Return the frame of a rendered response. Raises ValueError if it cannot be encoded.
+
+        A connection that repeats requests does not encode an equal one again, and ApiVersions is encoded once for all.
+        """
+        key, version = call.api_key, call.api_version
+        answered = self._encoded_versions.get(version) if key == API_VERSIONS else peer.answered
+        frame = None
+        if answered is not None and (answered.key, answered.version) == (key, version):
+            if answered.message is response:
+                return with_correlation_id(answered.frame, call.correlation_id)
+            if answered.message == response:
+                frame = with_correlation_id(answered.frame, call.correlation_id)
+        if frame is None:
+            frame = frame_of(call, response)
+        if key == API_VERSIONS:
+            self._encoded_versions[version] = EncodedResponse(key, version, response, frame)
+        else:
+            is_kept = peer.latest is not None and len(frame) <= REMEMBERED_MAX
+            peer.answered = EncodedResponse(key, version, response, frame) if is_kept else None
+        return frame
+
 
 def frame_of(call: Call, response: Message) -> bytes:
     """Return the frame of a rendered response. Raises ValueError if it cannot be encoded."""
     header = response_header(call.api_key, call.api_version, call.correlation_id)
     return encode_frame(header, response, call.api_version)
-
-
-def encoded(peer: Connection, call: Call, response: Message) -> bytes:
-    """Return the frame of a rendered response. A connection that repeats requests does not encode an equal one again.
-
-    Raises ValueError if it cannot be encoded.
-    """
-    key, version, answered = call.api_key, call.api_version, peer.answered
-    if answered is not None and (answered.key, answered.version) == (key, version) and answered.message == response:
-        return with_correlation_id(answered.frame, call.correlation_id)
-    frame = frame_of(call, response)
-    is_kept = peer.latest is not None and len(frame) <= REMEMBERED_MAX
-    peer.answered = EncodedResponse(key, version, response, frame) if is_kept else None
-    return frame
 
 
 def body_size(call: Call, response: Message) -> int:

@@ -21,35 +21,31 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from koordinator.wire.apis import APIS, REQUEST_KEYS
-from koordinator.wire.frames import FrameBuffer
 from koordinator.wire.messages.api_versions import ApiVersionsRequest
 from koordinator.wire.messages.find_coordinator import FindCoordinatorResponse
 from koordinator.wire.primitives import Malformed
 
 from ..core.acls.acl import user_principal
-from ..core.brokers import PLAINTEXT
 from ..core.effects import Call, CloseConnection, CoordinatorWrite, Failed, InternalTopicEffect, Reply, SendRequest
-from ..core.timers import Timers
-from ..trace.events import Connected, Disconnected, RequestReceived
+from ..trace.events import RequestReceived
 from ..trace.messages import group_of_request
-from ..trace.retention import estimate_size, retain
+from ..trace.retention import SMALL_BYTES, estimate_size, retain
 from ..trace.topic import READER_APIS
-from .api_table import ApiTable, NotServed, body_size, encoded
+from .api_table import ApiTable, NotServed, body_size
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
-from .connections import READ_AHEAD_BYTES, Answer, Close, Connection, Send
+from .connections import Answer, Connection, Send
 from .error_responses import failure_of
 from .failures import Failures
-from .host_log import HostLog
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
+from .node_connections import NodeConnections
 from .other_protocols import other_protocol
-from .quotas import Quotas
 from .refused_features import refusal_of
 from .request_reader import RequestReader
-from .sasl_requests import Authentication
-from .trace_recorder import FETCH, TraceRecorder
+from .sasl_requests import SASL_APIS
+from .trace_recorder import FETCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,18 +56,12 @@ if TYPE_CHECKING:
     from ..core.effects import Effect
     from ..core.node import NodeCore
     from ..trace.trace import Trace
-    from .connections import Inbox, Output
-    from .interceptor import Interceptor, Step
+    from .connections import Output
+    from .interceptor import Step
     from .unreached_listeners import UnreachedListeners
 
 
-CLOSED_MAX, CLOSED_BYTES_MAX = 1_000, 100 * 1024 * 1024
-"""The closed connections whose queued requests are kept until the one in flight is answered, and the bytes of those."""
-
-TOO_MANY_CONNECTIONS = "the quota connection_creation_rate allows its address no more connections now"
-
-
-class Broker:
+class Broker(NodeConnections):
     """Serves the connections of a node.
 
     `log` gets a line for every connection that the broker closes, and for partitions that cannot be loaded.
@@ -86,62 +76,23 @@ class Broker:
         requests: deque[tuple[int, SendRequest]] | None = None,
         failures: Failures | None = None,
     ) -> None:
-        self.node = node
-        self.trace = trace
+        super().__init__(node, settings, trace, log)
         self._node_id = node.node_id
         self._identity = node.cluster.cluster_id, node.node_id
-        self._settings = settings
-        self._log = log
         self._api_table = ApiTable(settings, node.cluster.features)
-        self._recorder = TraceRecorder(node, trace)
-        self._connections: dict[int, Connection] = {}
-        self._closed: dict[int, Connection] = {}
-        """Connections closed by clients that have requests queued: they are served, as by Kafka's `Selector`."""
-        self._with_output: dict[Connection, None] = {}
-        self._ready: deque[Connection] = deque()
-        self._serving: Connection | None = None
         self.serves_requests = True
         """False while an operation replaces the cluster's content: requests wait for its end."""
-        self._held_back: dict[int, Connection] = {}
-        self._closing: list[Close] = []
         self._log_writes = LogWrites(node, log)
-        self._host_log = HostLog(log)
-        self._authentication = Authentication(
-            settings, node.cluster, self._connections, self._perform, self._write_part, self._end_refused
-        )
         authorizer = node.cluster.authorizer
-        self._authorization = None if authorizer is None else Authorization(authorizer, node.cluster, self._host_log)
+        if authorizer is not None:
+            self._authorization = Authorization(authorizer, node.cluster, self._host_log)
         self._reader = RequestReader(self._api_table, self._authentication.security, self._host_log)
-        self._clients = node.cluster.clients
-        self._quotas = Quotas(node)
-        self._throttled: Timers[Connection] = Timers()
-        """The ends of throttle times, in the node's time."""
         self._requests = deque() if requests is None else requests
         self._failures = Failures(log) if failures is None else failures
-        self.interceptor: Interceptor | None = None
-        """The interceptor of requests and responses, if any."""
         self.unreached_listeners: UnreachedListeners | None = None
         """The detection of clients that cannot reach the cluster, if any."""
 
     # -- inputs ----------------------------------------------------------------------------------------------
-
-    def connected(self, now: int, connection: int, client_host: str, listener: str = PLAINTEXT) -> None:
-        """Accept a connection to a listener; `client_host` has Java's format of an address, `/127.0.0.1`.
-
-        One beyond the quota of its address is never served, and closed later.
-        """
-        peer = self._connect(connection, client_host, listener)
-        refused_ms = self._quotas.refuse_connection(now, client_host) if self._quotas.are_set else 0
-        if refused_ms:
-            peer.is_refused = True
-            self._throttled.set(peer, now + refused_ms)
-
-    def _connect(self, connection: int, client_host: str, listener: str) -> Connection:
-        frames = FrameBuffer(self._settings.socket_request_max_bytes)
-        peer = self._connections[connection] = Connection(connection, client_host, listener, frames)
-        self._authentication.begin(peer)
-        self._recorder.note(Connected(connection, client_host))
-        return peer
 
     def identified(self, now: int, connection: int, subject: str) -> list[Output]:
         """Name a client by the subject of its certificate; a SASL listener names it otherwise."""
@@ -154,14 +105,6 @@ class Broker:
             self._close(now, peer, str(error), str(error))
         return self._serve(now)
 
-    def connected_in_process(self, now: int, connection: int, client_host: str, client_id: str, inbox: Inbox) -> None:
-        """Accept the connection of a puppet or another broker, which uses `send_message` and the inbox."""
-        del now
-        peer = self._connect(connection, client_host, PLAINTEXT)
-        peer.messages, peer.client_id, peer.inbox = deque(), client_id, inbox
-        peer.authenticator, peer.principal = None, ""
-        self._authentication.forget(connection)
-
     def send_message(self, now: int, connection: int, version: int, request: Message) -> list[Output]:
         """Process a puppet's request, after its earlier requests."""
         peer = self._connections.get(connection)
@@ -169,7 +112,7 @@ class Broker:
             return []
         assert peer.messages is not None, "only puppets send messages"
         peer.messages.append((version, request))
-        return self._serve_input(now, peer)
+        return self._serve(now, peer)
 
     def received(self, now: int, connection: int, data: bytes) -> list[Output]:
         """Process bytes of a connection; the outputs may concern any connection."""
@@ -177,14 +120,7 @@ class Broker:
         if peer is None:
             return []
         peer.frames.feed(data)
-        return self._serve_input(now, peer)
-
-    def _serve_input(self, now: int, peer: Connection) -> list[Output]:
-        if peer.in_flight is None:
-            self._ready.append(peer)
-        elif self.interceptor is not None:
-            self.interceptor.on_queued(now, self, peer.in_flight.call)
-        return self._serve(now)
+        return self._serve(now, peer)
 
     def resume(self, now: int, call: Call, steps: Iterable[Step]) -> list[Output]:
         """Continue a request that the interceptor has parked."""
@@ -202,34 +138,6 @@ class Broker:
         self._ready.append(peer)
         return self._serve(now)
 
-    def disconnected(self, now: int, connection: int, reason: str = "") -> None:
-        """Forget a closed connection; its members remain until their sessions expire.
-
-        Requests queued behind the one in flight are served after it.
-        """
-        peer = self._connections.pop(connection, None)
-        if peer is not None:
-            self._held_back.pop(connection, None)
-            self._authentication.forget(connection)
-            if self._authorization is not None:
-                self._authorization.forget(connection)
-            if self.interceptor is not None:
-                self.interceptor.on_disconnected(now, self, connection)
-            self._quotas.forget(connection)
-            waits = peer.in_flight is not None or peer.is_throttled
-            if waits and next(peer.frames.complete(), None) is not None:
-                self._closed[connection] = peer
-                self._bound_closed(now)
-            else:
-                self._throttled.cancel(peer)
-                self.node.data.disconnected(now, connection)
-            event = Disconnected(connection, peer.client_host, peer.client_id, reason, peer.empty_fetches)
-            self._recorder.note(event)
-
-    def expire_authentication(self, now: int, user: str | None) -> int:
-        """End the sessions of a user, or of all users, and return their number."""
-        return self._authentication.expire(now, user)
-
     def load(self, now: int, topic: str, partition: int) -> list[Output]:
         """Load a partition of an internal topic, unless another node leads it now."""
         return self.perform(now, self._log_writes.load(now, topic, partition))
@@ -246,18 +154,6 @@ class Broker:
         """Reload a partition of an internal topic that was written by others than its coordinator."""
         return self.perform(now, self._log_writes.reload(now, topic, partition))
 
-    def close(self, now: int, reason: str) -> list[Output]:
-        """Close every connection when the node goes down."""
-        outputs: list[Output] = []
-        for peer in list(self._connections.values()):
-            self.disconnected(now, peer.number, reason)
-            if peer.inbox is None:
-                outputs.append(Close(peer.number, reason))
-            else:
-                peer.inbox.append((now, Close(peer.number, reason)))
-        self._closed.clear()
-        return outputs
-
     def tick(self, now: int) -> list[Output]:
         """Fire everything due by `now`."""
         self._authentication.tick(now)
@@ -273,30 +169,12 @@ class Broker:
     def deadline(self) -> int | None:
         """Return the time of the next `tick`, in integer milliseconds."""
         deadline = self.node.deadline()
-        for due in (self._authentication.deadline(), self._throttled.deadline()):
+        for due in (self._authentication.deadline(), self._throttled.next_deadline):
             if due is not None and (deadline is None or due < deadline):
                 deadline = due
         return deadline
 
     # -- queries ---------------------------------------------------------------------------------------------
-
-    def is_muted(self, connection: int) -> bool:
-        """Return whether to stop reading: a request is in flight, and the read-ahead is full."""
-        peer = self._connections.get(connection)
-        return peer is not None and peer.is_muted
-
-    def clients(self) -> dict[int, tuple[str, str]]:
-        """Return latest client id and host of the open connections, without puppets."""
-        clients = (peer for peer in self._connections.values() if peer.messages is None)
-        return {peer.number: (peer.client_id, peer.client_host) for peer in clients}
-
-    def connections(self) -> Iterable[int]:
-        """Return the open connections, including puppets."""
-        return self._connections.keys()
-
-    def requests_in_flight(self) -> list[Call]:
-        """Return the requests that await their response."""
-        return [peer.in_flight.call for peer in self._connections.values() if peer.in_flight is not None]
 
     def queued_requests(self, connection: int) -> list[tuple[Call, Message]]:
         """Return the decodable requests that wait behind the request in flight."""
@@ -312,8 +190,16 @@ class Broker:
 
     # -- requests --------------------------------------------------------------------------------------------
 
-    def _serve(self, now: int) -> list[Output]:
-        """Serve all connections with a complete request and none in flight; return the collected output."""
+    def _serve(self, now: int, sender: Connection | None = None) -> list[Output]:
+        """Serve all connections with a complete request and none in flight; return the collected output.
+
+        The input of the `sender` has just arrived.
+        """
+        if sender is not None:
+            if sender.in_flight is None:
+                self._ready.append(sender)
+            elif self.interceptor is not None:
+                self.interceptor.on_queued(now, self, sender.in_flight.call)
         while self._ready and self.serves_requests:
             self._serving = peer = self._ready.popleft()
             try:
@@ -364,24 +250,8 @@ class Broker:
             # frees the memory of a large one
             del frame
             self._accept(now, peer, call, request, received_us, size)
-        if peer.in_flight is None:
+        if peer.in_flight is None and self._closed:
             self._forget_closed(now, peer.number)
-
-    def _bound_closed(self, now: int) -> None:
-        """Drop the oldest closed connections whose queued requests take too much memory: some are never answered."""
-        size = sum(len(each.frames) for each in self._closed.values())
-        while size > CLOSED_BYTES_MAX or len(self._closed) > CLOSED_MAX:
-            oldest = next(iter(self._closed))
-            size -= len(self._closed[oldest].frames)
-            self._throttled.cancel(self._closed[oldest])
-            self._forget_closed(now, oldest)
-
-    def _forget_closed(self, now: int, connection: int) -> bool:
-        """Forget a closed connection after its last queued request; return whether it is closed."""
-        is_closed = self._closed.pop(connection, None) is not None
-        if is_closed:
-            self.node.data.disconnected(now, connection)
-        return is_closed
 
     def _serve_messages(self, now: int, peer: Connection, messages: deque[tuple[int, Message]]) -> None:
         while messages and peer.in_flight is None and not peer.is_throttled and peer.number in self._connections:
@@ -394,7 +264,7 @@ class Broker:
 
     def _accept(self, now: int, peer: Connection, call: Call, request: Message, received_us: int, size: int) -> None:
         """Mark a request as in flight, and serve it unless the interceptor decides otherwise."""
-        message, weight = retain(request, size, peer.client_id)
+        message, weight = (request, size) if size <= SMALL_BYTES else retain(request, size, peer.client_id)
         group_id = group_of_request(request)
         if self.unreached_listeners is not None and self.unreached_listeners.lookups:
             self.unreached_listeners.request_received(call, request, group_id)
@@ -417,7 +287,9 @@ class Broker:
         self._take_steps(now, call, interception.steps)
 
     def _serve_request(self, now: int, call: Call, request: Message) -> None:
-        if self._authentication.serve(now, call, request):
+        authentication = self._authentication
+        is_of_sasl = call.api_key in SASL_APIS or call.connection in authentication.waiting
+        if is_of_sasl and authentication.serve(now, call, request):
             return
         if isinstance(request, ApiVersionsRequest):
             response = self._api_table.versions(call, request, self._identity)
@@ -426,8 +298,9 @@ class Broker:
             self._perform(now, [Reply(call, response)])
         else:
             version = call.api_version
-            adapter = self._api_table.adapters[call.api_key, version]
-            effects, normalized = self.node.tick(now), adapter.normalize_request(request, version)
+            normalize = self._api_table.adapters[call.api_key, version].normalize_request
+            # `normalized`, inlined
+            effects, normalized = self.node.tick(now), request if normalize is None else normalize(request, version)
             if self._authorization is not None:
                 self._serve_allowed(now, effects, call, request, normalized)
             else:
@@ -539,7 +412,8 @@ class Broker:
             return
         if response is None and closed is None and self._quotas.are_set:
             _, mute_ms = self._quotas.throttle(now, peer.in_flight, None, int)
-            self._mute(now, peer, mute_ms)
+            if mute_ms:
+                self._mute(now, peer, mute_ms)
         if response is None or closed is not None:
             self._end(peer)
             return
@@ -555,17 +429,21 @@ class Broker:
         """Send the response to the request in flight, altered by the interceptor's step, if any."""
         call, api_table = received.call, self._api_table
         key, version = call.api_key, call.api_version
-        adapter = api_table.adapters.get((key, version))
-        if adapter is None:
+        if (key, version) not in api_table.adapters:
             # ApiVersions of another release: the response has the layout of version 0 (KIP-511)
             call, version = replace(call, api_version=0), 0
-            adapter = api_table.adapters[key, version]
-        rendered, mute_ms = adapter.render_response(response, version, api_table.numbering), 0
+        adapter, numbering = api_table.adapters[key, version], api_table.numbering
+        # `rendered`, inlined
+        render = adapter.render_response
+        rendered = response if render is None else render(response, version, numbering)
+        mute_ms = 0 if step is None else step.mute_ms
         if self._quotas.are_set:
-            throttled, mute_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
+            throttled, throttle_ms = self._quotas.throttle(now, received, response, partial(body_size, call, rendered))
+            mute_ms = max(mute_ms, throttle_ms)
             if throttled is not None and throttled is not response:
-                response, rendered = throttled, adapter.render_response(throttled, version, api_table.numbering)
-        self._mute(now, peer, mute_ms if step is None else max(mute_ms, step.mute_ms))
+                response, rendered = throttled, adapter.rendered(throttled, version, numbering)
+        if mute_ms:
+            self._mute(now, peer, mute_ms)
         if peer.inbox is not None:
             assert step is None or step.alter is None, "a puppet's responses have no bytes"
             self._end(peer)
@@ -573,7 +451,7 @@ class Broker:
             peer.inbox.append((now, Answer(peer.number, call, response)))
             return
         try:
-            frame = encoded(peer, call, rendered)
+            frame = api_table.encoded(peer, call, rendered)
         except ValueError as error:
             # the response repeats a client's text that is too long for its type, such as a member id
             self._close(now, peer, f"{APIS[key].name} v{version}: the response cannot be encoded: {error}")
@@ -587,56 +465,3 @@ class Broker:
         altered = frame if step is None or step.alter is None else step.alter(frame)
         self._write(peer, altered, ends=step is None or step.ends)
         self._recorder.answered(now, peer, received, response, rendered, len(frame), step)
-
-    def _write_part(self, peer: Connection, data: bytes) -> None:
-        self._write(peer, data, ends=False)
-
-    def _write(self, peer: Connection, data: bytes, *, ends: bool) -> None:
-        if ends:
-            self._end(peer)
-        peer.out.append(data)
-        peer.out_bytes += len(data)
-        self._with_output[peer] = None
-
-    def _end(self, peer: Connection) -> None:
-        peer.in_flight = None
-        if peer is not self._serving:
-            self._ready.append(peer)
-
-    def _mute(self, now: int, peer: Connection, ms: int) -> None:
-        """Serve no further request of a connection for a throttle time."""
-        if ms:
-            peer.is_throttled = True
-            self._throttled.set(peer, now + ms)
-
-    def _end_throttle(self, now: int, peer: Connection) -> None:
-        if peer.is_refused:
-            self._end_refused(now, peer, TOO_MANY_CONNECTIONS)
-            return
-        if len(peer.frames) >= READ_AHEAD_BYTES:
-            # an output has the server read from it again
-            self._with_output[peer] = None
-        peer.is_throttled = False
-        self._ready.append(peer)
-
-    def _end_refused(self, now: int, peer: Connection, reason: str) -> None:
-        """Close a refused connection; the queue of a disconnected client is dropped."""
-        self._forget_closed(now, peer.number)
-        if peer.number in self._connections:
-            self._close(now, peer, reason, reason)
-
-    def _close(self, now: int, peer: Connection, reason: str, repeated: str | None = None) -> None:
-        """Close a connection; a `repeated` reason is one that clients repeat: it is logged once for each host."""
-        reason = repeated or reason
-        line = f"connection {peer.number} of {peer.shown} closed: {reason}"
-        if repeated is None:
-            self._log(line)
-        else:
-            self._host_log.tell(peer.client_host, repeated, line)
-        peer.in_flight, peer.is_throttled = None, False
-        self.disconnected(now, peer.number, reason)
-        close = Close(peer.number, reason)
-        if peer.inbox is None:
-            self._closing.append(close)
-        else:
-            peer.inbox.append((now, close))

@@ -151,7 +151,7 @@ class ClusterRuntime(NodeRuntimes):
         # the server calls this after every input
         if len(self._running) == 1 and not self.tickers and not self._loads:
             return self._running[0].deadline()
-        deadline = self._loads.deadline()
+        deadline = self._loads.next_deadline
         actors: tuple[Broker | Ticker, ...] = (*self._running, *self.tickers)
         # a loop, because it takes half the time of min() with a generator
         for actor in actors:
@@ -163,7 +163,7 @@ class ClusterRuntime(NodeRuntimes):
     def group_deadline(self, group_id: str, without: object = None) -> int | None:
         """Return the next deadline of a ticker in group time, or of a record's lock; of the others than `without`."""
         deadlines = [ticker.group_deadline(group_id) for ticker in self.tickers if ticker is not without]
-        deadlines += [broker.node.data.shares.group_deadline(group_id) for broker in self._running]
+        deadlines += [broker.node.data.shares.partitions.group_deadline(group_id) for broker in self._running]
         return min((due for due in deadlines if due is not None), default=None)
 
     def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
@@ -171,7 +171,7 @@ class ClusterRuntime(NodeRuntimes):
         for ticker in self.tickers:
             ticker.clock_changed(now, group_id, shift_ms)
         for broker in self:
-            broker.node.data.shares.clock_changed(now, group_id)
+            broker.node.data.shares.partitions.clock_changed(now, group_id)
 
     # -- puppets ---------------------------------------------------------------------------------------------
 

@@ -123,8 +123,10 @@ class Connection:
 
     def call(self, correlation_id: int, key: int, version: int) -> Call:
         """Return the identity of a request of this connection."""
-        client = self.client_id, self.client_host, self.listener, self.principal, self.has_token
-        return Call(self.number, correlation_id, key, version, *client)
+        client_id, host = self.client_id, self.client_host
+        return Call(
+            self.number, correlation_id, key, version, client_id, host, self.listener, self.principal, self.has_token
+        )
 
     @property
     def shown(self) -> str:

@@ -53,7 +53,7 @@ TOP_ERROR_SINCE: Mapping[type, int] = {OffsetFetchRequest: 2, ElectLeadersReques
 
 def error_response(call: Call, request: Message, error: Error, at: str | None = None) -> Message:
     """Return the response to a rejected request, with the error at one of the places of its API."""
-    return error_of(call, ADAPTERS[call.api_key].normalize_request(request, call.api_version), error, at)
+    return error_of(call, ADAPTERS[call.api_key].normalized(request, call.api_version), error, at)
 
 
 def error_of(call: Call, request: Message, error: Error, at: str | None = None) -> Message:

@@ -46,7 +46,7 @@ class Authentication:
         self._settings = settings
         self._connections = connections
         self._perform, self._write, self._end = perform, write, end
-        self._waiting: dict[int, Connection] = {}
+        self.waiting: dict[int, Connection] = {}
         """The connections that have not authenticated, or do so again."""
         self._refused: list[tuple[int, Connection, Call | None, SaslVerdict]] = []
         """Failed authentications, whose responses leave late, in the order of their times."""
@@ -56,11 +56,11 @@ class Authentication:
         peer.authenticator = self.security.authenticator(peer.listener)
         if peer.authenticator is not None:
             peer.frames.limit = min(peer.frames.limit, RECEIVE_BYTES_MAX)
-            self._waiting[peer.number] = peer
+            self.waiting[peer.number] = peer
 
     def forget(self, connection: int) -> None:
         """Forget a connection that has closed, or needs no authentication."""
-        self._waiting.pop(connection, None)
+        self.waiting.pop(connection, None)
 
     def expire(self, now: int, user: str | None) -> int:
         """End the sessions of a user, or of all users, and return their number."""
@@ -78,9 +78,10 @@ class Authentication:
             self._end_refused(now, peer, call, verdict)
 
     def serve(self, now: int, call: Call, request: Message) -> bool:
-        """Serve a request of an authentication, or refuse one within it; return False for another request."""
-        if call.api_key not in SASL_APIS and call.connection not in self._waiting:
-            return False
+        """Serve a request of an authentication, or refuse one within it; return False for another request.
+
+        Others need not be asked: the API is none of `SASL_APIS`, and the connection is not `waiting`.
+        """
         peer = self._connections.get(call.connection)
         if peer is None or peer.authenticator is None:
             return False
@@ -110,7 +111,7 @@ class Authentication:
 
     def told_versions(self, connection: int) -> None:
         """Expect a handshake after a response to ApiVersions."""
-        peer = self._waiting.get(connection)
+        peer = self.waiting.get(connection)
         if peer is not None and peer.authenticator is not None:
             peer.authenticator.told_versions()
 
@@ -125,7 +126,7 @@ class Authentication:
             peer.has_token = peer.authenticator.has_token
         else:
             assert peer.authenticator.is_in_exchange, "a handshake has begun one"
-            self._waiting[peer.number] = peer
+            self.waiting[peer.number] = peer
 
     def _refuse(self, now: int, peer: Connection, call: Call | None, verdict: SaslVerdict) -> None:
         """End a failed authentication after `connection.failed.authentication.delay.ms`."""

@@ -15,7 +15,7 @@ from koordinator.wire.records import read_header
 
 from ..trace.events import ResponseSent
 from ..trace.messages import error_of
-from ..trace.retention import ELEMENT_BYTES, retain
+from ..trace.retention import ELEMENT_BYTES, SMALL_BYTES, retain
 from ..trace.topic import READER_APIS, reads_trace
 from .refused_features import refusal_of
 
@@ -96,7 +96,8 @@ class TraceRecorder:
             return
         now_us = self._trace.now_us()
         error_number = error_of(response)
-        message, weight = retain(response, size, peer.client_id)
+        # most messages are small, and a call would take longer than this
+        message, weight = (response, size) if size <= SMALL_BYTES else retain(response, size, peer.client_id)
         # the event holds its request as well, which may have left the ring buffer
         rows = sum(len(rows) for rows in body.values() if isinstance(rows, list)) if body else 0
         weight += received.weight + ELEMENT_BYTES * rows

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from koordinator.wire.values import value
 
+from .conflicts import check_conflicts
 from .kafka_configs import BROKER, configs_of
 from .kafka_settings import is_kafka_setting, kafka_settings
 from .profiles import OLD_DEFAULTS, PROFILES
 from .suggest import did_you_mean
-from .value_rules import INT_MAX, LONG_MAX, SHOWN_MAX, InvalidSetting, ValueRule, setting, shown, shown_value
+from .value_rules import INT_MAX, LONG_MAX, SHOWN_MAX, InvalidSetting, ValueRule, attribute, setting, shown, shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,14 +43,6 @@ TOPIC_DEFAULTS = {
     "log.segment.bytes",
 }
 """Further settings of brokers that have an effect: topics inherit configs from them."""
-
-_OF_MEMBERS = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-BOUNDED = {
-    "consumer": _OF_MEMBERS,
-    "share": (*_OF_MEMBERS, "record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks"),
-    "streams": _OF_MEMBERS,
-}
-"""The settings of groups that have bounds (`min.`, `max.`), by kind (`GroupCoordinatorConfig`, `ShareGroupConfig`)."""
 
 PARTITIONS_MAX = 10_000
 """The limit of partitions of one topic, as for one request to KRaft (`QuorumController.MAX_PARTITIONS_PER_BATCH`).
@@ -518,7 +511,7 @@ class Settings:
         settings = replace(
             cls(), **parsed, further=tuple(further.items()), given=frozenset(given.keys() & known.keys())
         )
-        settings.check()
+        check_conflicts(settings)
         for name, text in further.items():
             key = configs_of(BROKER, settings.kafka_version).get(name) if name in TOPIC_DEFAULTS else None
             if key is None:
@@ -548,43 +541,6 @@ class Settings:
             return self, []
         warning = f"default.replication.factor={replicas}: lowered to {count}, the number of brokers"
         return replace(self, default_replication_factor=count), [warning]
-
-    def check(self) -> None:
-        """Raise `InvalidSetting` if valid values conflict with each other."""
-        if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
-            raise InvalidSetting(
-                f"group.max.session.timeout.ms={self.group_max_session_timeout_ms}: must be at least"
-                f" group.min.session.timeout.ms={self.group_min_session_timeout_ms}, or no member could join"
-            )
-        for kind, names in BOUNDED.items():
-            self._check_bounds(f"group.{kind}", names)
-        if self.group_share_max_share_sessions < self.group_share_max_size:
-            raise InvalidSetting(
-                f"group.share.max.share.sessions={self.group_share_max_share_sessions}: must be at least"
-                f" group.share.max.size={self.group_share_max_size}"
-            )
-
-    def _check_bounds(self, prefix: str, names: tuple[str, ...]) -> None:
-        """Raise `InvalidSetting` if a setting of groups is beyond its bounds, or a session ends before a heartbeat."""
-        for name in names:
-            low, value, high = (getattr(self, attribute(f"{prefix}.{each}{name}")) for each in ("min.", "", "max."))
-            if not low <= value <= high:
-                raise InvalidSetting(
-                    f"{prefix}.{name}={value}: must be from {prefix}.min.{name}={low} to {prefix}.max.{name}={high}"
-                )
-        session_ms, heartbeat_ms = (
-            getattr(self, attribute(f"{prefix}.{each}")) for each in ("session.timeout.ms", "heartbeat.interval.ms")
-        )
-        if session_ms <= heartbeat_ms:
-            raise InvalidSetting(
-                f"{prefix}.session.timeout.ms={session_ms}: must be greater than"
-                f" {prefix}.heartbeat.interval.ms={heartbeat_ms}"
-            )
-
-
-def attribute(name: str) -> str:
-    """Return the attribute of `Settings` for a setting's name."""
-    return name.replace(".", "_")
 
 
 def rules() -> dict[str, ValueRule]:

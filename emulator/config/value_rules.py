@@ -93,6 +93,11 @@ def setting(
     return field(default=default, metadata={"rule": rule}, repr=not is_secret)
 
 
+def attribute(name: str) -> str:
+    """Return the attribute of `Settings` for a setting's name."""
+    return name.replace(".", "_")
+
+
 def shown_value(name: str, value: object) -> str:
     """Return a value as one short line, unless it may be a secret by its name, which may be misspelt."""
     return "[hidden]" if any(word in name for word in SECRET_WORDS) else shown(value)

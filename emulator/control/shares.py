@@ -81,7 +81,7 @@ class Shares:
 
     def _led(self, group: str) -> Iterator[tuple[Broker, LedPartition]]:
         for broker in self._runtime:
-            for led in list(broker.node.data.shares.led.values()):
+            for led in list(broker.node.data.shares.partitions.led.values()):
                 if led.group_id == group and led.state is not None:
                     yield broker, led
 

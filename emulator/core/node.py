@@ -75,9 +75,11 @@ class NodeCore:
         self.transactions = transactions
         self.shares = shares
         self.data = data
-        # bound methods: they are called several times per input
-        self._groups_deadline, self._data_deadline = coordinator.store.deadlines.deadline, self.data.deadline
-        self._transactions_deadline = transactions.store.timers.deadline
+        self._parts = (
+            (coordinator.store.deadlines, coordinator.tick),
+            (transactions.store.timers, transactions.tick),
+            (data.timers, data.tick),
+        )
         self.handlers: dict[type, Callable[[int, Call, Any], list[Effect]]] = {
             FindCoordinatorRequest: self._find_coordinators,
             **dict.fromkeys(coordinator.serves, coordinator.handle),
@@ -101,13 +103,9 @@ class NodeCore:
         """Fire everything due by `now`, in the order of the deadlines."""
         effects: list[Effect] = []
         while (due := self.deadline()) is not None and due <= now:
-            part: Coordinator | TransactionCoordinator | DataPlane = self.data
-            if self._groups_deadline() == due:
-                part = self.coordinator
-            elif self._transactions_deadline() == due:
-                part = self.transactions
+            tick = next(tick for timers, tick in self._parts if timers.next_deadline == due)
             try:
-                effects += part.tick(due)
+                effects += tick(due)
             except Exception as error:
                 if self.deadline() == due:
                     # nothing was fired: to go on would be endless
@@ -117,12 +115,11 @@ class NodeCore:
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None."""
-        due, data_due = self._groups_deadline(), self._data_deadline()
-        if due is None or (data_due is not None and data_due < due):
-            due = data_due
-        transactions_due = self._transactions_deadline()
-        if due is None or (transactions_due is not None and transactions_due < due):
-            due = transactions_due
+        due = None
+        for timers, _ in self._parts:
+            deadline = timers.next_deadline
+            if deadline is not None and (due is None or deadline < due):
+                due = deadline
         return due
 
     def leaders_changed(self, now: int) -> list[Effect]:

@@ -124,6 +124,11 @@ class CleanLogs:
 
 
 @value
+class EffectsDue:
+    """An input that returns no effects had some; the next `tick` returns them."""
+
+
+@value
 class ShareFetchTimeout:
     """A ShareFetch has waited for its `max_wait_ms` (KIP-932)."""
 
@@ -156,7 +161,7 @@ class DeadLetterRetry:
 
 ShareTimerKey = ShareFetchTimeout | RecordLockExpiry | ShareStateRetry | DeadLetterRetry
 
-DataTimerKey = FetchTimeout | ProduceRetry | CleanLogs | ShareTimerKey
+DataTimerKey = FetchTimeout | ProduceRetry | CleanLogs | EffectsDue | ShareTimerKey
 
 TransactionTimerKey = AbortTimedOut | ExpireTransactionalIds | RetryMarkers
 
@@ -186,9 +191,6 @@ class TimerFired:
 
 
 K = TypeVar("K")
-
-UNKNOWN = -1
-"""The cached deadline is unknown; deadlines are never negative."""
 
 NO_ENTRY = -1
 """No heap entry stands for the key."""
@@ -220,25 +222,25 @@ class Timers(Generic[K]):
         # entries refer to their `_Timer` directly: a dict lookup hashes the key in Python, which is slow
         self._heap: list[tuple[int, int, _Timer[K]]] = []
         self._order = 0
-        # caches `deadline()`, which is called several times per request
-        self._next: int | None = None
+        # an attribute, because every request reads several of them
+        self.next_deadline: int | None = None
+        """The earliest deadline, or None."""
 
     def set(self, key: K, deadline: int) -> None:
         """Set `key` to fire at `deadline`, replacing its earlier deadline."""
         self._order = order = self._order + 1
         timer = self._timers.get(key)
         if timer is not None and timer.deadline <= deadline:
-            if timer.deadline == self._next:
-                self._next = UNKNOWN
-            timer.deadline, timer.order = deadline, order
+            before, timer.deadline, timer.order = timer.deadline, deadline, order
+            if before == self.next_deadline:
+                self.next_deadline = self._find_next()
             return
         if timer is None:
             timer = self._timers[key] = _Timer(key, deadline, order, order)
         else:
             timer.deadline, timer.order, timer.entry = deadline, order, order
-        if self._next is None or deadline < self._next:
-            # `_next` may be UNKNOWN, which is less than any deadline
-            self._next = deadline
+        if self.next_deadline is None or deadline < self.next_deadline:
+            self.next_deadline = deadline
         heap = self._heap
         heapq.heappush(heap, (deadline, order, timer))
         if len(heap) > STALE_MIN + 2 * len(self._timers):
@@ -249,8 +251,8 @@ class Timers(Generic[K]):
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.entry = NO_ENTRY
-            if timer.deadline == self._next:
-                self._next = UNKNOWN
+            if timer.deadline == self.next_deadline:
+                self.next_deadline = self._find_next()
 
     def place(self, key: K) -> tuple[int, int] | None:
         """Return the deadline of `key` and its order among equal ones, or None."""
@@ -264,15 +266,10 @@ class Timers(Generic[K]):
             deadline, order = place
             self._timers[key] = _Timer(key, deadline, order, order)
         self._rebuild_heap()
-        self._next = UNKNOWN
-
-    def deadline(self) -> int | None:
-        """Return the earliest deadline, or None."""
-        if self._next == UNKNOWN:
-            self._next = self._find_next()
-        return self._next
+        self.next_deadline = self._find_next()
 
     def _find_next(self) -> int | None:
+        """Return the earliest deadline, whose entry is the first of the heap then."""
         heap = self._heap
         while heap:
             deadline, entry, timer = heap[0]
@@ -293,15 +290,12 @@ class Timers(Generic[K]):
 
     def pop_due(self, now: int) -> tuple[int, K] | None:
         """Remove and return the earliest deadline, with its key, if it is not after `now`."""
-        deadline = self._next
-        if deadline == UNKNOWN:
-            # inlined `deadline()`: this runs before every input
-            deadline = self._next = self._find_next()
+        deadline = self.next_deadline
         if deadline is None or deadline > now:
             return None
         key = heapq.heappop(self._heap)[2].key
         del self._timers[key]
-        self._next = UNKNOWN
+        self.next_deadline = self._find_next()
         return deadline, key
 
     def pending(self) -> Iterator[tuple[int, K]]:
@@ -338,11 +332,11 @@ class Timers(Generic[K]):
 class StoppedTimers(Timers[K]):
     """Timers that never fire: those of a frozen group."""
 
-    def deadline(self) -> int | None:
-        """Return None: nothing is due."""
-        return None
+    def set(self, key: K, deadline: int) -> None:
+        """Set the deadline that `key` has once the timers run."""
+        super().set(key, deadline)
+        self.next_deadline = None
 
-    def pop_due(self, now: int) -> tuple[int, K] | None:
+    def _find_next(self) -> int | None:
         """Return None: nothing is due."""
-        del now
         return None

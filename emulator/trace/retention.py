@@ -51,8 +51,8 @@ ELEMENT_BYTES = 200
 MESSAGE_BYTES = 100
 """The estimated size of a message without elements."""
 
-_EXCHANGED = (RequestReceived, ResponseSent)
-"""Most events. As a constant, because a union would be made for each call."""
+EXCHANGED = (RequestReceived, ResponseSent)
+"""Most events, which have their weight. As a constant, because a union would be made for each call."""
 
 M = TypeVar("M", bound="Message")
 
@@ -94,9 +94,7 @@ def _producer_of(message: ProduceRequest) -> tuple[TopicProduceData, ...]:
 
 
 def weight(event: TraceEvent) -> int:
-    """Return the estimated memory of an event in bytes, without the constant part."""
-    if isinstance(event, _EXCHANGED):
-        return event.weight
+    """Return the estimated memory of an event that has no weight, in bytes, without the constant part."""
     inner = getattr(event, "key", getattr(event, "call", None))
     return _texts(event) + (_texts(inner) if inner is not None else 0)
 

@@ -122,7 +122,7 @@ class Trace:
     def add(self, wall_us: int, event: TraceEvent, node_id: int) -> None:
         """Append an event of a node, and evict the oldest events beyond the limits."""
         self._seq += 1
-        weight = retention.weight(event)
+        weight = event.weight if isinstance(event, retention.EXCHANGED) else retention.weight(event)
         ring = self._ring
         ring.append((self._seq, wall_us, event, node_id, weight))
         self._bytes += weight

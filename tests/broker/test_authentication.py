@@ -216,7 +216,7 @@ def test_a_connection_that_a_rule_closes_at_its_handshake_leaves_nothing_behind(
     peer = nodes.connect(listener="SASL_PLAINTEXT")
     nodes.ask(peer, SaslHandshakeRequest(mechanism="PLAIN"), 1)
     assert peer.closed
-    assert not nodes.runtime.broker(1)._authentication._waiting
+    assert not nodes.runtime.broker(1)._authentication.waiting
 
 
 # -- mechanisms ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from clients.frame_clients import Peer, Wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordinator.emulator.broker import broker
+from koordinator.emulator.broker import node_connections
 from koordinator.emulator.broker.releases import ACCEPTED, ADVERTISED, other_release
 from koordinator.emulator.config.settings import RELEASES
 from koordinator.emulator.core.data.direct_records import stored_records
@@ -140,11 +140,11 @@ class TestMuting:
             wire.send(peer, wire.request(peer, HEARTBEAT, 3))
             wire.broker.disconnected(wire.now, peer.number)
 
-        monkeypatch.setattr(broker, "CLOSED_MAX", 3)
+        monkeypatch.setattr(node_connections, "CLOSED_MAX", 3)
         for _ in range(5):
             leave()
         assert len(wire.broker._closed) == 3
-        monkeypatch.setattr(broker, "CLOSED_BYTES_MAX", 1)
+        monkeypatch.setattr(node_connections, "CLOSED_BYTES_MAX", 1)
         leave()
         assert not wire.broker._closed
 

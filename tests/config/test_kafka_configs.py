@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from koordinator.emulator.config.kafka_configs import BROKER, CLIENT_METRICS, GROUP, KINDS, TOPIC, configs_of
-from koordinator.emulator.config.settings import RELEASES, Settings, attribute, rules
+from koordinator.emulator.config.settings import RELEASES, Settings, rules
+from koordinator.emulator.config.value_rules import attribute
 
 SINCE = {CLIENT_METRICS: "3.9", GROUP: "4.0"}
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from koordinator.emulator.config.kafka_configs import broker_config_names
 from koordinator.emulator.config.kafka_settings import INTERNAL, PREFIXES
 from koordinator.emulator.config.profiles import PROFILES
-from koordinator.emulator.config.settings import TOPIC_DEFAULTS, Settings, attribute, rules
-from koordinator.emulator.config.value_rules import INT_MAX, InvalidSetting
+from koordinator.emulator.config.settings import TOPIC_DEFAULTS, Settings, rules
+from koordinator.emulator.config.value_rules import INT_MAX, InvalidSetting, attribute
 
 
 def test_the_defaults_are_those_of_kafka() -> None:

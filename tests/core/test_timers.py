@@ -23,10 +23,10 @@ def test_the_earliest_fires_first_and_none_before_its_time() -> None:
     timers: Timers[str] = Timers()
     timers.set("b", 20)
     timers.set("a", 10)
-    assert (timers.deadline(), len(timers)) == (10, 2)
+    assert (timers.next_deadline, len(timers)) == (10, 2)
     assert timers.pop_due(9) is None
     assert drained(timers, 20) == [(10, "a"), (20, "b")]
-    assert timers.deadline() is None
+    assert timers.next_deadline is None
 
 
 def test_at_equal_deadlines_the_one_set_first_fires_first() -> None:
@@ -50,9 +50,9 @@ def test_setting_a_key_again_replaces_its_deadline_later_or_earlier() -> None:
     timers: Timers[str] = Timers()
     timers.set("a", 10)
     timers.set("a", 30)
-    assert (timers.deadline(), timers["a"]) == (30, 30)
+    assert (timers.next_deadline, timers["a"]) == (30, 30)
     timers.set("a", 5)
-    assert timers.deadline() == 5
+    assert timers.next_deadline == 5
     assert drained(timers, 100) == [(5, "a")]
 
 
@@ -61,7 +61,7 @@ def test_a_cancelled_key_does_not_fire_and_may_be_set_again() -> None:
     timers.set("a", 10)
     timers.cancel("a")
     timers.cancel("never set")
-    assert (timers.deadline(), "a" in timers, len(timers)) == (None, False, 0)
+    assert (timers.next_deadline, "a" in timers, len(timers)) == (None, False, 0)
     timers.set("a", 40)
     assert drained(timers, 100) == [(40, "a")]
 
@@ -139,4 +139,4 @@ def compare_with_a_sorted_list(steps: list[tuple[str, str, int]]) -> None:
                 assert popped == (plain.pop(first)[0], first)
         expected = sorted(plain, key=plain.__getitem__)
         assert list(timers.pending()) == [(plain[name][0], name) for name in expected]
-        assert timers.deadline() == min((due for due, _ in plain.values()), default=None)
+        assert timers.next_deadline == min((due for due, _ in plain.values()), default=None)

@@ -81,7 +81,7 @@ class PuppetSupervisor:
         """Return the time of the next `tick`: at once if responses wait for delivery."""
         if self._mail:
             return min(at for at, _ in self._mail)
-        deadlines = self._group_deadlines.deadline(), self._node_timers.deadline()
+        deadlines = self._group_deadlines.next_deadline, self._node_timers.next_deadline
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def tick(self, now: int) -> list[Output]:
@@ -103,7 +103,7 @@ class PuppetSupervisor:
     def group_deadline(self, group_id: str) -> int | None:
         """Return the first deadline of a group's timers, in group time."""
         timers = self._group_timers.get(group_id)
-        return None if timers is None else timers.deadline()
+        return None if timers is None else timers.next_deadline
 
     def clock_changed(self, now: int, group_id: str, shift_ms: int = 0) -> None:
         """Reschedule a group's timers after a change of its clock."""
@@ -252,13 +252,13 @@ class PuppetSupervisor:
         timers = self._group_timers.get(group_id)
         if timers is None:
             timers = self._group_timers[group_id] = Timers()
-        clock, before = self._clock_of(group_id, now), timers.deadline()
+        clock, before = self._clock_of(group_id, now), timers.next_deadline
         timers.set(key, clock.read(now) + delay_ms)
-        if timers.deadline() != before:
+        if timers.next_deadline != before:
             self._schedule(now, group_id, timers, clock)
 
     def _schedule(self, now: int, group_id: str, timers: Timers[Key], clock: GroupClock) -> None:
-        deadline = timers.deadline()
+        deadline = timers.next_deadline
         at = None if deadline is None else clock.due_at(deadline, now)
         if at is None:
             self._group_deadlines.cancel(group_id)

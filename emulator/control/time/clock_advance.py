@@ -143,7 +143,7 @@ class ClockAdvance:
 
     def _next_deadline(self, to: int) -> int | None:
         runtime, group, puppets = self._runtime, self._group, self._runtime.heartbeat_sender
-        own = None if group is None else group.timers.deadline()
+        own = None if group is None else group.timers.next_deadline
         if puppets is not None:
             if self._coordinator is None:
                 # puppets would retry all the time, and nothing would answer: they retry once, at the end

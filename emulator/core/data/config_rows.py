@@ -20,8 +20,8 @@ from ...config.kafka_configs import (
     base_name,
     configs_of,
 )
-from ...config.settings import attribute, rules
-from ...config.value_rules import NUMBER
+from ...config.settings import rules
+from ...config.value_rules import NUMBER, attribute
 from ..refusal import Refusal
 from .topic import illegal_name
 from .topic_configs import in_ms

@@ -29,7 +29,7 @@ from koordinator.wire.records import read_header
 
 from ..dialect import dialect_of
 from ..effects import CloseConnection, Effect, InternalTopicWritten, Reply, SendRequest, TransactionEnded
-from ..timers import CleanLogs, FetchTimeout, ProduceRetry
+from ..timers import CleanLogs, EffectsDue, FetchTimeout, ProduceRetry
 from . import (
     absent_features,
     acl_admin,
@@ -129,15 +129,15 @@ class DataPlane:
     ) -> None:
         self.cluster = cluster
         self.fetches = Fetches(node_id, cluster, settings, new_uuid)
-        self.shares = ShareFetches(node_id, cluster, self.fetches.timers)
+        self.timers = self.fetches.timers
+        self.shares = ShareFetches(node_id, cluster, self.timers)
         self._node_id = node_id
         self._dialect = dialect_of(settings)
         self._on_topics_deleted = on_topics_deleted
         self._effects: list[Effect] = []
-        self._effects_due: int | None = None
         self._to_verify: dict[int, ProduceToVerify] = {}
         self._started_at = self._producers_checked_ms = now
-        self._cleaner = LogCleaner(now, node_id, cluster, self.fetches.timers)
+        self._cleaner = LogCleaner(now, node_id, cluster, self.timers)
 
     def handle(self, now: int, call: Call, request: object) -> list[Effect]:
         """Serve one request; a fetch that waits is answered by a later `handle` or `tick`.
@@ -195,7 +195,7 @@ class DataPlane:
             deleted = [row.name for row in response.responses if row.name is not None and not row.error_code]
             if deleted:
                 self._effects += self.fetches.leaders_changed(now)
-                self.shares.leaders_changed()
+                self.shares.partitions.leaders_changed()
                 self._effects += self._on_topics_deleted(now, deleted)
 
     def append(self, now: int, topic: TopicState, partition: int, batch: bytes) -> list[Effect]:
@@ -215,20 +215,13 @@ class DataPlane:
         self._fire_due(now)
         self._cleaner.schedule(now)
         self._effects += self.fetches.leaders_changed(now)
-        self.shares.leaders_changed()
+        self.shares.partitions.leaders_changed()
         return self._drain()
 
     def tick(self, now: int) -> list[Effect]:
         """Fire everything due by `now`."""
         self._fire_due(now)
         return self._drain()
-
-    def deadline(self) -> int | None:
-        """Return the time of the next `tick` in ms, or None if nothing is scheduled."""
-        due = self.fetches.timers.deadline()
-        if self._effects_due is None or due is None:
-            return due if self._effects_due is None else self._effects_due
-        return min(due, self._effects_due)
 
     def disconnected(self, now: int, connection: int) -> None:
         """Discard the parked fetches of a closed connection, and release the records of its share session."""
@@ -246,15 +239,15 @@ class DataPlane:
 
     def _perform_at(self, now: int) -> None:
         """Have a `tick` return the effects of an input that returns none."""
-        if self._effects and self._effects_due is None:
-            self._effects_due = now
+        if self._effects:
+            self.timers.set(EffectsDue(), now)
 
     def _grown(self, now: int, places: list[tuple[str, int]]) -> None:
         self._effects += self.fetches.grown(now, places)
         self._effects += self.shares.grown(now, places)
 
     def _fire_due(self, now: int) -> None:
-        while (fired := self.fetches.timers.pop_due(now)) is not None:
+        while (fired := self.timers.pop_due(now)) is not None:
             due, key = fired
             if isinstance(key, ProduceRetry):
                 waiting = self._to_verify.pop(key.token)
@@ -262,10 +255,11 @@ class DataPlane:
                 self._verify(waiting)
             elif isinstance(key, CleanLogs):
                 self._clean_logs(due)
-            elif not isinstance(key, FetchTimeout):
+            elif isinstance(key, FetchTimeout):
+                reply = self.fetches.expired(due, key)
+                self._effects += [] if reply is None else [reply]
+            elif not isinstance(key, EffectsDue):
                 self._effects += self.shares.expired(due, key)
-            elif (reply := self.fetches.expired(due, key)) is not None:
-                self._effects.append(reply)
 
     def _clean_logs(self, now: int) -> None:
         for topic, partition in self._cleaner.run(now):
@@ -273,7 +267,7 @@ class DataPlane:
         self._cleaner.schedule(now)
 
     def _drain(self) -> list[Effect]:
-        out, self._effects, self._effects_due = self._effects, [], None
+        out, self._effects = self._effects, []
         return out
 
     def _is_admin(self) -> bool:
@@ -292,7 +286,7 @@ class DataPlane:
             if is_early and waiting.tries <= RETRIES_MAX:
                 # the predecessor of the transaction is being completed
                 self._to_verify[token] = waiting
-                self.fetches.timers.set(ProduceRetry(token), now + RETRY_MS)
+                self.timers.set(ProduceRetry(token), now + RETRY_MS)
             else:
                 self._append(now, waiting.call, waiting.request, refusals)
         return self._drain()

@@ -48,18 +48,15 @@ def _partition(cluster: ClusterState, node_id: int, name: str, partition: int) -
         return PartitionResponse(
             partition_index=partition, error_code=Error.INVALID_TOPIC_EXCEPTION, error_message=problem
         )
-    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition)
-    if topic is None and dialect.describe_producers_explains_errors:
+    log = cluster.leaders.led_log(name, partition, node_id)
+    if cluster.topics.find(name) is None and dialect.describe_producers_explains_errors:
         return PartitionResponse(
             partition_index=partition,
             error_code=Error.UNKNOWN_TOPIC_OR_PARTITION,
             error_message="This server does not host this topic-partition.",
         )
-    if topic is None or log is None:
-        return PartitionResponse(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION)
-    error = cluster.leaders.check(topic, partition, node_id)
-    if error:
-        return PartitionResponse(partition_index=partition, error_code=error)
+    if isinstance(log, Error):
+        return PartitionResponse(partition_index=partition, error_code=log)
     return PartitionResponse(
         partition_index=partition,
         active_producers=tuple(

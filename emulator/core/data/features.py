@@ -67,39 +67,31 @@ class Features:
             self.levels[TRANSACTION_VERSION] = min(settings.transaction_version, self.levels[TRANSACTION_VERSION])
         self.epoch = 1 if self.supported else -1
         self._protocols = settings.group_coordinator_rebalance_protocols
+        self._note_protocols()
 
     def level(self, name: str) -> int:
         """Return the finalized level of a feature, 0 if it has none."""
         return self.levels.get(name, 0)
 
-    @property
-    def serves_consumer_groups(self) -> bool:
+    def _note_protocols(self) -> None:
+        """Note what the levels and the brokers' list of protocols switch on: every heartbeat asks."""
+        named = self._protocols.split(",") if self._protocols else None
+        is_preview = named is None and self.dialect.consumer_groups_are_a_preview
+        is_off = is_preview or (GROUP_VERSION in self.supported and not self.level(GROUP_VERSION))
+        self.serves_consumer_groups = not is_off and (named is None or "consumer" in named)
         """Whether the consumer protocol is on (KIP-848)."""
-        if GROUP_VERSION in self.supported and not self.level(GROUP_VERSION):
-            return False
-        named = self._protocols
-        return "consumer" in named.split(",") if named else not self.dialect.consumer_groups_are_a_preview
-
-    @property
-    def serves_share_groups(self) -> bool:
+        self.serves_share_groups = self.level(SHARE_VERSION) > 0
         """Whether the share protocol is on (KIP-932)."""
-        return self.level(SHARE_VERSION) > 0
-
-    @property
-    def writes_dead_letters(self) -> bool:
+        self.writes_dead_letters = self.level(SHARE_VERSION) >= DEAD_LETTERS_SINCE
         """Whether share groups may have a topic for the records that they give up (KIP-1191)."""
-        return self.level(SHARE_VERSION) >= DEAD_LETTERS_SINCE
-
-    @property
-    def serves_streams_groups(self) -> bool:
+        self.serves_streams_groups = self.level(STREAMS_VERSION) > 0 and (named is None or "streams" in named)
         """Whether the streams protocol is on (KIP-1071)."""
-        named = self._protocols
-        return self.level(STREAMS_VERSION) > 0 and (not named or "streams" in named.split(","))
 
     def set_level(self, name: str, level: int) -> None:
         """Finalize a level."""
         self.levels[name] = level
         self.epoch += 1
+        self._note_protocols()
 
 
 def update_features(cluster: ClusterState, version: int, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ...config.kafka_configs import BROKER, GROUP, configs_of
-from ...config.settings import attribute
-from ...config.value_rules import INT_MAX
+from ...config.value_rules import INT_MAX, attribute
 from ..dialect import dialect_of
 from ..refusal import Refusal
 
@@ -52,10 +51,11 @@ def group_value(cluster: ClusterState, group_id: str, name: str) -> int:
     A group keeps its configs when the brokers restart with other limits (`GroupConfig.evaluate`).
     """
     settings, configs = cluster.settings, cluster.resource_configs[GROUP].get(group_id)
-    own = None if configs is None else configs.get(name)
-    is_streams = name.startswith("streams.")
-    if own is None and configs and is_streams and not dialect_of(settings).brokers_default_streams_configs:
-        own = configs_of(GROUP, settings.kafka_version)[name].default
+    own = configs.get(name) if configs else None
+    if own is None:
+        has_default = configs and name.startswith("streams.")
+        if has_default and not dialect_of(settings).brokers_default_streams_configs:
+            own = configs_of(GROUP, settings.kafka_version)[name].default
     if own is None:
         broker: int = getattr(settings, _attribute(name))
         return broker

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..brokers import Brokers
     from .cluster_topics import ClusterTopics
     from .features import Features
+    from .log import PartitionLog
     from .storage import Storage
     from .topic import TopicState
 
@@ -44,6 +45,13 @@ class Leaders:
         if current_leader_epoch not in {-1, epoch} and node_id in topic.replicas[partition]:
             return Error.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else Error.UNKNOWN_LEADER_EPOCH
         return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
+
+    def led_log(self, name: str, partition: int, node_id: int, current_leader_epoch: int = -1) -> PartitionLog | Error:
+        """Return the log of a partition, or why a broker does not serve it: as `check`, or it does not exist."""
+        topic, log = self._topics.find(name), self._topics.log(name, partition)
+        if topic is None or log is None:
+            return Error.UNKNOWN_TOPIC_OR_PARTITION
+        return self.check(topic, partition, node_id, current_leader_epoch) or log
 
     def move(self, topic: TopicState, partition: int, node_id: int) -> None:
         """Make a broker the leader of a partition, in a new epoch even if it leads it already.

@@ -117,12 +117,9 @@ def _row(
     *,
     is_committed: bool,
 ) -> ListOffsetsPartitionResponse:
-    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition.partition_index)
-    if topic is None or log is None:
-        return _refused(partition, Error.UNKNOWN_TOPIC_OR_PARTITION)
-    error = cluster.leaders.check(topic, partition.partition_index, node_id, partition.current_leader_epoch)
-    if error:
-        return _refused(partition, error)
+    log = cluster.leaders.led_log(name, partition.partition_index, node_id, partition.current_leader_epoch)
+    if isinstance(log, Error):
+        return _refused(partition, log)
     limit = log.last_stable_offset if is_committed else log.end
     offset, timestamp = _lookup(log, timestamp, limit)
     return ListOffsetsPartitionResponse(
@@ -171,11 +168,8 @@ def offset_for_leader_epoch(
 
 
 def _epoch_end(cluster: ClusterState, node_id: int, name: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
-    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition.partition)
-    if topic is None or log is None:
-        return EpochEndOffset(error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, partition=partition.partition)
-    error = cluster.leaders.check(topic, partition.partition, node_id, partition.current_leader_epoch)
-    if error:
-        return EpochEndOffset(error_code=error, partition=partition.partition)
+    log = cluster.leaders.led_log(name, partition.partition, node_id, partition.current_leader_epoch)
+    if isinstance(log, Error):
+        return EpochEndOffset(error_code=log, partition=partition.partition)
     epoch, end = log.epoch_end(partition.leader_epoch)
     return EpochEndOffset(partition=partition.partition, leader_epoch=epoch, end_offset=end)

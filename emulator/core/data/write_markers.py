@@ -115,8 +115,7 @@ def _fails_all(cluster: ClusterState, node_id: int, name: str, partition: int) -
 
 
 def _is_led(cluster: ClusterState, node_id: int, name: str, partition: int) -> bool:
-    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition)
-    return topic is not None and log is not None and not cluster.leaders.check(topic, partition, node_id)
+    return not isinstance(cluster.leaders.led_log(name, partition, node_id), Error)
 
 
 def _rows(marker: WritableTxnMarker) -> list[tuple[str, int]]:
@@ -140,8 +139,8 @@ def _topic_rows(errors: Mapping[tuple[str, int], Error]) -> tuple[WritableTxnMar
 def _write(
     cluster: ClusterState, node_id: int, now: int, name: str, partition: int, marker: WritableTxnMarker
 ) -> Error:
-    topic, log = cluster.topics.find(name), cluster.topics.log(name, partition)
-    if topic is None or log is None or cluster.leaders.check(topic, partition, node_id):
+    topic, log = cluster.topics.find(name), cluster.leaders.led_log(name, partition, node_id)
+    if topic is None or isinstance(log, Error):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     if _has_no_producer(marker) or marker.transaction_version == UNKNOWN_VERSION:
         return Error.UNKNOWN_SERVER_ERROR

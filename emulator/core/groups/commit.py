@@ -109,12 +109,13 @@ def take_back(store: GroupStore, newest: int, call: Call | None = None) -> None:
 
     `newest` is the token of the newest write before it. The members of classic groups stay as they are, as in Kafka.
     """
-    placed, store.placed = store.placed, Journal()
+    placed, store.placed = store.placed, None
     for token in [each for each in reversed(store.writes) if each > newest]:
         write = store.withdraw(token)
         write.answers = [answer for answer in write.answers if answer[0] is not call]
         complete(store, write, Error.UNKNOWN_SERVER_ERROR)
-    placed.revert()
+    if placed is not None:
+        placed.revert()
 
 
 def replay_offsets(store: GroupStore, write: GroupWrite) -> None:

@@ -241,7 +241,7 @@ class Coordinator:
 
     def _next_deadline(self, group_id: str) -> int | None:
         group = self.store.groups.get(group_id)
-        return None if group is None else group.timers.deadline()
+        return None if group is None else group.timers.next_deadline
 
     def _clock_changed(self, now: int, group_id: str) -> None:
         group = self.store.find(now, group_id)
@@ -260,7 +260,7 @@ class Coordinator:
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
-        return self.store.deadlines.deadline()
+        return self.store.deadlines.next_deadline
 
     def _fire_due(self, now: int) -> None:
         """Fire every timer due by `now`, earliest first, as if `tick` had been called at each deadline."""

@@ -84,8 +84,8 @@ class GroupStore:
         self._handlers = handlers
         self._out: list[Effect] = []
         self._touched: dict[BaseGroup, int] = {}
-        self.placed = Journal()
-        """How to put back the groups that this request or timer has added or replaced."""
+        self.placed: Journal | None = None
+        """How to put back the groups that this request or timer has added or replaced; None for none."""
         self._token = 0
 
     def partition_of(self, group_id: str) -> int:
@@ -135,7 +135,7 @@ class GroupStore:
 
     def add(self, now: int, group: BaseGroup) -> None:
         """Add a new group."""
-        self.placed.note(partial(self._remove_added, group, self.groups.get(group.id)))
+        self._note_placed(partial(self._remove_added, group, self.groups.get(group.id)))
         self.groups[group.id] = group
         self.schedule_expiry_check(group)
         self.touch(now, group)
@@ -169,11 +169,16 @@ class GroupStore:
         new.clock, new.now = old.clock, old.now
         self._touched[new] = self._touched[old]
         self.groups[new.id] = new
-        self.placed.note(partial(self._put_back, old, new))
+        self._note_placed(partial(self._put_back, old, new))
         self.schedule_expiry_check(new)
         new.held_requests, old.held_requests = new.held_requests + old.held_requests, []
         if not new.is_frozen:
             self.serve_held_requests(new)
+
+    def _note_placed(self, undo: Callable[[], object]) -> None:
+        if self.placed is None:
+            self.placed = Journal()
+        self.placed.note(undo)
 
     def _remove_added(self, group: BaseGroup, old: BaseGroup | None) -> None:
         if old is None:
@@ -312,7 +317,7 @@ class GroupStore:
         for group, now in self._touched.items():
             if self.groups.get(group.id) is not group:
                 continue
-            deadline, clock = group.timers.deadline(), group.clock
+            deadline, clock = group.timers.next_deadline, group.clock
             if deadline is not None:
                 # inlined `clock.due_at` of a running clock
                 deadline = deadline - clock.origin if clock.pace else clock.due_at(deadline, now)
@@ -339,8 +344,7 @@ class GroupStore:
 
     def newest_write(self) -> int:
         """Return the token of the newest write; `commit.take_back` takes back what follows."""
-        if self.placed:
-            self.placed = Journal()
+        self.placed = None
         return self._token
 
     @property

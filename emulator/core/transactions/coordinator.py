@@ -73,7 +73,7 @@ class TransactionCoordinator:
 
     def deadline(self) -> int | None:
         """Return the node time of the next `tick`, or None if no timer is set."""
-        return self.store.timers.deadline()
+        return self.store.timers.next_deadline
 
     def appended(self, now: int, token: int, error: Error) -> list[Effect]:
         """Complete the write with this token, successfully (NONE) or not, and answer the request that waited for it."""

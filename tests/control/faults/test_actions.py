@@ -202,7 +202,7 @@ def test_errors_are_rendered_at_every_level_of_every_version(api: str) -> None:
         for at in PLACES_OF[api]:
             call = Call(1, 7, key, version, "c", "/127.0.0.1")
             response = error_response(call, request_of(api, version), Error.NOT_COORDINATOR, at)
-            rendered = api_table.adapters[key, version].render_response(response, version, api_table.numbering)
+            rendered = api_table.adapters[key, version].rendered(response, version, api_table.numbering)
             answer = decode(APIS[key].response, version, encode(rendered, version), exact=True)
             message = [code for code in codes(answer) if code]
             if (api, at) in NO_FIELD_BEFORE and version < NO_FIELD_BEFORE[api, at]:

@@ -102,7 +102,7 @@ class Desk:
             response: Any = effect.response
             if response is not None:
                 adapter = ADAPTERS[effect.call.api_key]
-                response = adapter.render_response(response, version, cast("Any", None))
+                response = adapter.rendered(response, version, cast("Any", None))
                 response = decode(type(response), version, encode(response, version), exact=True)
             exchange.responses.append(response)
 
@@ -115,7 +115,7 @@ class Desk:
         number = next(self._calls)
         call = Call(connection or number, number, key, version, "c", "/127.0.0.1", listener)
         exchange = self._exchanges[call] = Exchange(call)
-        normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
+        normalized = ADAPTERS[key].normalized(cast("Any", request), version)
         self._perform([*self.data.tick(self.now), *self.data.handle(self.now, call, normalized)])
         return exchange
 

@@ -85,7 +85,7 @@ def test_records_from_python_wake_parked_fetches(desk: Desk) -> None:
     desk.topic("t")
     fetch = desk.fetch({("t", 0): 0}, max_wait_ms=10_000)
     desk.write("t", [SeedRecord(value=b"a")])
-    assert desk.data.deadline() == desk.now
+    assert desk.data.timers.next_deadline == desk.now
     desk.wait(0)
     assert [r.value for r in desk.records(fetch.partitions["t", 0].records)] == [b"a"]
     assert [key for _, key in desk.data.fetches.timers.pending()] == [CleanLogs()]

@@ -77,10 +77,10 @@ def test_nothing_to_read_is_empty_and_not_null_after_max_wait_and_not_before(des
     fetch = desk.fetch({T0: 0}, max_wait_ms=500)
     desk.wait(499)
     assert fetch.parked
-    assert desk.data.deadline() == desk.now + 1
+    assert desk.data.timers.next_deadline == desk.now + 1
     desk.wait(1)
     assert fetch.partitions[T0].records == b""
-    assert desk.data.deadline() is None
+    assert desk.data.timers.next_deadline is None
 
 
 def test_a_fetch_with_max_wait_0_does_not_park(desk: Desk) -> None:

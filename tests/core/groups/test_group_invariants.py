@@ -274,7 +274,7 @@ class Clients(RuleBasedStateMachine):
         deadlines = {group: at for at, group in self.play.coordinator.store.deadlines.pending()}
         groups = self.play.coordinator.groups.items()
         assert deadlines == {
-            name: due - group.clock.origin for name, group in groups if (due := group.timers.deadline())
+            name: due - group.clock.origin for name, group in groups if (due := group.timers.next_deadline)
         }
 
 

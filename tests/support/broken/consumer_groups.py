@@ -132,8 +132,8 @@ CONSUMER_GROUP_RULES = (
         CLASSIC,
         "a successor keeps what its predecessor was to give up",
         f"{GROUPS}/modern/membership.py",
-        "return replace(owner, id=member_id, epoch=0, previous_epoch=0)",
-        "return replace(owner, id=member_id, epoch=0, previous_epoch=0, pending={})",
+        "return replace(owner, id=member_id, epoch=0, previous_epoch=0, heard=Heard())",
+        "return replace(owner, id=member_id, epoch=0, previous_epoch=0, heard=Heard(), pending={})",
         (f"{CORE}/test_migration.py::TestUpgrade::test_a_successor_keeps_what_its_classic_predecessor_was_to_give_up",),
     ),
     BrokenRule(

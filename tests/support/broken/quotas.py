@@ -41,9 +41,9 @@ QUOTA_RULES = (
     BrokenRule(
         QUOTAS,
         "a throttled connection is muted (KIP-219)",
-        "emulator/broker/broker.py",
-        "            peer.is_throttled = True\n",
-        "            pass\n",
+        "emulator/broker/node_connections.py",
+        "        peer.is_throttled = True\n",
+        "        pass\n",
         (
             f"{TESTS}::test_a_throttled_produce_is_answered_at_once_and_its_connection_muted_for_the_throttle_time",
             f"{TESTS}::test_a_produce_without_acks_mutes_its_connection",

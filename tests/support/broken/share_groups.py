@@ -155,7 +155,7 @@ SHARE_GROUP_RULES = (
     BrokenRule(
         RECORDS,
         "a release by acknowledgement does not end the wait of a fetch",
-        f"{DATA}/share_fetches.py",
+        f"{DATA}/led_partitions.py",
         "if moved and (write.changes or not write.holders):",
         "if write.changes or not write.holders:",
         (f"{FETCHES}::test_kip_932_a_release_by_acknowledgement_ends_no_wait",),
@@ -176,13 +176,13 @@ SHARE_GROUP_RULES = (
         "the end of a share session releases no records of forgotten partitions",
         f"{DATA}/share_fetches.py",
         "for key in session.partitions:",
-        "for key in [each[1:] for each in self.led if each[0] == group_id]:",
+        "for key in [each[1:] for each in self.partitions.led if each[0] == session.key[0]]:",
         (f"{SESSIONS}::test_kip_932_records_of_forgotten_partitions_are_not_released",),
     ),
     BrokenRule(
         RECORDS,
         "locks of records end by the clock of their group",
-        f"{DATA}/share_fetches.py",
+        f"{DATA}/led_partitions.py",
         "due = None if deadline is None else self._cluster.clocks.of(led.group_id, now).due_at(deadline, now)",
         "due = deadline",
         (f"{LEVERS}::test_a_lock_ends_by_the_clock_of_its_group",),
@@ -198,9 +198,9 @@ SHARE_GROUP_RULES = (
     BrokenRule(
         RECORDS,
         "a dead letter is written after the state of its record",
-        f"{DATA}/share_fetches.py",
-        "            if refusal is None or not write.changes:\n",
-        "            if True:\n",
+        f"{DATA}/led_partitions.py",
+        "        if refusal is None or not write.changes:\n",
+        "        if True:\n",
         (f"{LETTERS}::test_kip_1191_a_refused_acknowledgement_writes_no_dead_letter",),
     ),
     BrokenRule(

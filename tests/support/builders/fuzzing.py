@@ -130,7 +130,7 @@ class Ring(Wire):
         assert not node.data.fetches._by_connection
         shares = node.data.shares
         assert not shares.waiting
-        assert not shares._loading
+        assert not shares.partitions._loading
         assert not shares._writing
         # as in Kafka a connection that has closed a session of its own leaves the one that it has opened last
         assert shares.sessions._opened.keys() <= broker._closed.keys()

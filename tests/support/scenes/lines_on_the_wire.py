@@ -121,7 +121,7 @@ def over_the_wire(lines: Iterable[Line], api: str, version: int) -> None:
             call = Call(1, number, key, version, "c", "/127.0.0.1")
             answer = response_of(line, requests[number], call)
             error = Error(error_of(answer))
-            rendered = ADAPTERS[key].render_response(answer, version, kafka)
+            rendered = ADAPTERS[key].rendered(answer, version, kafka)
             received = decode(cls.response, version, encode(rendered, version), exact=True)
             columns = {
                 **join_columns(received),

@@ -143,7 +143,7 @@ class Play(CoordinatorRequests):
         self._perform(self.coordinator.transaction_ended(self.now, partition, producer_id, is_commit=commit))
 
     def _seen(self, call: Call, response: Message) -> Message:
-        rendered = ADAPTERS[call.api_key].render_response(response, call.api_version, kafka)
+        rendered = ADAPTERS[call.api_key].rendered(response, call.api_version, kafka)
         return decode(type(rendered), call.api_version, encode(rendered, call.api_version), exact=True)
 
     def newest(self, key: ApiKey) -> int:
@@ -160,7 +160,7 @@ class Play(CoordinatorRequests):
         call = Call(number, self._correlation, key, version, client_id, "/127.0.0.1")
         sent: Exchange[Any] = Exchange(call)
         self._exchanges[call] = sent
-        normalized = ADAPTERS[key].normalize_request(cast("Any", request), version)
+        normalized = ADAPTERS[key].normalized(cast("Any", request), version)
         self._perform([*self.coordinator.tick(self.now), *self.coordinator.handle(self.now, call, normalized)])
         return sent
 

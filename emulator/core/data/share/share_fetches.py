@@ -1,8 +1,6 @@
 """ShareFetch and ShareAcknowledge, at the leaders of partitions (KIP-932).
 
-Nothing here knows the members of a group: any member id may fetch. A share partition is loaded from the share
-coordinator when it is first fetched. It stays in memory until this node does not lead it any more, its state is fenced,
-or the last connection of its group has closed (`SharePartitionManager`).
+Nothing here knows the members of a group: any member id may fetch. `led_partitions` has the share partitions.
 
 A fetch waits for records until `max_wait_ms` have passed (`DelayedShareFetch`). It is looked at again when the log
 grows, a lock expires, the start offset moves, the share partition is loaded, or another fetch of the partition or an
@@ -24,44 +22,30 @@ from ...acls.acl import Operation, ResourceType
 from ...dialect import dialect_of
 from ...effects import Reply
 from ...refusal import Refusal, RefusedError
-from ...timers import DeadLetterRetry, RecordLockExpiry, ShareFetchTimeout, ShareStateRetry
+from ...timers import ShareFetchTimeout
 from .acknowledgements import acknowledgements
-from .batches import RecordState
-from .dead_letters import DeadLetters, Written
 from .exchanges import ShareExchange, WaitingFetch, acknowledge_response, empty_row, fetch_response
-from .facts import DeadLettersWritten, LocksEnded, RecordsArchived
-from .in_flight import InvalidStateError
-from .partition import NOT_IN_FLIGHT, SharePartition, UnknownStartError
+from .led_partitions import LedPartitions
+from .partition import NOT_IN_FLIGHT, UnknownStartError
 from .reading import BATCH_OPTIMIZED, RECORD_LIMIT, RecordReader
 from .sessions import CLOSES, OPENS, ShareSession, ShareSessions, is_member_id, next_epoch
 from .settings import ShareSettings
-from .state_requests import LedPartition, LoadedState, StateRequests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from uuid import UUID
 
     from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 
     from ...cluster import ClusterState
-    from ...effects import Call, Effect, SendRequest
+    from ...effects import Call, Effect
     from ...timers import DataTimerKey, ShareTimerKey, Timers
-    from .batches import StateBatch
-    from .partition import Acknowledgement, DeadRecords, StateWrite
+    from .partition import Acknowledgement, StateWrite
     from .reading import Acquirable
     from .sessions import PartitionKey
+    from .state_requests import LedPartition
 
 NOT_LOADED = Refusal(Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 """The refusal of acknowledgements for a share partition without a fetch since it was dropped."""
-
-DROPS = frozenset({Error.NOT_LEADER_OR_FOLLOWER, Error.GROUP_ID_NOT_FOUND, Error.UNKNOWN_TOPIC_OR_PARTITION})
-"""The errors of a write after which a share partition is dropped, and loaded by its next fetch."""
-
-LeaderKey = tuple[str, "UUID", int]
-"""Group id, topic id and partition index."""
-
-RecordRow = tuple[str, int, int, int, int, str]
-"""Records in a fact: topic, partition, first and last offset, deliveries, state."""
 
 
 class ShareFetches:
@@ -70,21 +54,16 @@ class ShareFetches:
     def __init__(self, node_id: int, cluster: ClusterState, timers: Timers[DataTimerKey]) -> None:
         self.sessions = ShareSessions()
         self.waiting: dict[ShareFetchTimeout, WaitingFetch] = {}
-        self.led: dict[LeaderKey, LedPartition] = {}
-        """The share partitions in memory."""
-        self.requests = StateRequests(cluster, timers)
-        self.dead_letters = DeadLetters(node_id, cluster, timers)
         self._timers = timers
-        self._node_id = node_id
         self._cluster = cluster
         self._reader = RecordReader(cluster)
-        # by token, the fetch whose partition is loaded, and the request and partition whose acknowledgement is written
-        self._loading: dict[int, WaitingFetch] = {}
+        # by token, the request and partition whose acknowledgement is written
         self._writing: dict[int, tuple[ShareExchange, int, PartitionKey]] = {}
         # waiting fetches by partition, in order of arrival
         self._watchers: defaultdict[PartitionKey, dict[ShareFetchTimeout, WaitingFetch]] = defaultdict(dict)
         self._looks: list[tuple[PartitionKey, str | None]] = []
         self._effects: list[Effect] = []
+        self.partitions = LedPartitions(node_id, cluster, timers, self._effects, self._look_again)
 
     # -- inputs --------------------------------------------------------------------------------------------------
 
@@ -136,37 +115,34 @@ class ShareFetches:
 
     def owns(self, token: int) -> bool:
         """Return whether this is the token of a request to a share coordinator, or of one to write dead letters."""
-        return token in self.requests.sent or token in self.dead_letters.sent
+        return token in self.partitions.requests.sent or token in self.partitions.dead_letters.sent
 
     def answered(self, now: int, token: int, response: Any) -> list[Effect]:  # noqa: ANN401 - of the request's API
         """Take the response to a request of this node; None if its broker could not be reached."""
-        if token in self.dead_letters.sent:
-            self._bury(now, self.dead_letters.answered(now, token, response))
+        partitions = self.partitions
+        if token in partitions.dead_letters.sent:
+            partitions.bury(now, partitions.dead_letters.answered(now, token, response))
             return self._drain()
-        answered = self.requests.answered(now, token, response)
+        answered = partitions.requests.answered(now, token, response)
         if answered is not None:
             request, result = answered
             if request.write is None:
-                self._loaded(now, request.target, result, self._loading.pop(token))
+                partitions.loaded(now, request.target, result, token)
             else:
                 refusal = result if isinstance(result, Refusal) else None
                 self._written(now, request.target, request.write, refusal, self._writing.pop(token, None))
         return self._drain()
 
     def expired(self, now: int, key: ShareTimerKey) -> list[Effect]:
-        """Fire a timer: the end of a wait, the end of a lock, or another try of a request."""
-        if isinstance(key, ShareStateRetry):
-            self._effects.append(self.requests.send(key.token))
-        elif isinstance(key, DeadLetterRetry):
-            self._bury(now, self.dead_letters.retry(now, key.token))
-        elif isinstance(key, RecordLockExpiry):
-            self._expire_locks(now, self.led[key.group_id, key.topic_id, key.partition])
+        """Fire a timer: the end of a wait, or one of a share partition."""
+        if not isinstance(key, ShareFetchTimeout):
+            self.partitions.expired(now, key)
+            return self._drain()
+        waiting = self._remove(key)
+        if waiting.partitions:
+            self._finish(now, waiting, self._acquirable(waiting))
         else:
-            waiting = self._remove(key)
-            if waiting.partitions:
-                self._finish(now, waiting, self._acquirable(waiting))
-            else:
-                self._effects.append(Reply(waiting.exchange.call, _failed(Error.SHARE_SESSION_LIMIT_REACHED)))
+            self._effects.append(Reply(waiting.exchange.call, _failed(Error.SHARE_SESSION_LIMIT_REACHED)))
         return self._drain()
 
     def grown(self, now: int, partitions: Iterable[tuple[str, int]]) -> list[Effect]:
@@ -177,17 +153,9 @@ class ShareFetches:
             self._look_again(now, (topic.topic_id, partition))
         return self._drain()
 
-    def leaders_changed(self) -> None:
-        """Forget the share partitions that this node does not lead any more, as those of deleted topics."""
-        for led in list(self.led.values()):
-            topic = self._cluster.topics.find_id(led.topic_id)
-            if topic is None or topic.leader(led.partition) != self._node_id:
-                self._drop(led)
-
     def forget(self) -> None:
         """Forget all sessions and share partitions, as a restarted broker does; clients open new sessions."""
-        for led in list(self.led.values()):
-            self._drop(led)
+        self.partitions.forget()
         self.sessions = ShareSessions()
 
     def disconnected(self, now: int, connection: int) -> list[Effect]:
@@ -196,34 +164,19 @@ class ShareFetches:
         if session is not None:
             self._release(now, session)
         if emptied is not None:
-            for led in [led for led in self.led.values() if led.group_id == emptied]:
-                self._drop(led)
+            self.partitions.forget(emptied)
         return self._drain()
-
-    def _drain(self) -> list[Effect]:
-        out, self._effects = self._effects, []
-        return out
-
-    def group_deadline(self, group_id: str) -> int | None:
-        """Return the time of the group's clock at which the next lock of a record ends, or None."""
-        states = (led.state for led in self.led.values() if led.group_id == group_id and led.state is not None)
-        return min((due for state in states if (due := state.locks.deadline) is not None), default=None)
-
-    def clock_changed(self, now: int, group_id: str) -> None:
-        """Adjust the timers of locks after the group's clock was moved, or changed its mode."""
-        for led in self.led.values():
-            if led.group_id == group_id and led.state is not None:
-                self._set_timer(now, led, led.state)
 
     def end_locks(
         self, now: int, led: LedPartition, first: int, last: int, member_id: str | None
     ) -> tuple[int, list[Effect]]:
         """End locks of records between two offsets for a test; return the number of records, and the effects."""
-        assert led.state is not None, f"{led} is not loaded"
-        write = led.state.end_locks(first, last, member_id, self._settings(led.group_id).limits)
-        self._released(now, led, led.state, write, "forced")
-        ended = 0 if write is None else sum(each.last - each.first + 1 for each in write.batches)
-        return ended, self._drain()
+        return self.partitions.end_locks(now, led, first, last, member_id), self._drain()
+
+    def _drain(self) -> list[Effect]:
+        out = self._effects.copy()
+        self._effects.clear()
+        return out
 
     def _error_of_ids(self, request: ShareFetchRequest | ShareAcknowledgeRequest) -> Error:
         """Return the error of a request whose group or member is missing, or whose member id is no such id."""
@@ -250,173 +203,8 @@ class ShareFetches:
 
     def _release(self, now: int, session: ShareSession) -> None:
         """Release the records of a closed session, in the partitions that it had at the end."""
-        group_id, member_id = session.key
         for key in session.partitions:
-            led = self.led.get((group_id, *key))
-            if led is not None and led.state is not None:
-                write = led.state.release(member_id, self._settings(group_id).limits)
-                if write is not None:
-                    self._note(now, led, write, "session_closed")
-                    self._write(led, led.state, write)
-                self._look_again(now, key, group_id)
-
-    # -- share partitions ----------------------------------------------------------------------------------------
-
-    def _load(self, waiting: WaitingFetch, key: PartitionKey) -> LedPartition | Error:
-        """Return a share partition; begin to load it if it is not in memory."""
-        topic = self._cluster.topics.find_id(key[0])
-        assert topic is not None, f"{key[0]} is unknown"
-        group_id = waiting.exchange.group_id
-        led = self.led.get((group_id, *key))
-        if led is None:
-            if topic.leaders[key[1]] != self._node_id:
-                return Error.NOT_LEADER_OR_FOLLOWER
-            led = self.led[group_id, *key] = LedPartition(group_id, *key, topic.epochs[key[1]])
-            token, sent = self.requests.read(led)
-            self._loading[token] = waiting
-            self._effects.append(sent)
-        return led
-
-    def _loaded(self, now: int, led: LedPartition, result: LoadedState | Refusal | None, waiting: WaitingFetch) -> None:
-        log = self._reader.log((led.topic_id, led.partition))
-        if led.is_dropped or log is None:
-            return None
-        error = Error.UNKNOWN_SERVER_ERROR
-        if isinstance(result, LoadedState):
-            start = result.start
-            if start == -1:
-                start = self._settings(led.group_id).start_offset(log, now)
-            try:
-                led.state = SharePartition(start, result.state_epoch, result.batches)
-            except InvalidStateError:
-                pass
-            else:
-                self._look_again(now, (led.topic_id, led.partition), led.group_id)
-                return self._give_up(now, led, led.state.loaded_dead(self._settings(led.group_id).limits))
-        else:
-            assert result is not None, f"{led} was read without a state or an error"
-            error = result.error
-        self._drop(led)
-        waiting.failed[led.topic_id, led.partition] = empty_row(led.partition, error)
-        return None
-
-    def _drop(self, led: LedPartition) -> None:
-        """Forget a share partition; the fetches that wait for it do so in vain."""
-        led.is_dropped = True
-        self._timers.cancel(_expiry(led))
-        if self.led.get((led.group_id, led.topic_id, led.partition)) is led:
-            del self.led[led.group_id, led.topic_id, led.partition]
-
-    def _write(self, led: LedPartition, state: SharePartition, write: StateWrite) -> int:
-        token, sent = self.requests.write(led, state, write)
-        self._effects.append(sent)
-        return token
-
-    def _written(
-        self,
-        now: int,
-        led: LedPartition,
-        write: StateWrite,
-        refusal: Refusal | None,
-        waiting: tuple[ShareExchange, int, PartitionKey] | None,
-    ) -> None:
-        """Complete a change, or take it back; answer the acknowledgement that waited for it."""
-        assert led.state is not None, f"{led} was written before it was loaded"
-        moved = led.state.complete(write, is_written=refusal is None)
-        if refusal is not None and refusal.error in DROPS and write.changes:
-            self._drop(led)
-        if waiting is not None:
-            exchange, token, key = waiting
-            exchange.writing.remove(token)
-            exchange.results[key] = refusal
-            if refusal is None:
-                self._note_archived(now, led, write, exchange.key[1])
-            self._answer(now, exchange)
-        if not led.is_dropped:
-            self._set_timer(now, led, led.state)
-            # after expired locks, which are no changes to complete, the look came before
-            if moved and (write.changes or not write.holders):
-                self._look_again(now, (led.topic_id, led.partition), led.group_id)
-            if refusal is None or not write.changes:
-                self._give_up(now, led, write.dead)
-
-    def _give_up(self, now: int, led: LedPartition, dead: Iterable[DeadRecords]) -> None:
-        """Write dead letters; their records are archived afterwards."""
-        for records in dead:
-            self._bury(now, self.dead_letters.write(now, led, records))
-
-    def _bury(self, now: int, step: SendRequest | Written | None) -> None:
-        """Send the next request of dead letters, or archive their records at the end."""
-        if step is None:
-            return
-        if not isinstance(step, Written):
-            self._effects.append(step)
-            return
-        led, dead = step.letter.target, step.letter.records
-        self._effects.append(
-            DeadLettersWritten(
-                led.group_id,
-                self._group_now(led.group_id, now),
-                *(self._cluster.topics.name_of(led.topic_id) or "", led.partition),
-                *(dead.first, dead.last, dead.count),
-                step.letter.topic,
-                dead.cause.name.lower(),
-                step.problem,
-            )
-        )
-        if led.state is not None and not led.is_dropped:
-            self._write(led, led.state, led.state.bury(dead))
-
-    def _expire_locks(self, now: int, led: LedPartition) -> None:
-        assert led.state is not None, f"{led} has a lock before it was loaded"
-        write = led.state.expire(self._group_now(led.group_id, now), self._settings(led.group_id).limits)
-        self._released(now, led, led.state, write, "lock_expired")
-
-    def _released(
-        self, now: int, led: LedPartition, state: SharePartition, write: StateWrite | None, cause: str
-    ) -> None:
-        """Store the end of locks, and look at the fetches that wait for the records."""
-        self._set_timer(now, led, state)
-        if write is not None:
-            self._note(now, led, write, cause)
-            self._write(led, state, write)
-            self._look_again(now, (led.topic_id, led.partition), led.group_id)
-
-    def _note(self, now: int, led: LedPartition, write: StateWrite, cause: str) -> None:
-        """Emit the end of locks, by the members that held the records."""
-        rows: dict[str, list[RecordRow]] = {}
-        for member_id, each in zip(write.holders, write.batches, strict=True):
-            rows.setdefault(member_id, []).append(self._row(led, each))
-        group_now = self._group_now(led.group_id, now)
-        self._effects += [
-            LocksEnded(led.group_id, group_now, member_id, tuple(records), cause) for member_id, records in rows.items()
-        ]
-
-    def _note_archived(self, now: int, led: LedPartition, write: StateWrite, member_id: str) -> None:
-        """Emit the records that a member has released after their last delivery."""
-        if write.given_up:
-            rows = tuple(self._row(led, each) for each in write.given_up)
-            group_now = self._group_now(led.group_id, now)
-            self._effects.append(RecordsArchived(led.group_id, group_now, member_id, rows))
-
-    def _row(self, led: LedPartition, batch: StateBatch) -> RecordRow:
-        topic = self._cluster.topics.name_of(led.topic_id) or ""
-        return topic, led.partition, batch.first, batch.last, batch.count, RecordState(batch.state).name.lower()
-
-    def _settings(self, group_id: str) -> ShareSettings:
-        return ShareSettings(self._cluster, group_id)
-
-    def _group_now(self, group_id: str, now: int) -> int:
-        """Return the time of a group: its locks are those of its own clock."""
-        return self._cluster.clocks.of(group_id, now).read(now)
-
-    def _set_timer(self, now: int, led: LedPartition, state: SharePartition) -> None:
-        deadline, key = state.locks.deadline, _expiry(led)
-        due = None if deadline is None else self._cluster.clocks.of(led.group_id, now).due_at(deadline, now)
-        if due is None:
-            self._timers.cancel(key)
-        elif due != self._timers.get(key):
-            self._timers.set(key, due)
+            self.partitions.release(now, *session.key, key)
 
     # -- acknowledgements ----------------------------------------------------------------------------------------
 
@@ -465,24 +253,46 @@ class ShareFetches:
         self, now: int, exchange: ShareExchange, key: PartitionKey, batches: list[Acknowledgement]
     ) -> None:
         group_id, member_id = exchange.key
-        led = self.led.get((group_id, *key))
+        led = self.partitions.led.get((group_id, *key))
         if led is None or led.state is None:
             exchange.results[key] = NOT_LOADED if led is None else NOT_IN_FLIGHT
             return
         try:
             write = led.state.acknowledge(
-                self._group_now(group_id, now), member_id, batches, self._settings(group_id).limits
+                self.partitions.group_now(group_id, now),
+                member_id,
+                batches,
+                ShareSettings(self._cluster, group_id).limits,
             )
         except RefusedError as refused:
             exchange.results[key] = refused.refusal
         else:
             exchange.results[key] = None
             if write is not None:
-                token = self._write(led, led.state, write)
+                token = self.partitions.write(led, led.state, write)
                 exchange.writing.add(token)
                 self._writing[token] = exchange, token, key
-        self._set_timer(now, led, led.state)
+        self.partitions.set_timer(now, led, led.state)
         self._look_again(now, key, group_id)
+
+    def _written(
+        self,
+        now: int,
+        led: LedPartition,
+        write: StateWrite,
+        refusal: Refusal | None,
+        waiting: tuple[ShareExchange, int, PartitionKey] | None,
+    ) -> None:
+        """Complete a change, or take it back; answer the acknowledgement that waited for it."""
+        moved = self.partitions.complete(led, write, refusal)
+        if waiting is not None:
+            exchange, token, key = waiting
+            exchange.writing.remove(token)
+            exchange.results[key] = refusal
+            if refusal is None:
+                self.partitions.note_archived(now, led, write, exchange.key[1])
+            self._answer(now, exchange)
+        self.partitions.completed(now, led, write, refusal, moved=moved)
 
     # -- fetches -------------------------------------------------------------------------------------------------
 
@@ -497,7 +307,7 @@ class ShareFetches:
         if request.max_records and waiting.bytes_max:
             first = max(0, request.share_session_epoch) % len(readable) if readable else 0
             for key in readable[first:] + readable[:first]:
-                led = self._load(waiting, key)
+                led = self.partitions.load(waiting, key)
                 if isinstance(led, Error):
                     waiting.failed[key] = empty_row(key[1], led)
                 else:
@@ -578,7 +388,7 @@ class ShareFetches:
 
     def _acquirable(self, waiting: WaitingFetch) -> Acquirable:
         """Return the share partitions from which records can be acquired."""
-        limits = self._settings(waiting.exchange.group_id).limits
+        limits = ShareSettings(self._cluster, waiting.exchange.group_id).limits
         return {
             key: led.state
             for key, led in waiting.partitions.items()
@@ -588,10 +398,11 @@ class ShareFetches:
     def _finish(self, now: int, waiting: WaitingFetch, acquirable: Acquirable) -> None:
         """Acquire records and answer. Others that wait for the partitions are looked at again."""
         waiting.exchange.rows = (
-            self._reader.acquire(self._group_now(waiting.exchange.group_id, now), waiting, acquirable) | waiting.failed
+            self._reader.acquire(self.partitions.group_now(waiting.exchange.group_id, now), waiting, acquirable)
+            | waiting.failed
         )
         for key, state in acquirable.items():
-            self._set_timer(now, waiting.partitions[key], state)
+            self.partitions.set_timer(now, waiting.partitions[key], state)
         self._answer(now, waiting.exchange)
         for key in acquirable:
             self._look_again(now, key)
@@ -619,7 +430,3 @@ def _acknowledges(request: ShareFetchRequest) -> bool:
 
 def _failed(error: Error) -> ShareFetchResponse:
     return ShareFetchResponse(error_code=error)
-
-
-def _expiry(led: LedPartition) -> RecordLockExpiry:
-    return RecordLockExpiry(led.group_id, led.topic_id, led.partition)

@@ -173,7 +173,7 @@ class ClassicGroup(BaseGroup):
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
-        self._protocol_counts.update(name for name, _ in member.protocols)
+        self._add_protocols(member.protocols)
 
     def remove(self, member_id: str) -> ClassicMember | None:
         """Remove a member or a pending id, with its timer; the first remaining member succeeds a leader."""
@@ -202,7 +202,7 @@ class ClassicGroup(BaseGroup):
     ) -> None:
         """Replace the protocols and timeouts of a member that rejoins (KAFKA-14009)."""
         self._remove_protocols(member)
-        self._protocol_counts.update(name for name, _ in protocols)
+        self._add_protocols(protocols)
         member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -269,15 +269,15 @@ class ClassicGroup(BaseGroup):
         """Whether every member has a JoinGroup parked and no id handed out with MEMBER_ID_REQUIRED is pending."""
         return self.awaiting_join == len(self.members) and not self.pending_members
 
-    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+    def supports(self, protocol_type: str, names: Collection[str]) -> bool:
         """Return whether a joiner with these protocols is accepted (else INCONSISTENT_GROUP_PROTOCOL).
 
         The joiner counts if it is a member: even a sole member cannot switch to an entirely new list.
         """
         if self.state is ClassicGroupState.EMPTY:
-            return bool(protocol_type) and bool(protocols)
-        size = len(self.members)
-        return protocol_type == self.protocol_type and any(self._protocol_counts[name] == size for name, _ in protocols)
+            return bool(protocol_type) and bool(names)
+        size, counts = len(self.members), self._protocol_counts
+        return protocol_type == self.protocol_type and any(counts[name] == size for name in names)
 
     def member_error(self, member_id: str, instance_id: str | None) -> Error:
         """Return why a member's request is refused, or NONE (`ClassicGroup.validateMember`).
@@ -292,6 +292,10 @@ class ClassicGroup(BaseGroup):
             if current_id != member_id:
                 return Error.FENCED_INSTANCE_ID
         return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
+
+    def _add_protocols(self, protocols: Protocols) -> None:
+        for name, _ in protocols:
+            self._protocol_counts[name] += 1
 
     def _remove_protocols(self, member: ClassicMember) -> None:
         for name, _ in member.protocols:
@@ -327,9 +331,10 @@ class ClassicGroup(BaseGroup):
         self.protocol_name = name
         topics: frozenset[str] | None = None
         if self.protocol_type == CONSUMER:
-            subscriptions = (read_topics(member.metadata(name)) for member in self.members.values())
+            # consumers of one program subscribe in the same words
+            subscriptions = dict.fromkeys(member.metadata(name) for member in self.members.values())
             try:
-                topics = frozenset[str]().union(*subscriptions)
+                topics = frozenset[str]().union(*map(read_topics, subscriptions))
             except InvalidLength:
                 raise
             except Malformed:

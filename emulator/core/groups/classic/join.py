@@ -66,12 +66,11 @@ def group_created(store: GroupStore, group: BaseGroup, error: Error) -> None:
 
 def join_existing_group(store: GroupStore, group: ClassicGroup, call: Call, request: JoinGroupRequest) -> None:
     """Check capacity and protocols, then join by the kind of member."""
-    protocols = requested_protocols(request)
     if not has_room(store, group, request.member_id):
         return reject_over_capacity(store, group, call, request)
     if group.state is ClassicGroupState.DEAD:
         return store.reply(call, join_error(Error.COORDINATOR_NOT_AVAILABLE, request.member_id))
-    if not group.supports(request.protocol_type, protocols):
+    if not group.supports(request.protocol_type, [protocol.name for protocol in request.protocols]):
         return store.reply(call, join_error(Error.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
     if not request.member_id:
         return join_without_id(store, group, call, request)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.messages import consumer_group_describe as wire
 
-from ...refusal import Refusal
-from ..modern.describe import find_described, operations_of
+from ..modern.describe import describe
 from .group import ConsumerGroup
 
 if TYPE_CHECKING:
@@ -24,25 +23,13 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: wire.ConsumerGroupDescribeRequest) -> None:
     """Describe consumer groups, one row for each id."""
-    operations = operations_of(store, request)
-    rows = tuple(_describe(store, now, group_id, operations) for group_id in request.group_ids)
-    store.reply(call, wire.ConsumerGroupDescribeResponse(groups=rows))
 
+    def details(group: ConsumerGroup) -> dict[str, object]:
+        return {"members": tuple(_member(store, group, member) for member in group.ordered_members())}
 
-def _describe(store: GroupStore, now: int, group_id: str, operations: int) -> wire.DescribedConsumerGroup:
     is_served = store.cluster.features.serves_consumer_groups
-    group = find_described(store, now, group_id, ConsumerGroup, is_served=is_served)
-    if isinstance(group, Refusal):
-        return wire.DescribedConsumerGroup(error_code=group.error, error_message=group.error_message, group_id=group_id)
-    return wire.DescribedConsumerGroup(
-        group_id=group_id,
-        group_state=group.state.value,
-        group_epoch=group.epoch,
-        assignment_epoch=group.target_epoch,
-        assignor_name=group.assignor(store.settings),
-        members=tuple(_member(store, group, member) for member in group.ordered_members()),
-        authorized_operations=operations,
-    )
+    rows = describe(store, now, request, ConsumerGroup, wire.DescribedConsumerGroup, details, is_served=is_served)
+    store.reply(call, wire.ConsumerGroupDescribeResponse(groups=rows))
 
 
 def _member(store: GroupStore, group: ConsumerGroup, member: ConsumerMember) -> wire.Member:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import consumer_group_heartbeat as wire
 
+from ...data.group_configs import HEARTBEAT_INTERVAL, group_value
 from ...java.hash_tables import HashTable
 from ...refusal import refused
 from ..commit import answer_after_writes
@@ -109,7 +110,7 @@ def repeat(
         or not is_up_to_date(store, group, member)
         or not store.cluster.features.serves_consumer_groups
         or store.status(group.id) is not Error.NONE
-        or latest.response.heartbeat_interval_ms != group.setting(store.cluster, "heartbeat.interval.ms")
+        or latest.response.heartbeat_interval_ms != group_value(store.cluster, group.id, HEARTBEAT_INTERVAL)
     ):
         return False
     store.touch(now, group)

@@ -86,12 +86,8 @@ def pattern_record(
 
 def group_tombstones(group_id: str, patterns: Iterable[str]) -> list[CoordinatorRecord]:
     """Return the tombstones of an empty group; older logs may have the record of its topics."""
-    return [
-        CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group=group_id), None),
-        *(pattern_record(group_id, pattern, None) for pattern in patterns),
-        CoordinatorRecord(wire.ConsumerGroupPartitionMetadataKey(group=group_id), None),
-        CoordinatorRecord(wire.ConsumerGroupMetadataKey(group=group_id), None),
-    ]
+    target_epoch, *others = RECORD_TYPES.group_tombstones(group_id)
+    return [target_epoch, *(pattern_record(group_id, pattern, None) for pattern in patterns), *others]
 
 
 def _subscribed(member: ConsumerMember, value: wire.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
@@ -138,6 +134,11 @@ RECORD_TYPES = RecordTypes(
     target=wire.ConsumerGroupTargetAssignmentMemberKey,
     current=wire.ConsumerGroupCurrentMemberAssignmentKey,
     further=(wire.ConsumerGroupPartitionMetadataKey, wire.ConsumerGroupRegularExpressionKey),
+    of_group=(
+        wire.ConsumerGroupTargetAssignmentMetadataKey,
+        wire.ConsumerGroupPartitionMetadataKey,
+        wire.ConsumerGroupMetadataKey,
+    ),
     new_member=ConsumerMember,
     described=_subscribed,
     reconciled=_reconciled,

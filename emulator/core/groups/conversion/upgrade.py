@@ -81,7 +81,9 @@ def upgrade(store: GroupStore, now: int, classic: ClassicGroup) -> ConsumerGroup
         assert member.classic is not None
         timeout_ms = member.classic.session_timeout_ms
         group.timers.set(member.session, group.now + timeout_ms)
-        group.hear(member.id, classic.members[member.id].last_call, store.node_time(group), timeout_ms)
+        heard = group.members[member.id].heard
+        heard.call, heard.timeout_ms = classic.members[member.id].last_call, timeout_ms
+        heard.began_ms = store.node_time(group)
     text = f"Upgraded classic group {group.id} to a consumer group."
     states = (classic.state_name, group.state_name)
     store.emit(StateChanged(group.id, group.now, *states, group.generation, Cause.GROUP_UPGRADE.value, text))

@@ -131,11 +131,11 @@ def apply(store: GroupStore, group: Group, records: Iterable[CoordinatorRecord],
 def restart_session(store: GroupStore, group: Group, member_id: str, call: Call | None) -> None:
     """Restart the session of a member: that of a classic member is its own, the others have that of the group."""
     member = group.members[member_id]
-    timeout_ms = None if call is None else member.own_session_timeout_ms
+    heard, timeout_ms = member.heard, None if call is None else member.own_session_timeout_ms
     if timeout_ms is None:
         timeout_ms = group.setting(store.cluster, "session.timeout.ms")
     group.timers.set(member.session, group.now + timeout_ms)
-    group.hear(member_id, call, store.node_time(group), timeout_ms)
+    heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, store.node_time(group), timeout_ms
 
 
 def note_loaded(store: GroupStore, group: Group) -> None:

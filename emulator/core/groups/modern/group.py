@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ...cluster import ClusterState
     from ...data.topic import TopicState
     from ...dialect import Dialect
-    from ...effects import Call
     from ...journal import Journal
     from ...timers import TimerKey
     from ..records import CoordinatorRecord
@@ -172,11 +171,6 @@ class ModernGroup(BaseGroup, Generic[M, T]):
         """Return whether a member has not reached its target yet."""
         return not self.is_settled(self.members[member_id])
 
-    def hear(self, member_id: str, call: Call | None, began_ms: int, timeout_ms: int) -> None:
-        """Note the latest request of a member, and the node time and length of the session that begins with it."""
-        heard = self.members[member_id].heard
-        heard.call, heard.began_ms, heard.timeout_ms = call or heard.call, began_ms, timeout_ms
-
     # -- topics ----------------------------------------------------------------------------------------------
 
     def topics_of(self, member: M) -> Collection[str]:
@@ -224,6 +218,11 @@ class ModernGroup(BaseGroup, Generic[M, T]):
     def is_replaced_by(cls, record: CoordinatorRecord) -> bool:
         """Return whether a record deletes the group, so that no earlier one counts."""
         return isinstance(record.key, cls.record_types.group) and record.value is None
+
+    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
+        """Return the records that delete the group while it is Empty."""
+        del dialect
+        return self.record_types.group_tombstones(self.id)
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
         """Apply a record; one of a member that does not exist creates it. The journal gets what it replaces."""

@@ -44,13 +44,14 @@ class Heard:
     """What is in no record: the latest request, and the node time and length in ms of the session that it began.
 
     No rule depends on it: clock advances use it to find live members. `beat` is the latest heartbeat that changed
-    nothing.
+    nothing, and `session` the key of the session's timer.
     """
 
     call: Call | None = None
     began_ms: int = 0
     timeout_ms: int = 0
     beat: Beat | None = None
+    session: SessionExpiry | None = None
 
 
 class Beat(NamedTuple):
@@ -97,7 +98,10 @@ class ModernMember:
     @property
     def session(self) -> SessionExpiry:
         """The key of the member's session timer."""
-        return SessionExpiry(self.id)
+        key = self.heard.session
+        if key is None:
+            key = self.heard.session = SessionExpiry(self.id)
+        return key
 
     @property
     def is_static(self) -> bool:

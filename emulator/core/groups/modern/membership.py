@@ -12,7 +12,7 @@ from koordinator.wire.errors import Error
 
 from ...refusal import refused
 from .changes import member_timers, write
-from .member import ModernMember
+from .member import Heard, ModernMember
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -96,7 +96,7 @@ def check_member(group: Group, member_id: str, instance_id: str | None) -> None:
 
 def successor(owner: M, member_id: str) -> M:
     """Return the member that takes a static member's place: with all that it has, and its state."""
-    return replace(owner, id=member_id, epoch=0, previous_epoch=0)
+    return replace(owner, id=member_id, epoch=0, previous_epoch=0, heard=Heard())
 
 
 def updated(member: M, **fields: Any) -> M:  # noqa: ANN401 - fields of the member

@@ -18,7 +18,8 @@ class RecordTypes:
     `group` has the group's epoch, `target_epoch` that of its target, `member` a member's subscription or process,
     `target` its target, and `current` its epochs and assignment. No other kind has the records of `further`.
     `target_epoch_value` is the class of a value. `new_member` makes a member with an id, `described` and `reconciled`
-    give it what a value of `member` or `current` says, and `target_of` reads a value of `target`.
+    give it what a value of `member` or `current` says, and `target_of` reads a value of `target`. An empty group is
+    deleted by tombstones with the keys `of_group`.
     """
 
     group: type[Any]
@@ -28,6 +29,7 @@ class RecordTypes:
     target: type[Any]
     current: type[Any]
     further: tuple[type[Any], ...]
+    of_group: tuple[type[Any], ...]
     new_member: Callable[[str], Any]
     described: Callable[[Any, Any], Any]
     reconciled: Callable[[Any, Any], Any]
@@ -42,6 +44,10 @@ class RecordTypes:
         """Return the ids of the members that records put into the group's table, or change, in order."""
         keys = (self.member, self.current)
         return dict.fromkeys(record.key.member_id for record in records if isinstance(record.key, keys))
+
+    def group_tombstones(self, group_id: str) -> list[CoordinatorRecord]:
+        """Return the tombstones of an empty group."""
+        return [CoordinatorRecord(key(group=group_id), None) for key in self.of_group]
 
     def member_tombstones(self, group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
         """Return the tombstones of members: current assignment, target, subscription or process."""

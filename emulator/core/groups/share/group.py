@@ -14,7 +14,7 @@ from koordinator.wire.values import value
 from ..modern.group import GroupState, ModernGroup
 from .assignor import NAME
 from .member import Partitions, ShareMember
-from .records import RECORD_TYPES, group_record, group_tombstones
+from .records import RECORD_TYPES, group_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -88,11 +88,6 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
         """Return the time of a commit: no member of a share group commits."""
         del topic, dialect
         return committed.commit_timestamp
-
-    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
-        """Return the records that delete the group while it is Empty."""
-        del dialect
-        return group_tombstones(self.id)
 
     def _replay_further(self, record: CoordinatorRecord, journal: Journal) -> None:
         if not isinstance(record.key, wire.ShareGroupStatePartitionMetadataKey):

@@ -74,16 +74,6 @@ def state_partitions_record(group_id: str, state: StatePartitions) -> Coordinato
     return CoordinatorRecord(wire.ShareGroupStatePartitionMetadataKey(group=group_id), value)
 
 
-def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
-    """Return the tombstones of an empty group."""
-    keys = (
-        wire.ShareGroupTargetAssignmentMetadataKey,
-        wire.ShareGroupStatePartitionMetadataKey,
-        wire.ShareGroupMetadataKey,
-    )
-    return [CoordinatorRecord(key(group=group_id), None) for key in keys]
-
-
 def _subscribed(member: ShareMember, value: wire.ShareGroupMemberMetadataValue) -> ShareMember:
     return replace(
         member,
@@ -115,6 +105,11 @@ RECORD_TYPES = RecordTypes(
     target=wire.ShareGroupTargetAssignmentMemberKey,
     current=wire.ShareGroupCurrentMemberAssignmentKey,
     further=(wire.ShareGroupStatePartitionMetadataKey,),
+    of_group=(
+        wire.ShareGroupTargetAssignmentMetadataKey,
+        wire.ShareGroupStatePartitionMetadataKey,
+        wire.ShareGroupMetadataKey,
+    ),
     new_member=ShareMember,
     described=_subscribed,
     reconciled=_reconciled,

@@ -17,8 +17,7 @@ from koordinator.wire.messages.streams_group_topology_description_update import 
     StreamsGroupTopologyDescriptionUpdateResponse,
 )
 
-from ...refusal import Refusal
-from ..modern.describe import find_described, operations_of
+from ..modern.describe import describe
 from .group import StreamsGroup
 from .tasks import NO_TASKS, ReportedOffsets, rows_of
 
@@ -44,9 +43,14 @@ NO_PLUGIN = "The broker has no streams group topology description plugin configu
 
 def describe_groups(store: GroupStore, now: int, call: Call, request: wire.StreamsGroupDescribeRequest) -> None:
     """Describe streams groups, one row for each id."""
-    operations = operations_of(store, request)
     status = NOT_STORED if request.include_topology_description else NOT_REQUESTED
-    rows = tuple(_describe(store, now, group_id, operations, status) for group_id in request.group_ids)
+
+    def details(group: StreamsGroup) -> dict[str, object]:
+        members = tuple(_member(group, member) for member in group.ordered_members())
+        return {"members": members, "topology": _topology(group), "topology_description_status": status}
+
+    is_served = store.cluster.features.serves_streams_groups
+    rows = describe(store, now, request, StreamsGroup, wire.DescribedGroup, details, is_served=is_served)
     store.reply(call, wire.StreamsGroupDescribeResponse(groups=rows))
 
 
@@ -58,24 +62,6 @@ def refuse_description(
     store.reply(
         call,
         StreamsGroupTopologyDescriptionUpdateResponse(error_code=Error.UNSUPPORTED_VERSION, error_message=message),
-    )
-
-
-def _describe(store: GroupStore, now: int, group_id: str, operations: int, status: int) -> wire.DescribedGroup:
-    is_served = store.cluster.features.serves_streams_groups
-    group = find_described(store, now, group_id, StreamsGroup, is_served=is_served)
-    if isinstance(group, Refusal):
-        return wire.DescribedGroup(error_code=group.error, error_message=group.message or None, group_id=group_id)
-    return wire.DescribedGroup(
-        group_id=group_id,
-        group_state=group.state.value,
-        group_epoch=group.epoch,
-        assignment_epoch=group.target_epoch,
-        topology=_topology(group),
-        members=tuple(_member(group, member) for member in group.ordered_members()),
-        authorized_operations=operations,
-        topology_description_status=status,
-        assignor_name=group.assignor(store.settings),
     )
 
 

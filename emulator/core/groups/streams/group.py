@@ -13,7 +13,7 @@ from koordinator.wire.values import mutable
 
 from ..modern.group import GroupState, ModernGroup
 from .member import StreamsMember
-from .records import RECORD_TYPES, group_record, group_tombstones
+from .records import RECORD_TYPES, group_record
 from .tasks import ReportedOffsets, Task, Tasks
 
 if TYPE_CHECKING:
@@ -141,11 +141,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     def has_quiet_heartbeats(self, topics_version: int) -> bool:
         """Return whether heartbeats change nothing but sessions: they also notice changed topics."""
         return self.state is GroupState.STABLE and self.has_seen_topics(topics_version)
-
-    def tombstones(self, dialect: Dialect) -> list[CoordinatorRecord]:
-        """Return the records that delete the group while it is Empty."""
-        del dialect
-        return group_tombstones(self.id)
 
     def replay(self, record: CoordinatorRecord, journal: Journal) -> None:
         """Apply a record; the soft state of removed members is dropped."""

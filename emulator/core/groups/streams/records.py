@@ -97,16 +97,6 @@ def _current_rows(tasks: Iterable[Task], since: Mapping[Task, int] | None = None
     return tuple(rows)
 
 
-def group_tombstones(group_id: str) -> list[CoordinatorRecord]:
-    """Return the tombstones of an empty group."""
-    keys = (
-        wire.StreamsGroupTargetAssignmentMetadataKey,
-        wire.StreamsGroupMetadataKey,
-        wire.StreamsGroupTopologyKey,
-    )
-    return [CoordinatorRecord(key(group=group_id), None) for key in keys]
-
-
 def _described(member: StreamsMember, value: wire.StreamsGroupMemberMetadataValue) -> StreamsMember:
     return replace(
         member,
@@ -158,6 +148,11 @@ RECORD_TYPES = RecordTypes(
     target=wire.StreamsGroupTargetAssignmentMemberKey,
     current=wire.StreamsGroupCurrentMemberAssignmentKey,
     further=(wire.StreamsGroupTopologyKey,),
+    of_group=(
+        wire.StreamsGroupTargetAssignmentMetadataKey,
+        wire.StreamsGroupMetadataKey,
+        wire.StreamsGroupTopologyKey,
+    ),
     new_member=StreamsMember,
     described=_described,
     reconciled=_reconciled,

@@ -136,7 +136,7 @@ class ShareDesk(Desk):
     def wait(self, ms: int) -> None:
         """Advance the time, with a step at each deadline."""
         end = self.now + ms
-        while (due := self.data.deadline()) is not None and due < end:
+        while (due := self.data.timers.next_deadline) is not None and due < end:
             super().wait(max(0, due - self.now))
         super().wait(end - self.now)
 

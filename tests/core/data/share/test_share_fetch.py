@@ -296,7 +296,7 @@ def test_kip_932_what_was_acquired_and_never_stored_is_delivered_again(share: Sh
     share.P(5, 5, 5)
     share.F("A", 0, 0, wait=500)
     share.A("A", 1, "2-3=1", "7-8=1", "10-10=2")
-    share.data.shares._drop(next(iter(share.data.shares.led.values())))
+    share.data.shares.partitions.forget()
     share.F("A", 0, 0, max_records=3)
     answers = [shown(share.F("A", at, max_records=3)) for at in (1, 2, 3)]
     assert answers == ["[0-1 x1][4-4 x1]", "[5-6 x1][9-9 x1]", "[10-10 x2][11-14 x1]"]
@@ -342,7 +342,7 @@ def test_kip_932_a_share_partition_is_forgotten_with_its_leadership() -> None:
     waiting = share.F("B", 0, 0, wait=500)
     share.cluster.leaders.move(share.cluster.topics["x"], 0, 2)
     share._perform(share.data.leaders_changed(share.now))
-    assert not share.data.shares.led
+    assert not share.data.shares.partitions.led
     assert not [key for _, key in share.data.fetches.timers.pending() if isinstance(key, RecordLockExpiry)]
     message = "This server does not host this topic-partition."
     assert shown(share.A("A", 1, "0-4=1")) == f"3 {message}"
@@ -532,7 +532,7 @@ def test_a_clock_moves_the_ends_of_the_locks_of_its_group_while_others_are_loade
     share.F("A", 0, 0, group_id="h")
     for epoch, group_id, row in ((1, "h", "no row"), (2, "g", "[0-9 x2]")):
         share.cluster.clocks.of(group_id, share.now).move_to(share.now, share.now + 30_000)
-        share.data.shares.clock_changed(share.now, group_id)
+        share.data.shares.partitions.clock_changed(share.now, group_id)
         share.wait(0)
         assert shown(share.F("A", epoch)) == row
 

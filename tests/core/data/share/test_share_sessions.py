@@ -186,7 +186,7 @@ def test_kip_932_a_deleted_topic_makes_the_whole_answer_an_error(share: ShareDes
     share.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="x"),)))
     assert shown(share.F("A", 1)) == "-1"
     assert shown(share.A("A", 2, "0-4=1")) == "100"
-    assert not share.data.shares.led
+    assert not share.data.shares.partitions.led
 
 
 def test_kip_932_empty_lists_of_acknowledgements_have_no_row(share: ShareDesk) -> None:
@@ -228,9 +228,9 @@ def test_kip_932_after_an_error_the_next_row_is_sent_even_if_it_is_empty() -> No
 def test_kip_932_without_sessions_a_closed_connection_drops_the_share_partitions_of_the_group(share: ShareDesk) -> None:
     share.S2(connection=7)
     share.F("A", -1, connection=7)
-    assert share.data.shares.led
+    assert share.data.shares.partitions.led
     share.data.disconnected(share.now, 7)
-    assert not share.data.shares.led
+    assert not share.data.shares.partitions.led
 
 
 def test_kip_932_with_another_session_share_partitions_stay_in_memory(share: ShareDesk) -> None:
