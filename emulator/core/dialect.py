@@ -433,6 +433,10 @@ class Dialect:
     """Whether ShareFetch and ShareAcknowledge without a group or a member get INVALID_REQUEST. Since 4.3; before, -1
     (`KafkaApis.handleShareFetchRequest`)."""
 
+    share_fetches_fail_without_topic_names: bool = history(("2.4", False), ("4.3", True), ("4.4", False))
+    """Whether a row of a ShareFetch for a topic that does not exist makes its response UNKNOWN_SERVER_ERROR. In 4.3.1,
+    and in neither 4.2.2 nor 4.4 (`KafkaApis.processShareFetchResponse`)."""
+
     renewals_may_be_forbidden: bool = since("4.3")
     """Whether a share group has the config `share.renew.acknowledge.enable`. Since 4.3; before, members may always
     renew the locks of their records (`SharePartition.acknowledgeBatchRecords`)."""

@@ -10,6 +10,7 @@ from scenarios.registry import scenario
 from scenarios.share_members import ALL
 from scenarios.share_states import ShareStates
 
+from koordinator.emulator.core.java.uuids import uuid_text
 from koordinator.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestTopic,
@@ -63,6 +64,15 @@ def test_h102_any_start_offset_may_be_set(play: Player) -> None:
     assert x.offsets() == {("x", 0): (4, 6)}
     assert x.alter({("x", 0): -1}) == {("x", 0): 0}
     assert x.offsets() == {("x", 0): NONE}
+
+
+@share_scenario()
+def test_h223_a_lag_is_computed_with_longs(play: Player) -> None:
+    x = ShareStates(play)
+    x.new_topic("x", 1)
+    x.produce("x", 3)
+    assert x.alter({("x", 0): -(1 << 63)}) == {("x", 0): 0}
+    assert x.offsets() == {("x", 0): (-(1 << 63), 3 - (1 << 63))}
 
 
 @share_scenario()
@@ -163,6 +173,61 @@ def test_h215_a_request_without_a_topic_that_exists_asks_no_group(play: Player) 
         x.alter({(missing, 0): 1}, group)
         x.delete_offsets(group=group)
         x.delete_offsets(missing, group=group)
+
+
+@share_scenario()
+def test_h222_a_negative_partition_fails_on_its_way_to_a_share_coordinator(play: Player) -> None:
+    x = ShareStates(play)
+    missing = f"{play.g}.missing"
+    for rows in ([("t", [-1, 0])], [("t", [])], [("t", [0]), ("u", [])]):
+        assert x.offsets_row(rows).error_code == -1
+    row = x.offsets_row([(missing, [-1, -1]), ("t", [1, 0]), (missing, []), ("t", [1, 2])])
+    found = [(x.short(topic.topic_name), [each.partition_index for each in topic.partitions]) for topic in row.topics]
+    assert found == [("t", [0, 1, 2]), (missing, [-1, -1]), (missing, [])]
+    x.mark()
+    answer = x.alter_rows([("t", {-1: 3, 0: 4}), (missing, {-1: 1}), ("u", {})], recorded=False)
+    text = f"Initialize share group parameters has invalid partitionId - {play.g} {uuid_text(x.id_of('t'))} -1"
+    assert (answer.error_code, answer.error_message, answer.responses) == (-1, text, ())
+    x.await_written(15)
+    assert [x.named(row.initializing_topics) for row in x.values()] == [{"t": [-1, 0], "u": []}]
+    assert x.read(("t", 0)) == (42, "Read operation on uninitialized share partition not allowed.")
+
+
+@share_scenario()
+def test_h220_a_topic_whose_offsets_are_altered_twice_has_one_row(play: Player) -> None:
+    x = ShareStates(play)
+    x.mark()
+    missing, other = f"{play.g}.missing", f"{play.g}.other"
+    rows = (("t", {0: 3, 9: 1}), (missing, {}), ("u", {}), (other, {0: 1}), ("t", {1: 4, 0: 5}), (other, {0: 2, 1: 1}))
+    answer = x.alter_rows(rows)
+    found = [(x.short(row.topic_name), [each.partition_index for each in row.partitions]) for row in answer.responses]
+    assert found == [(other, [0, 0, 1]), ("t", [0, 9, 1, 0]), ("u", [])]
+    x.await_written(15, 15)
+    begun, done = x.values()
+    assert [x.named(rows) for rows in (begun.initializing_topics, begun.initialized_topics)] == [
+        {"t": [0, 1], "u": []},
+        {},
+    ]
+    assert [x.named(rows) for rows in (done.initializing_topics, done.initialized_topics)] == [
+        {"u": []},
+        {"t": [0, 1]},
+    ]
+    assert [x.read(("t", partition)) for partition in (0, 1)] == [(x.raw(1), 5, ""), (x.raw(1), 4, "")]
+
+
+@share_scenario()
+def test_h221_offsets_that_a_share_coordinator_refuses_stay_begun(play: Player) -> None:
+    x = ShareStates(play)
+    assert x.initialize(("t", 0), 99, 7) == 0
+    x.mark()
+    answer = x.alter({("t", 0): 3, ("t", 1): 4})
+    assert (answer["t", 0][0], answer["t", 1]) == (124, 0)
+    x.await_written(15)
+    assert x.alter({("t", 1): 5}) == {("t", 1): 0}
+    x.await_written(15, 15, 15)
+    assert [x.named(row.initializing_topics) for row in x.values()] == [{"t": [0, 1]}, {"t": [0, 1]}, {"t": [0]}]
+    assert [x.named(row.initialized_topics) for row in x.values()] == [{}, {}, {"t": [1]}]
+    assert [x.read(("t", partition)) for partition in (0, 1)] == [(99, 7, ""), (x.raw(1), 5, "")]
 
 
 @share_scenario()

@@ -25,6 +25,8 @@ REFUSED = (
     '"java.util.TreeMap.get(Object)" is null'
 )
 AT = "t", 0
+HIGHEST = (1 << 63) - 1
+"""The highest offset."""
 
 
 def fenced_state(play: Player) -> tuple[int, str]:
@@ -165,6 +167,37 @@ def test_h217_an_empty_batch_is_stored_and_since_4_4_refused_beside_others(play:
     assert x.read(AT) == (1, 0, "5-4/2/1")
     assert x.write(AT, "7-9/0/1") == ((-1, REFUSED) if play.since("4.4.0") else 0)
     x.read(AT)
+    assert x.initialize(("t", 1), 1, 0) == 0
+    assert [x.write(("t", 1), "3-5/2/1"), x.write(("t", 1), "3-1/4/1", start=3)] == [0, 0]
+    assert x.read(("t", 1)) == (1, 3, "3-5/2/1")
+
+
+@share_scenario()
+def test_h219_an_empty_batch_is_merged_with_others(play: Player) -> None:
+    x = ShareStates(play)
+    assert x.initialize(AT, 1, 0) == 0
+    if not play.since("4.4.0"):
+        for written, merged in (
+            ("0-5/4/1", "0-5/4/1"),
+            ("3-2/2/1", "0-5/4/1"),
+            ("6-5/4/1", "0-5/4/1"),
+            ("3-2/4/2", "0-2/4/1 3-2/4/2 3-5/4/1"),
+            ("3-2/4/2 0-9/0/2", "0-2/0/2 3-2/4/2 3-9/0/2"),
+        ):
+            assert x.write(AT, written) == 0
+            assert x.read(AT) == (1, 0, merged)
+    else:
+        refused = -1, REFUSED
+        assert [x.write(AT, "0-20/2/1 9-5/2/1"), x.read(AT)] == [0, (1, 0, "0-5/2/1 9-20/2/1")]
+        for other in ("9-5/2/1", "9-5/2/2", "6-5/4/1 7-7/0/1", "8-7/2/1 9-9/2/1", "20-19/2/1", "21-19/2/1"):
+            x.write(AT, other)
+            x.read(AT)
+        assert x.write(AT, f"30-{HIGHEST}/2/1") == refused
+        assert x.initialize(("t", 1), 1, 0) == 0
+        assert [x.write(("t", 1), f"30-{HIGHEST}/2/1"), x.write(("t", 1), "3-3/2/1")] == [0, refused]
+        assert x.read(("t", 1)) == (1, 0, f"30-{HIGHEST}/2/1")
+        x.read(AT, 3)
+        x.transcribe_state(*AT)
 
 
 @share_scenario()
@@ -235,6 +268,8 @@ def test_h213_every_third_write_is_a_snapshot(play: Player) -> None:
     ]
     assert x.initialize(AT, 4, 2) == 0
     assert x.state_written(*AT)[-1] == "S(3/4, leader 0, start 2, done 0, [])"
+    assert [x.write(AT, "", start=2, done=1) for _ in range(4)] == [0] * 4
+    assert [row.partition(",")[0] for row in x.state_written(*AT)[9:]] == ["U(3", "S(4/4", "U(4", "U(4"]
 
 
 @share_scenario(restarted=True)

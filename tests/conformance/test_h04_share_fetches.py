@@ -114,6 +114,16 @@ def test_h042_an_error_of_a_share_session_repeats(play: Player) -> None:
 
 
 @share_scenario()
+def test_h310_a_share_fetch_of_an_unknown_topic(play: Player) -> None:
+    x = reads(play, 5, 5)
+    fails = play.since("4.3.0") and not play.since("4.4.0")
+    unknown = ("?", 0)
+    assert x.fetch("A", 0, ("nowhere", 0)) == (FAILED if fails else {unknown: 100})
+    assert x.fetch("A", 1, X, wait=WAIT_MS) == (FAILED if fails else {unknown: 100, X: "0-9/1"})
+    assert x.fetch("A", 2, acks="0-9=1") == (FAILED if fails else {unknown: 100, X: ""})
+
+
+@share_scenario()
 def test_h044_acknowledgements_for_unknown_partitions(play: Player) -> None:
     x = holds(play)
     others = (("nowhere", 0), "0-0=1"), (("x", 9), "0-0=1")
@@ -182,6 +192,23 @@ def test_h053_acquired_batches_have_a_size(play: Player) -> None:
 @share_scenario()
 def test_h301_acquired_batches_end_where_batches_of_the_log_do(play: Player) -> None:
     assert taken_in_batches(play, 15) == "0-19/1 20-29/1"
+
+
+@share_scenario()
+def test_h311_a_batch_size_below_1_is_filled_by_nothing(play: Player) -> None:
+    x = reads(play, 10, 10, 10)
+    assert x.take("A", 0, batch_size=0) == "0--1/1 0-9/1 10-19/1 20-29/1"
+    assert x.acknowledge("A", 1, "0-9=2") == 0
+    x.produce("x", 5)
+    assert x.take("A", 2, batch_size=-1) == "0-9/2 30-29/1 30-34/1"
+    assert x.acknowledge("A", 3, "0-9=2 10-14=1") == 0
+    x.produce("x", 5)
+    again = "0-9/3 35--1/1 0-9/1 10-19/1 20-29/1 30-34/1 35-39/1"
+    assert x.take("A", 4, batch_size=-(1 << 31)) == again
+    assert x.acknowledge("A", 5, "0-9=2 12-38=1 39-39=2") == 0
+    assert x.take("A", 6, batch_size=-1) == "0-9/2 39-39/2"
+    assert x.acknowledge("A", 7, "0-9=1") == 0
+    x.read(X)
 
 
 @share_scenario()

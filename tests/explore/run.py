@@ -116,8 +116,9 @@ def explore_live(release: Release, seeds: list[int], kind: str) -> bool:
     }
     for name, value in rows.items():
         click.echo(f"{name:32} {value}")
-    for each in found.unsteady:
-        click.echo(f"  once only, seed {each.sequence.name}, {each.text().partition('step ')[2]}")
+    for name, differences in (("once only", found.unsteady), ("differs", found.differences)):
+        for each in differences:
+            click.echo(f"  {name}, seed {each.sequence.name}, {each.text().partition('step ')[2]}")
     return not found.differences
 
 

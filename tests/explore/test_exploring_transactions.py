@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from exploring.releases import RELEASES
-from exploring.transactions.rounds import explore
+from exploring.transactions.playing import Playing
+from exploring.transactions.rounds import Target, explore
 from exploring.transactions.sides import emulator
 from exploring.transactions.steps import Sequence, Step, generate
 
+from koordinator.client.connection import Address
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence as Rows
+
     from exploring.transactions.rounds import Findings
 
 RELEASE = RELEASES["4.4"]
@@ -25,6 +30,51 @@ def explored(*seeds: int) -> Findings:
 def test_two_emulators_agree() -> None:
     found = explored(*range(1, 7))
     assert (found.compared, found.differences) == (6, [])
+
+
+class Scripted(Target):
+    """A side whose playings of each sequence have these answers; a patient one is marked."""
+
+    def __init__(self, **answers: list[str]) -> None:
+        super().__init__(Address("nowhere", 1), lambda: None, Playing)
+        self._answers = answers
+        self.patient: list[str] = []
+
+    def play(self, sequences: Rows[Sequence], patient: Rows[Sequence] = ()) -> list[list[object]]:
+        self.patient += [each.name for each in patient]
+        return [[{"answer": self._next(each.name)}] for each in (*sequences, *patient)]
+
+    def _next(self, name: str) -> str:
+        rest = self._answers.get(name, ["same"])
+        return rest.pop(0) if len(rest) > 1 else rest[0]
+
+
+def test_a_difference_counts_if_a_patient_playing_has_it_too() -> None:
+    steps = (Step("init", ()),)
+    names = ["same", "once", "always"]
+    sequences = [Sequence(name, shares_id=False, has_member=False, steps=steps, restart_after=1) for name in names]
+    theirs = Scripted(once=["other", "same"], always=["other"])
+    found = explore(Scripted(), theirs, sequences, print)
+    assert [each.sequence.name for each in found.differences] == ["always"]
+    assert [each.sequence.name for each in found.unsteady] == ["once"]
+    assert theirs.patient[:2] == ["once", "always"]
+
+
+def test_what_differs_in_another_way_is_played_again() -> None:
+    steps = (Step("init", ()), Step("add", ()))
+    sequence = Sequence("hidden", shares_id=False, has_member=False, steps=steps, restart_after=2)
+
+    class Late(Scripted):
+        def play(self, sequences: Rows[Sequence], patient: Rows[Sequence] = ()) -> list[list[object]]:
+            first = "late" if sequences else "same"
+            return [[{"answer": first}, {"answer": "other"}] for _ in (*sequences, *patient)]
+
+    class Same(Scripted):
+        def play(self, sequences: Rows[Sequence], patient: Rows[Sequence] = ()) -> list[list[object]]:
+            return [[{"answer": "same"}] * 2 for _ in (*sequences, *patient)]
+
+    (difference,) = explore(Same(), Late(), [sequence], print).differences
+    assert difference.kind == "add: answer"
 
 
 def test_a_sequence_is_its_seeds() -> None:

@@ -25,6 +25,7 @@ from koordinator.wire.records import (
 )
 
 from ..dialect import dialect_of
+from ..java.longs import as_long
 from .log import LOOKUP_BYTES_MAX, LOOKUP_RECORDS_MAX
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _check_records(
             error = Error.INVALID_TIMESTAMP
             problem = (
                 f"Timestamp {record.timestamp} of message with offset {record.offset} is out of range. "
-                f"The timestamp should be within [{earliest}, {_as_long(latest)}]"
+                f"The timestamp should be within [{earliest}, {as_long(latest)}]"
             )
         elif header.is_append_time and not (is_create_time and dialect.producers_may_set_append_time):
             error = Error.INVALID_TIMESTAMP
@@ -210,11 +211,6 @@ def _check_records(
             f"and only showing the first three errors at most: [{shown}]"
         )
     raise RejectedError(error, reason, tuple(errors))
-
-
-def _as_long(number: int) -> int:
-    """Return a sum as Java computes it with longs: it overflows."""
-    return (number + 2**63) % 2**64 - 2**63
 
 
 def _shown(header: BatchHeader, record: Record) -> str:

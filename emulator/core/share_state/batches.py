@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
+
+from ..java.longs import as_long
 
 if TYPE_CHECKING:
     from koordinator.wire.messages import share_state_records, write_share_group_state
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 """The start offset before a reader has found one, and an unknown number of completed deliveries."""
+
+
+class UnopenedBatch(Exception):
+    """A batch ends where none with its deliveries and state is open: its last offset is before its first."""
 
 
 class StoredBatch(NamedTuple):
@@ -39,11 +45,6 @@ class StoredBatch(NamedTuple):
         }
 
     @property
-    def is_empty(self) -> bool:
-        """Whether the last offset is before the first, which only a nonsensical write has."""
-        return self.last < self.first
-
-    @property
     def rank(self) -> tuple[int, int]:
         """The order in which one batch counts before another where they overlap."""
         return self.deliveries, self.state
@@ -53,8 +54,7 @@ def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredB
     """Return batches without overlaps, in order, and none before the start offset (-1: unknown).
 
     Where two overlap, the one with more deliveries counts, or the higher state. Neighbours that are alike become one,
-    in one pass from the left: a batch that becomes like its left neighbour stays apart until the next write. Empty
-    batches stay apart, too.
+    in one pass from the left: a batch that becomes like its left neighbour stays apart until the next write.
     """
     pending = sorted(set(_from(batches, start_offset)))
     found: list[StoredBatch] = []
@@ -64,7 +64,9 @@ def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredB
         if rest and _meets(batch, rest[0]):
             del pending[at : at + 2]
             for each in _merged(batch, rest[0]):
-                insort(pending, each, lo=at)
+                place = bisect_left(pending, each, lo=at)
+                if pending[place : place + 1] != [each]:
+                    pending.insert(place, each)
         else:
             found.append(batch)
             at += 1
@@ -72,21 +74,33 @@ def combined(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredB
 
 
 def swept(batches: Iterable[StoredBatch], start_offset: int) -> tuple[StoredBatch, ...]:
-    """Return the same as `combined`, but all neighbours that are alike become one."""
-    pending = sorted(_from(batches, start_offset), reverse=True)
-    if len(pending) == 1:
-        return tuple(pending)
-    edges = sorted({edge for each in pending for edge in (each.first, each.last + 1)})
-    ranked: list[tuple[int, int, int]] = []
+    """Return the same as `combined`, but all neighbours that are alike become one.
+
+    Raises UnopenedBatch, unless at most one batch is left at the start offset: that one stays as it is.
+    """
+    kept = tuple(_from(batches, start_offset))
+    if not kept[1:]:
+        return kept
+    edges = [(each.first, True, each.rank) for each in kept]
+    edges += [(as_long(each.last + 1), False, each.rank) for each in kept]
+    edges.sort()
+    opened: Counter[tuple[int, int]] = Counter()
+    ranked: list[tuple[int, int]] = []
     found: list[StoredBatch] = []
-    for first, end in pairwise(edges):
-        while pending and pending[-1].first == first:
-            each = pending.pop()
-            heappush(ranked, (-each.deliveries, -each.state, each.last))
-        while ranked and ranked[0][-1] < first:
+    for (first, is_first, rank), following in zip(edges, [*edges[1:], None], strict=True):
+        if is_first:
+            opened[rank] += 1
+            heappush(ranked, (-rank[0], -rank[1]))
+        elif opened[rank]:
+            opened[rank] -= 1
+        else:
+            raise UnopenedBatch
+        if following is None or following[0] == first:
+            continue
+        while ranked and not opened[-ranked[0][0], -ranked[0][1]]:
             heappop(ranked)
         if ranked:
-            best = StoredBatch(first, end - 1, -ranked[0][0], -ranked[0][1])
+            best = StoredBatch(first, following[0] - 1, -ranked[0][0], -ranked[0][1])
             if found and found[-1].last + 1 == first and found[-1].rank == best.rank:
                 best = best._replace(first=found.pop().first)
             found.append(best)
@@ -104,7 +118,8 @@ def _from(batches: Iterable[StoredBatch], start_offset: int) -> Iterable[StoredB
 
 
 def _meets(left: StoredBatch, right: StoredBatch) -> bool:
-    if left.is_empty or right.is_empty:
+    if left.first < right.first and right.last + 1 < right.first and right.last < left.last and left.rank < right.rank:
+        # Kafka never ends: the parts of the left one overlap each other
         return False
     return right.first <= left.last or (right.first == left.last + 1 and left.rank == right.rank)
 

@@ -20,7 +20,7 @@ from koordinator.wire.messages.share_state_records import ShareUpdateValue
 from ..effects import Failed
 from ..journal import Journal
 from ..write_errors import new_write_error
-from .batches import UNKNOWN, StoredBatch
+from .batches import UNKNOWN, StoredBatch, UnopenedBatch
 from .state import ShareState, StateKey, rows
 from .store import ShareStateStore
 
@@ -188,12 +188,6 @@ class ShareCoordinator:
             if epoch < 0 and self._dialect.state_epochs_are_checked:
                 raise _RefusedRow(Error.INVALID_REQUEST, NEGATIVE.format(name.replace("_", " ")))
 
-    def _check_batches(self, state: ShareState, batches: list[StoredBatch]) -> None:
-        """Raise _RefusedRow for an empty batch that is not alone, in releases that fail at it."""
-        every = [*state.batches, *batches]
-        if len(every) > 1 and any(each.is_empty for each in every) and self._dialect.share_writes_go_forward:
-            raise _RefusedRow(Error.UNKNOWN_SERVER_ERROR, NOT_COUNTED)
-
     def _fenced(self) -> _RefusedRow:
         return _RefusedRow(Error.FENCED_STATE_EPOCH, fenced_state(self._dialect))
 
@@ -244,15 +238,17 @@ class ShareCoordinator:
             done = max(done if start == state.start_offset else UNKNOWN, state.delivery_complete_count)
             start = state.start_offset
         batches = [StoredBatch.of(each) for each in row.state_batches]
-        self._check_batches(state, batches)
-        update = ShareUpdateValue(
-            snapshot_epoch=state.snapshot_epoch,
-            leader_epoch=state.leader_epoch,
-            start_offset=start,
-            delivery_complete_count=done,
-            state_batches=rows(self.store.combine(batches, start)),
-        )
-        self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
+        try:
+            update = ShareUpdateValue(
+                snapshot_epoch=state.snapshot_epoch,
+                leader_epoch=state.leader_epoch,
+                start_offset=start,
+                delivery_complete_count=done,
+                state_batches=rows(self.store.combine(batches, start)),
+            )
+            self._write(now, key, update, _answer_of(write_wire.PartitionResult, key, answered))
+        except UnopenedBatch as error:
+            raise _RefusedRow(Error.UNKNOWN_SERVER_ERROR, NOT_COUNTED) from error
 
     def _write(self, now: int, key: StateKey, update: ShareUpdateValue, answered: Callable[[Error], None]) -> None:
         state = self.store.states[key]
@@ -262,7 +258,6 @@ class ShareCoordinator:
             state.updated(update, self.store.combine),
             snapshot_epoch=state.snapshot_epoch + 1,
             created_ms=now,
-            updates=0,
         )
         return self.store.write_snapshot(now, key, merged, answered)
 
@@ -332,12 +327,17 @@ class ShareCoordinator:
         self.store.loading.add(partition)
         return self.store.drain()
 
-    def loaded(self, _now: int, partition: int, records: Iterable[tuple[Key, Value | None]]) -> list[Effect]:
+    def loaded(self, now: int, partition: int, records: Iterable[tuple[Key, Value | None]]) -> list[Effect]:
         """Load the records of a partition, oldest first."""
         journal = Journal()
         self.store.loading.discard(partition)
-        for key, record in records:
-            self.store.replay(key, record, journal)
+        try:
+            for key, record in records:
+                self.store.replay(key, record, journal)
+        except UnopenedBatch:
+            # records of a release whose coordinator merges otherwise
+            journal.revert()
+            return self.load_failed(now, partition)
         return self.store.drain()
 
     def load_failed(self, _now: int, partition: int) -> list[Effect]:

@@ -27,7 +27,7 @@ class StateKey(NamedTuple):
 
 @value
 class ShareState:
-    """The state of a share partition. `updates` is the number of update records since the latest snapshot."""
+    """The state of a share partition. `updates` is the number of update records since a snapshot was due."""
 
     snapshot_epoch: int
     state_epoch: int
@@ -64,7 +64,7 @@ class ShareState:
         )
 
 
-def of_snapshot(record: ShareSnapshotValue) -> ShareState:
+def of_snapshot(record: ShareSnapshotValue, updates: int) -> ShareState:
     """Return the state that a snapshot describes."""
     return ShareState(
         snapshot_epoch=record.snapshot_epoch,
@@ -74,6 +74,7 @@ def of_snapshot(record: ShareSnapshotValue) -> ShareState:
         delivery_complete_count=record.delivery_complete_count,
         created_ms=record.create_timestamp,
         batches=tuple(map(StoredBatch.of, record.state_batches)),
+        updates=updates,
     )
 
 

@@ -113,9 +113,17 @@ class ShareStateStore:
         if record is None:
             journal.pop(self.states, key)
         elif isinstance(record, ShareSnapshotValue):
-            journal.put(self.states, key, of_snapshot(record))
+            journal.put(self.states, key, of_snapshot(record, self._updates_after_snapshot(key)))
         elif key in self.states:
             journal.put(self.states, key, self.states[key].updated(record, self.combine))
+
+    def _updates_after_snapshot(self, key: StateKey) -> int:
+        """Return the number of updates that count after a snapshot: one that is not due resets nothing.
+
+        Kafka: `ShareCoordinatorShard.handleShareSnapshot`.
+        """
+        updates = self.states[key].updates if key in self.states else 0
+        return updates if updates < self.settings.share_coordinator_snapshot_update_records_per_snapshot else 0
 
     def appended(self, token: int, error: Error) -> None:
         """Complete a write, successfully (NONE) or not."""

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordinator.emulator.core.share_state.batches import Combine, StoredBatch, combined, swept
+from koordinator.emulator.core.java.longs import LONG_MAX
+from koordinator.emulator.core.share_state.batches import (
+    Combine,
+    StoredBatch,
+    UnopenedBatch,
+    combined,
+    swept,
+)
 
 AVAILABLE, DONE = 0, 2
 
@@ -44,9 +51,42 @@ def test_batches_before_the_start_offset_are_dropped_or_cut(combine: Combine) ->
 
 
 @BOTH
-def test_an_empty_batch_ends_the_merge_like_any_other(combine: Combine) -> None:
+def test_an_empty_batch_stays_if_it_is_alone(combine: Combine) -> None:
     assert combine([batch(9, 5, DONE, 3)], 0) == (batch(9, 5, DONE, 3),)
-    assert combine([batch(9, 5, DONE, 3), batch(3, 12, AVAILABLE, 1)], 0)
+
+
+def test_before_4_4_an_empty_batch_within_another_is_lost_or_splits_it() -> None:
+    other = batch(3, 12, AVAILABLE, 2)
+    for alike in (batch(9, 8, AVAILABLE, 2), batch(9, 5, AVAILABLE, 1), batch(13, 12, AVAILABLE, 2)):
+        assert combined([other, alike], 0) == (other,)
+    split = (batch(3, 8, AVAILABLE, 2), batch(9, 8, DONE, 3), batch(9, 12, AVAILABLE, 2))
+    assert combined([other, batch(9, 8, DONE, 3)], 0) == split
+
+
+def test_before_4_4_a_merge_that_never_ends_in_kafka_leaves_batches_apart() -> None:
+    rows = batch(3, 12, AVAILABLE, 1), batch(9, 5, DONE, 3)
+    assert combined(rows, 0) == rows
+
+
+def test_since_4_4_an_empty_batch_that_ends_before_the_start_offset_is_dropped_like_any_other() -> None:
+    stored = batch(3, 5, DONE, 1)
+    assert swept([stored, batch(3, 1, 4, 1)], 3) == (stored,)
+
+
+def test_since_4_4_an_empty_batch_cannot_be_merged_unless_one_like_it_is_open_where_it_ends() -> None:
+    empty = batch(9, 5, DONE, 3)
+    for other in (batch(3, 12, AVAILABLE, 3), batch(3, 12, DONE, 1), batch(6, 12, DONE, 3), batch(3, 5, DONE, 3)):
+        with pytest.raises(UnopenedBatch):
+            swept([empty, other], 0)
+    assert swept([empty, batch(3, 12, DONE, 3)], 0) == (batch(3, 5, DONE, 3), batch(9, 12, DONE, 3))
+
+
+def test_since_4_4_a_batch_up_to_the_highest_offset_cannot_be_merged() -> None:
+    last = batch(3, LONG_MAX, DONE, 1)
+    assert swept([last], 0) == (last,)
+    with pytest.raises(UnopenedBatch):
+        swept([last, batch(0, 1, DONE, 1)], 0)
+    assert swept([batch(3, LONG_MAX - 1, DONE, 1), batch(0, 1, DONE, 1)], 3) == (batch(3, LONG_MAX - 1, DONE, 1),)
 
 
 @given(

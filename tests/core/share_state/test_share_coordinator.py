@@ -5,6 +5,7 @@ A test named after a scenario, such as h107, plays it as it was seen on a broker
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -252,6 +253,16 @@ def test_h096_every_third_record_is_a_snapshot_after_two_updates() -> None:
     assert play.read() == (1, 0, [(0, 5, 2, 1)])
 
 
+def test_h213_a_snapshot_that_was_not_due_does_not_put_the_next_one_off() -> None:
+    play = StatePlay(share_coordinator_snapshot_update_records_per_snapshot=2)
+    play.initialize(1, 0)
+    play.write([], 0)
+    play.initialize(1, 5)
+    for _ in range(4):
+        play.write([], 5)
+    assert play.kinds() == [("S", 0), ("U", 0), ("S", 1), ("U", 1), ("S", 2), ("U", 2), ("U", 2)]
+
+
 def test_a_failed_write_is_taken_back(play: StatePlay) -> None:
     play.initialize(1, 0)
     play.state = Error.KAFKA_STORAGE_ERROR
@@ -307,6 +318,20 @@ def test_an_update_without_a_snapshot_before_it_counts_for_nothing(play: StatePl
     assert play.read() == (Error.INVALID_REQUEST, "Read operation on uninitialized share partition not allowed.")
     play.shares.loaded(play.now, partition, [update, snapshot])
     assert play.read() == (3, 2, [])
+
+
+def test_records_that_cannot_be_merged_are_not_loaded() -> None:
+    older = StatePlay(kafka_version="4.3")
+    older.initialize(3, 0)
+    assert [older.write(rows) for rows in ([(5, 4, 2, 1)], [(7, 9, 0, 1)])] == [(Error.NONE, None)] * 2
+    play = StatePlay()
+    partition = play.shares.store.partition_of(StateKey("g", play.topic_id("t"), 0))
+    place = play.topic_id("t")
+    records = [(replace(each.key, topic_id=place), each.record) for each in older.state_records]
+    play.shares.begin_load(play.now, partition)
+    play.shares.loaded(play.now, partition, records)
+    assert play.read()[0] == Error.NOT_COORDINATOR
+    assert StateKey("g", place, 0) not in play.shares.store.states
 
 
 def test_a_deleted_topic_leaves_a_tombstone(play: StatePlay) -> None:

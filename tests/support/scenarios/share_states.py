@@ -135,44 +135,60 @@ class ShareStates(ShareMembers):
         self, topics: Mapping[str, Iterable[int]] | None = None, group: str | None = None, version: int = 1
     ) -> dict[Partition, Any]:
         """DO: DescribeShareGroupOffsets: (start offset, lag) of each partition, of all by default; or its error."""
+        row = self.offsets_row(None if topics is None else topics.items(), group, version)
+        assert (row.error_code, row.error_message) == (Error.NONE, None), row
+        return {
+            (self.short(topic.topic_name), each.partition_index): _error(each) or (each.start_offset, each.lag)
+            for topic in row.topics
+            for each in topic.partitions
+        }
+
+    def offsets_row(
+        self, topics: Iterable[tuple[str, Iterable[int]]] | None, group: str | None = None, version: int = 1
+    ) -> Any:
+        """Return the row of DescribeShareGroupOffsets of a group."""
         named = None
         if topics is not None:
             named = tuple(
                 describe_wire.DescribeShareGroupOffsetsRequestTopic(
                     topic_name=self._real.get(name, name), partitions=tuple(partitions)
                 )
-                for name, partitions in topics.items()
+                for name, partitions in topics
             )
         asked = describe_wire.DescribeShareGroupOffsetsRequestGroup(group_id=self._group(group), topics=named)
         request = describe_wire.DescribeShareGroupOffsetsRequest(groups=(asked,))
         (row,) = self._play.slowly(request, version, recorded=True).groups
-        assert (row.error_code, row.error_message) == (Error.NONE, None), row
-        return {
-            (self._short(topic.topic_name), each.partition_index): _error(each) or (each.start_offset, each.lag)
-            for topic in row.topics
-            for each in topic.partitions
-        }
+        return row
 
     def alter(self, starts: Mapping[Partition, int], group: str | None = None) -> Any:
         """AlterShareGroupOffsets: the error of each partition; or that of the request, with its message."""
-        rows = by_topic(
-            (name, alter_wire.AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=start))
-            for (name, partition), start in starts.items()
-        )
-        topics = tuple(
-            alter_wire.AlterShareGroupOffsetsRequestTopic(topic_name=self._real.get(name, name), partitions=each)
-            for name, each in rows.items()
-        )
-        request = alter_wire.AlterShareGroupOffsetsRequest(group_id=self._group(group), topics=topics)
-        answer = self._play.slowly(request, 0, recorded=True)
+        rows = by_topic((name, (partition, start)) for (name, partition), start in starts.items())
+        answer = self.alter_rows(((name, dict(each)) for name, each in rows.items()), group)
         if answer.error_code:
             assert answer.responses == ()
             return answer.error_code, answer.error_message
         return {
-            (self._short(topic.topic_name), each.partition_index): _error(each)
+            (self.short(topic.topic_name), each.partition_index): _error(each)
             for topic in answer.responses
             for each in topic.partitions
         }
+
+    def alter_rows(
+        self, rows: Iterable[tuple[str, Mapping[int, int]]], group: str | None = None, *, recorded: bool = True
+    ) -> Any:
+        """AlterShareGroupOffsets: return the response to topics, each with start offsets by partition."""
+        topics = tuple(
+            alter_wire.AlterShareGroupOffsetsRequestTopic(
+                topic_name=self._real.get(name, name),
+                partitions=tuple(
+                    alter_wire.AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=start)
+                    for partition, start in starts.items()
+                ),
+            )
+            for name, starts in rows
+        )
+        request = alter_wire.AlterShareGroupOffsetsRequest(group_id=self._group(group), topics=topics)
+        return self._play.slowly(request, 0, recorded=recorded)
 
     def delete_offsets(self, *names: str, group: str | None = None) -> Any:
         """DeleteShareGroupOffsets: the error of each topic; or that of the request, with its message."""
@@ -185,9 +201,10 @@ class ShareStates(ShareMembers):
         if answer.error_code:
             assert answer.responses == ()
             return answer.error_code, answer.error_message
-        return {self._short(topic.topic_name): _error(topic) for topic in answer.responses}
+        return {self.short(topic.topic_name): _error(topic) for topic in answer.responses}
 
-    def _short(self, topic: str) -> str:
+    def short(self, topic: str) -> str:
+        """Return the scenario's name of a topic."""
         return next((name for name, real in self._real.items() if real == topic), topic)
 
 

@@ -117,7 +117,7 @@ class Acquisition:
             records.move_gap(rows[-1].last + 1)
         for aborted in read.aborted if rows else ():
             records.archive(*aborted, RecordState.ACQUIRED, records.touching(*aborted))
-        return without(rows, read.aborted)
+        return without(rows, read.aborted) if read.aborted else rows
 
     def _acquire_between(self, touched: list[Batch], first: int, last: int, wanted: int) -> list[Acquired]:
         """Acquire what is available in these batches and what was never stored between them, then new records."""
@@ -175,13 +175,14 @@ class Acquisition:
             self._take(batch.deliveries[:wanted])
             batch.most = 1
             records.note_available(first + wanted)
-            records.insert(batch)
+            records.put(batch)
         else:
             rows = [Acquired(*each, 1) for each in _cut(read, first, end)]
             for row in rows:
-                delivery = Delivery(row.first, row.last, RecordState.AVAILABLE, 0)
-                self._take([delivery])
-                records.insert(Batch.whole(delivery))
+                if row.size > 0:
+                    delivery = Delivery(row.first, row.last, RecordState.AVAILABLE, 0)
+                    self._take([delivery])
+                    records.put(Batch.whole(delivery))
         if records.batches[0].first == first:
             records.start = max(records.start, first)
         records.end = max(records.end, end)
@@ -240,11 +241,13 @@ def _size(rows: Iterable[Acquired]) -> int:
 def _cut(read: Read, first: int, last: int) -> Iterable[tuple[int, int]]:
     """Yield the batches in which new records are acquired: whole batches of the log, as many as fill `batch_size`.
 
-    In exact mode all are one batch.
+    In exact mode all are one batch. A size below 1 is filled by nothing: the first batch is empty, and a negative size
+    begins again with batches of the log before `first`.
     """
-    size = max(1, read.batch_size)
+    size = read.batch_size
     if not read.is_exact and last - first + 1 > size:
-        for index in range(read.after(first), read.after(last)):
+        begin = read.after(first) if size > 0 else 0
+        for index in range(begin, read.after(last)):
             base = read.batches[index][0]
             if base - first >= size:
                 yield first, base - 1

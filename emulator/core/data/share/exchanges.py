@@ -87,8 +87,8 @@ def empty_row(partition: int, error: Error = Error.NONE) -> fetching.PartitionDa
 def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetchResponse:
     """Return the answer to a fetch that is done.
 
-    Another request of the session makes it INVALID_SHARE_SESSION_EPOCH, a topic that does not exist any more
-    UNKNOWN_SERVER_ERROR: Kafka fails without its name.
+    Another request of the session makes it INVALID_SHARE_SESSION_EPOCH, an unknown topic UNKNOWN_SERVER_ERROR
+    in a release that fails without its name.
     """
     rows, error, epoch = exchange.rows or {}, Error.NONE, exchange.request.share_session_epoch
     if epoch > OPENS and exchange.session is not None:
@@ -96,7 +96,8 @@ def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetch
             rows = exchange.session.take_news(rows)
         else:
             rows, error = {}, Error.INVALID_SHARE_SESSION_EPOCH
-    if any(cluster.topics.find_id(topic_id) is None for topic_id, _ in rows):
+    is_nameless = any(cluster.topics.find_id(topic_id) is None for topic_id, _ in rows)
+    if is_nameless and cluster.features.dialect.share_fetches_fail_without_topic_names:
         return ShareFetchResponse(error_code=Error.UNKNOWN_SERVER_ERROR)
     hints = LeaderHints(cluster, exchange.call.listener)
     rows = {key: _with_leader(cluster, hints, key, row) for key, row in rows.items()}

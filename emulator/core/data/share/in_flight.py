@@ -131,9 +131,15 @@ class InFlightBatches:
         """Return the batches between two offsets, and the one that starts before the first."""
         return self.batches[max(0, self.floor(first)) : self.floor(last) + 1]
 
-    def insert(self, batch: Batch) -> None:
-        """Insert a batch of records that were not in flight."""
-        insort(self.batches, batch, key=_first)
+    def put(self, batch: Batch) -> None:
+        """Add a batch in the place of one with the same first offset, if there is one."""
+        at = self.floor(batch.first)
+        if at >= 0 and self.batches[at].first == batch.first:
+            for each in self.batches[at].deliveries:
+                each.unlock()
+            self.batches[at] = batch
+        else:
+            insort(self.batches, batch, key=_first)
 
     def archive(
         self, first: int, last: int, state: RecordState, batches: Iterable[Batch], *, counts: bool = True

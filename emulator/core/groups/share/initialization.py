@@ -94,7 +94,7 @@ def _partitions(topics: StateTopics, topic: UUID) -> frozenset[int]:
 
 def _without(topics: StateTopics, others: StateTopics) -> StateTopics:
     left = {topic: (name, partitions - _partitions(others, topic)) for topic, (name, partitions) in topics.items()}
-    return {topic: row for topic, row in left.items() if row[1]}
+    return {topic: row for topic, row in left.items() if row[1] or topic not in others}
 
 
 def send(store: GroupStore, group: BaseGroup, error: Error, *, state: ToInitialize, epoch: int) -> None:

@@ -20,12 +20,14 @@ from koordinator.wire.messages import read_share_group_state_summary as summary_
 from koordinator.wire.primitives import ZERO_UUID
 from koordinator.wire.values import mutable
 
+from ...java.longs import as_long
+from ...java.uuids import uuid_text
 from ...refusal import Refusal, RefusedError
 from ..causes import Cause, Reason
 from ..modern.changes import write
 from ..modern.loading import create
 from .group import ShareGroup
-from .initialization import begun, finished, initialization
+from .initialization import LATER, begun, finished, initialization
 from .records import state_partitions_record
 from .state_requests import ask
 
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from ...data.log import PartitionLog
     from ...data.topic import TopicState
     from ...effects import Answer, Call
     from ..group_store import GroupStore
     from .state_requests import Rows
 
-    Wanted = tuple[str, TopicState | None, int]
-    """The name, the topic and the number of a partition."""
+    Wanted = tuple[str, TopicState | None, Sequence[int]]
+    """The name of a topic, the topic, and numbers of partitions."""
 
 UNKNOWN = -1
 """The start offset and the lag of a partition of which nothing was written."""
@@ -48,6 +51,7 @@ SUMMARY_VERSION = 1
 """The version of ReadShareGroupStateSummary, with the number of completed deliveries (KIP-1226)."""
 
 NO_PARTITION = "This server does not host this topic-partition."
+FAILED = "The server experienced an unexpected error when processing the request."
 NO_OFFSETS = "There is no offset information to delete."
 
 A = TypeVar("A", bound="alter_wire.AlterShareGroupOffsetsRequest | delete_wire.DeleteShareGroupOffsetsRequest")
@@ -65,10 +69,16 @@ class _Describing:
     waiting: int
 
     def described(
-        self, store: GroupStore, index: int, row: describe_wire.DescribeShareGroupOffsetsResponseGroup
+        self,
+        index: int,
+        row: describe_wire.DescribeShareGroupOffsetsResponseGroup,
+        wanted: Sequence[Wanted],
+        store: GroupStore,
+        _now: int,
+        rows: Rows,
     ) -> None:
-        """Take the row of a group; the last one answers the request."""
-        self.rows[index] = row
+        """Take the offsets of a group; the last one answers the request."""
+        self.rows[index] = replace(row, topics=_described(wanted, rows))
         self.waiting -= 1
         if not self.waiting:
             groups = tuple(self.rows[each] for each in sorted(self.rows))
@@ -79,40 +89,35 @@ def describe(store: GroupStore, now: int, call: Call, request: describe_wire.Des
     """Answer with the start offset and the lag of partitions; a group need not exist, nor be a share group."""
     describing = _Describing(call, {}, len(request.groups))
     for index, asked in enumerate(request.groups):
-        error = store.status(asked.group_id)
+        error, message = store.status(asked.group_id), None
         if not store.cluster.features.serves_share_groups:
             error = Error.UNSUPPORTED_VERSION
         wanted = [] if error is not Error.NONE else _wanted(store, now, asked)
-        known = [(topic.topic_id, each) for _, topic, each in wanted if topic is not None and topic.log(each)]
+        known = [(topic, partitions) for _, topic, partitions in wanted if topic is not None]
+        if any(not partitions or min(partitions) < 0 for _, partitions in known):
+            # `DefaultStatePersister.validateGroupTopicPartitionData`
+            error, message, wanted, known = Error.UNKNOWN_SERVER_ERROR, FAILED, [], []
 
-        def done(
-            store: GroupStore,
-            _now: int,
-            rows: Rows,
-            at: tuple[int, str, Error] = (index, asked.group_id, error),
-            wanted: Sequence[Wanted] = wanted,
-        ) -> None:
-            describing.described(store, at[0], _described(at[1], at[2], wanted, rows))
-
-        ask(store, now, asked.group_id, known, (SUMMARY_VERSION, partial(_summary_request, asked.group_id)), done)
+        row = describe_wire.DescribeShareGroupOffsetsResponseGroup(
+            group_id=asked.group_id, error_code=error, error_message=message
+        )
+        done = partial(describing.described, index, row, wanted)
+        places = dict.fromkeys(
+            (topic.topic_id, each) for topic, partitions in known for each in partitions if topic.log(each) is not None
+        )
+        ask(store, now, asked.group_id, places, (SUMMARY_VERSION, partial(_summary_request, asked.group_id)), done)
     if not request.groups:
         store.reply(call, describe_wire.DescribeShareGroupOffsetsResponse())
 
 
 def _wanted(store: GroupStore, now: int, asked: describe_wire.DescribeShareGroupOffsetsRequestGroup) -> list[Wanted]:
-    """Return the name, the topic and the number of each partition: the named ones, or all with state."""
+    """Return the topics with partitions: the named ones, or all with state."""
     topics = store.cluster.topics
     if asked.topics is not None:
-        rows = ((row.topic_name, partition) for row in asked.topics for partition in row.partitions)
-        return [(name, topics.get(name), partition) for name, partition in rows]
+        return [(row.topic_name, topics.get(row.topic_name), row.partitions) for row in asked.topics]
     group = store.find(now, asked.group_id)
     initialized = group.state_partitions.initialized if isinstance(group, ShareGroup) else {}
-    return [
-        (name, topics[name], partition)
-        for name, partitions in initialized.values()
-        if name in topics
-        for partition in sorted(partitions)
-    ]
+    return [(name, topics[name], tuple(partitions)) for name, partitions in initialized.values() if name in topics]
 
 
 def _summary_request(group_id: str, topics: Mapping[UUID, list[int]]) -> summary_wire.ReadShareGroupStateSummaryRequest:
@@ -126,30 +131,39 @@ def _summary_request(group_id: str, topics: Mapping[UUID, list[int]]) -> summary
 
 
 def _described(
-    group_id: str, error: Error, wanted: Iterable[Wanted], rows: Rows
-) -> describe_wire.DescribeShareGroupOffsetsResponseGroup:
-    topics: dict[str, tuple[UUID, list[describe_wire.DescribeShareGroupOffsetsResponsePartition]]] = {}
-    for name, topic, partition in wanted:
-        topic_id = ZERO_UUID if topic is None else topic.topic_id
-        end = None if topic is None or (log := topic.log(partition)) is None else log.end
-        row = _described_partition(partition, rows.get((topic_id, partition)), end)
-        topics.setdefault(name, (topic_id, []))[1].append(row)
-    return describe_wire.DescribeShareGroupOffsetsResponseGroup(
-        group_id=group_id,
-        topics=tuple(
-            describe_wire.DescribeShareGroupOffsetsResponseTopic(
-                topic_name=name, topic_id=topic_id, partitions=tuple(each)
-            )
-            for name, (topic_id, each) in topics.items()
-        ),
-        error_code=error,
-    )
+    wanted: Iterable[Wanted], rows: Rows
+) -> tuple[describe_wire.DescribeShareGroupOffsetsResponseTopic, ...]:
+    """Return the rows of topics: first those that exist, each once, and then the others."""
+    known: dict[str, tuple[TopicState, set[int]]] = {}
+    for name, topic, partitions in wanted:
+        if topic is not None:
+            known.setdefault(name, (topic, set()))[1].update(partitions)
+    found = [
+        describe_wire.DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name,
+            topic_id=topic.topic_id,
+            partitions=tuple(
+                _described_partition(each, rows.get((topic.topic_id, each)), topic.log(each))
+                for each in sorted(partitions)
+            ),
+        )
+        for name, (topic, partitions) in known.items()
+    ]
+    found += [
+        describe_wire.DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name, partitions=tuple(_described_partition(each, None, None) for each in partitions)
+        )
+        for name, topic, partitions in wanted
+        if topic is None
+    ]
+    return tuple(found)
 
 
 def _described_partition(
-    partition: int, row: summary_wire.PartitionResult | None, end: int | None
+    partition: int, row: summary_wire.PartitionResult | None, log: PartitionLog | None
 ) -> describe_wire.DescribeShareGroupOffsetsResponsePartition:
-    if row is None:
+    # Kafka asks again for half a minute where an error may pass; another one is no offset
+    if row is None or (row.error_code and row.error_code not in LATER):
         return describe_wire.DescribeShareGroupOffsetsResponsePartition(
             partition_index=partition, start_offset=UNKNOWN, lag=UNKNOWN
         )
@@ -157,12 +171,14 @@ def _described_partition(
         return describe_wire.DescribeShareGroupOffsetsResponsePartition(
             partition_index=partition, start_offset=UNKNOWN, error_code=row.error_code, error_message=row.error_message
         )
-    is_known = UNKNOWN not in {row.start_offset, row.delivery_complete_count} and end is not None
+    lag = UNKNOWN
+    if UNKNOWN not in {row.start_offset, row.delivery_complete_count} and log is not None:
+        lag = as_long(log.end - row.start_offset - row.delivery_complete_count)
     return describe_wire.DescribeShareGroupOffsetsResponsePartition(
         partition_index=partition,
         start_offset=row.start_offset,
         leader_epoch=row.leader_epoch,
-        lag=(end or 0) - row.start_offset - row.delivery_complete_count if is_known else UNKNOWN,
+        lag=lag,
     )
 
 
@@ -175,16 +191,15 @@ class _Altering:
 
     call: Call
     group_id: str
-    topics: Mapping[UUID, tuple[str, frozenset[int]]]
+    starts: Mapping[tuple[UUID, int], int]
     response: alter_wire.AlterShareGroupOffsetsResponse
 
     def done(self, store: GroupStore, now: int, rows: Rows) -> None:
         """Write and answer what the share coordinators have done."""
         failed = {at: row for at, row in rows.items() if row.error_code}
-        every = {(topic, each) for topic, (_, partitions) in self.topics.items() for each in partitions}
         group = store.find(now, self.group_id)
-        if isinstance(group, ShareGroup):
-            finished(store, group, self.topics, succeeded=not failed and every <= rows.keys())
+        if isinstance(group, ShareGroup) and not failed and self.starts.keys() <= rows.keys():
+            finished(store, group, self._topics(), succeeded=True)
         answers = tuple(
             replace(
                 topic,
@@ -196,17 +211,30 @@ class _Altering:
         )
         store.reply(self.call, replace(self.response, responses=answers))
 
+    def _topics(self) -> dict[UUID, tuple[str, frozenset[int]]]:
+        """Return the altered partitions by topic."""
+        names = {topic.topic_id: topic.topic_name for topic in self.response.responses}
+        return {
+            topic_id: (names[topic_id], frozenset(each for topic, each in self.starts if topic == topic_id))
+            for topic_id, _ in self.starts
+        }
+
     @staticmethod
     def _result(
         row: alter_wire.AlterShareGroupOffsetsResponsePartition, failed: initialize_wire.PartitionResult | None
     ) -> alter_wire.AlterShareGroupOffsetsResponsePartition:
         if failed is None:
             return row
-        return replace(row, error_code=failed.error_code, error_message=failed.error_message)
+        # `PersisterStateManager.InitializeStateHandler`
+        message = f"Error in initialize state RPC. {failed.error_message or ''}"
+        return replace(row, error_code=failed.error_code, error_message=message)
 
 
 def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShareGroupOffsetsRequest) -> None:
-    """Move the start offsets of an Empty group; a topic that exists creates it, even without a partition to move."""
+    """Move the start offsets of an Empty group; a topic that exists creates it, even without a partition to move.
+
+    A topic that is given twice has one row, with all of its partitions (`AlterShareGroupOffsetsResponse.Builder`).
+    """
     try:
         group = _changeable(store, now, request)
     except RefusedError as error:
@@ -216,27 +244,13 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
         return store.reply(call, response)
     if group is None and any(topic.topic_name in store.cluster.topics for topic in request.topics):
         group = create(store, now, request.group_id, ShareGroup)
-    starts: dict[tuple[UUID, int], int] = {}
-    topics: dict[UUID, tuple[str, frozenset[int]]] = {}
-    rows: list[tuple[str, UUID, list[alter_wire.AlterShareGroupOffsetsResponsePartition]]] = []
-    for asked in sorted(request.topics, key=lambda topic: topic.topic_name in store.cluster.topics):
-        topic = store.cluster.topics.get(asked.topic_name)
-        altered = []
-        for row in asked.partitions:
-            exists = topic is not None and topic.log(row.partition_index) is not None
-            if topic is not None and exists:
-                starts[topic.topic_id, row.partition_index] = row.start_offset
-            altered.append(_altered(row.partition_index, exists=exists))
-        if topic is not None:
-            existing = frozenset(row.partition_index for row in altered if not row.error_code)
-            topics[topic.topic_id] = topic.name, existing
-        rows.append((asked.topic_name, ZERO_UUID if topic is None else topic.topic_id, altered))
+    starts, topics, rows = _requested(store, request)
     response = alter_wire.AlterShareGroupOffsetsResponse(
         responses=tuple(
             alter_wire.AlterShareGroupOffsetsResponseTopic(
-                topic_name=name, topic_id=topic_id, partitions=tuple(partitions)
+                topic_name=name, topic_id=_id_of(store.cluster.topics.get(name)), partitions=tuple(partitions)
             )
-            for name, topic_id, partitions in rows
+            for name, partitions in rows.items()
         )
     )
     if group is None or not topics:
@@ -250,10 +264,50 @@ def alter(store: GroupStore, now: int, call: Call, request: alter_wire.AlterShar
             return store.reply(call, alter_wire.AlterShareGroupOffsetsResponse(error_code=error))
         if not starts:
             return store.reply(call, response)
-        altering = _Altering(call, request.group_id, topics, response)
+        negative = next((at for at in starts if at[1] < 0), None)
+        if negative is not None:
+            # `DefaultStatePersister.validateGroupTopicPartitionData`
+            place = f"{request.group_id} {uuid_text(negative[0])} {negative[1]}"
+            message = f"Initialize share group parameters has invalid partitionId - {place}"
+            failed = alter_wire.AlterShareGroupOffsetsResponse(
+                error_code=Error.UNKNOWN_SERVER_ERROR, error_message=message
+            )
+            return store.reply(call, failed)
+        altering = _Altering(call, request.group_id, starts, response)
         return ask(store, now, request.group_id, starts, initialization(request.group_id, epoch, starts), altering.done)
 
     return write(store, group, records, why, completed=written)
+
+
+def _requested(
+    store: GroupStore, request: alter_wire.AlterShareGroupOffsetsRequest
+) -> tuple[
+    dict[tuple[UUID, int], int],
+    dict[UUID, tuple[str, frozenset[int]]],
+    dict[str, list[alter_wire.AlterShareGroupOffsetsResponsePartition]],
+]:
+    """Return the start offsets, the existing topics with the partitions to begin, and the rows by topic."""
+    starts: dict[tuple[UUID, int], int] = {}
+    topics: dict[UUID, tuple[str, frozenset[int]]] = {}
+    rows: dict[str, list[alter_wire.AlterShareGroupOffsetsResponsePartition]] = {}
+    for asked in sorted(request.topics, key=lambda topic: topic.topic_name in store.cluster.topics):
+        topic = store.cluster.topics.get(asked.topic_name)
+        altered = []
+        for row in asked.partitions:
+            exists = topic is not None and row.partition_index < len(topic.logs)
+            if topic is not None and exists:
+                starts[topic.topic_id, row.partition_index] = row.start_offset
+            altered.append(_altered(row.partition_index, exists=exists))
+        if topic is not None:
+            existing = frozenset(row.partition_index for row in altered if not row.error_code)
+            topics[topic.topic_id] = topic.name, existing
+        if topic is not None or altered:
+            rows.setdefault(asked.topic_name, []).extend(altered)
+    return starts, topics, rows
+
+
+def _id_of(topic: TopicState | None) -> UUID:
+    return ZERO_UUID if topic is None else topic.topic_id
 
 
 def _changeable(store: GroupStore, now: int, request: A) -> ShareGroup | None:

@@ -108,12 +108,23 @@ def test_kip_932_whole_batches_of_the_log_are_acquired() -> None:
 
 @pytest.mark.parametrize(
     ("batch_size", "rows"),
-    [(4, "0-9x1 10-19x1 20-29x1"), (15, "0-19x1 20-29x1"), (500, "0-29x1"), (0, "0-9x1 10-19x1 20-29x1")],
+    [(4, "0-9x1 10-19x1 20-29x1"), (15, "0-19x1 20-29x1"), (500, "0-29x1"), (0, "0--1x1 0-9x1 10-19x1 20-29x1")],
 )
 def test_kip_932_new_records_are_cut_at_batches_of_the_log_once_the_batch_size_is_reached(
     batch_size: int, rows: str
 ) -> None:
     assert Desk(10, 10, 10).fetch(batch_size=batch_size) == rows
+
+
+def test_h311_a_negative_batch_size_begins_again_with_batches_of_the_log_before_the_new_records() -> None:
+    desk = Desk(10, 10, 10)
+    desk.fetch(records=20)
+    desk.release()
+    assert desk.fetch(batch_size=-1) == "0-19x2 20-19x1 20-29x1"
+    desk = Desk(10, 10, 10)
+    desk.fetch(records=10)
+    desk.release()
+    assert desk.fetch(batch_size=-(1 << 31)) == "0-9x2 10--1x1 0-9x1 10-19x1 20-29x1"
 
 
 def test_kip_932_batches_in_flight_keep_their_boundaries() -> None:

@@ -169,7 +169,14 @@ def test_kip_932_a_new_session_does_not_release_the_records_of_the_old_one(share
     assert shown(share.A("A", 1, "0-9=1")) == "ok"
 
 
-def test_kip_932_an_unknown_topic_makes_the_whole_answer_an_error(share: ShareDesk) -> None:
+def test_a_row_of_an_unknown_topic_has_its_error(share: ShareDesk) -> None:
+    share.S1()
+    unknown = share.new_uuid()
+    assert shown(share.F("A", 0, (unknown, 0))) == "100"
+
+
+def test_kip_932_in_4_3_an_unknown_topic_makes_the_whole_answer_an_error() -> None:
+    share = ShareDesk(kafka_version="4.3")
     share.S1()
     unknown = share.new_uuid()
     assert shown(share.F("A", 0, (unknown, 0))) == "-1"
@@ -180,11 +187,13 @@ def test_kip_932_an_unknown_topic_makes_the_whole_answer_an_error(share: ShareDe
     assert shown(share.F("A", 4, forget=[(unknown, 0)])) == "no row"
 
 
-def test_kip_932_a_deleted_topic_makes_the_whole_answer_an_error(share: ShareDesk) -> None:
+@pytest.mark.parametrize(("release", "shows"), [("4.2", "100"), ("4.3", "-1"), ("4.4", "100")])
+def test_kip_932_in_4_3_a_deleted_topic_makes_the_whole_answer_an_error(release: str, shows: str) -> None:
+    share = ShareDesk(kafka_version=release)
     share.S2()
     share.topic("y")
     share.send(DeleteTopicsRequest(topics=(DeleteTopicState(name="x"),)))
-    assert shown(share.F("A", 1)) == "-1"
+    assert shown(share.F("A", 1)) == shows
     assert shown(share.A("A", 2, "0-4=1")) == "100"
     assert not share.data.shares.partitions.led
 

@@ -6,10 +6,12 @@ A test named after a scenario, such as h101, plays it as it was seen on a broker
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 from scenes.share_play import ALL, SharePlay, initialized
 
+from koordinator.emulator.core.java.uuids import uuid_text
 from koordinator.emulator.core.share_state.state import StateKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import alter_share_group_offsets as alter_wire
@@ -53,14 +55,20 @@ def described(play: SharePlay, topics: dict[str, list[int]] | None, group: str =
 
 def start_alter(play: SharePlay, offsets: dict[tuple[str, int], int], group: str = "g") -> Exchange[Any]:
     """Send AlterShareGroupOffsets."""
+    return start_alter_rows(play, [(name, {partition: offset}) for (name, partition), offset in offsets.items()], group)
+
+
+def start_alter_rows(play: SharePlay, rows: list[tuple[str, dict[int, int]]], group: str = "g") -> Exchange[Any]:
+    """Send AlterShareGroupOffsets with topics and their start offsets by partition."""
     topics = tuple(
         alter_wire.AlterShareGroupOffsetsRequestTopic(
             topic_name=name,
-            partitions=(
-                alter_wire.AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=offset),
+            partitions=tuple(
+                alter_wire.AlterShareGroupOffsetsRequestPartition(partition_index=partition, start_offset=offset)
+                for partition, offset in offsets.items()
             ),
         )
-        for (name, partition), offset in offsets.items()
+        for name, offsets in rows
     )
     return play.send(alter_wire.AlterShareGroupOffsetsRequest(group_id=group, topics=topics), 0)
 
@@ -113,6 +121,33 @@ class TestDescribedShareOffsets:
         assert alter(play, {("t", 0): 100}) == {("t", 0): Error.NONE}
         assert described(play, {"t": [0]}) == {("t", 0): (100, log.end - 100, 0)}
 
+    def test_h223_a_lag_is_computed_with_longs(self, play: SharePlay) -> None:
+        left(play)
+        log = play.cluster.topics.log("t", 0)
+        assert log is not None
+        lowest = -(1 << 63)
+        assert alter(play, {("t", 0): lowest}) == {("t", 0): Error.NONE}
+        assert described(play, {"t": [0]}) == {("t", 0): (lowest, log.end + lowest, 0)}
+
+    @pytest.mark.parametrize("topics", [{"t": [-1, 0]}, {"t": []}, {"t": [0], "u": []}])
+    def test_h222_a_negative_partition_and_a_topic_without_partitions_fail(
+        self, play: SharePlay, topics: dict[str, list[int]]
+    ) -> None:
+        (row,) = start_describe(play, topics).response.groups
+        text = "The server experienced an unexpected error when processing the request."
+        assert (row.group_id, row.topics, row.error_code, row.error_message) == ("g", (), -1, text)
+
+    def test_h222_topics_that_exist_are_described_first_and_once(self, play: SharePlay) -> None:
+        rows = [("nope", (-1, -1)), ("t", (1, 0)), ("nope", ()), ("t", (1, 2))]
+        topics = tuple(
+            describe_wire.DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=partitions)
+            for name, partitions in rows
+        )
+        asked = describe_wire.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=topics)
+        answer = play.send(describe_wire.DescribeShareGroupOffsetsRequest(groups=(asked,)), 1).response
+        found = [(row.topic_name, [each.partition_index for each in row.partitions]) for row in answer.groups[0].topics]
+        assert found == [("t", [0, 1, 2]), ("nope", [-1, -1]), ("nope", [])]
+
     def test_the_offsets_of_several_share_coordinators_are_one_response(self, play: SharePlay) -> None:
         play.cluster.register(2, "127.0.0.1", 9093)
         left(play)
@@ -137,6 +172,13 @@ class TestDescribedShareOffsets:
         loading = Error.COORDINATOR_LOAD_IN_PROGRESS
         assert described(play, {"t": [0]}) == {("t", 0): (-1, -1, loading)}
 
+    def test_another_error_of_a_share_coordinator_is_no_offset(self, play: SharePlay) -> None:
+        def refused(*_: object) -> Error:
+            return Error.UNKNOWN_SERVER_ERROR
+
+        with patch.object(play.shares.store, "status", refused):
+            assert described(play, {"t": [0]}) == {("t", 0): (-1, -1, 0)}
+
 
 class TestAlteredShareOffsets:
     def test_a_topic_without_a_partition_to_move_is_noted_as_begun(self, play: SharePlay) -> None:
@@ -145,12 +187,53 @@ class TestAlteredShareOffsets:
         (row,) = record.value.initializing_topics
         assert (row.topic_name, row.partitions, record.value.initialized_topics) == ("t", (), ())
 
-    def test_an_error_of_the_share_coordinator_is_that_of_the_partition(self, play: SharePlay) -> None:
+    def test_an_error_of_the_share_coordinator_is_that_of_the_partition_which_stays_begun(
+        self, play: SharePlay
+    ) -> None:
         left(play)
         play.state = Error.MESSAGE_TOO_LARGE
         results = alter(play, {("t", 0): 3, ("nope", 0): 1})
         assert results == {("t", 0): Error.UNKNOWN_SERVER_ERROR, ("nope", 0): Error.UNKNOWN_TOPIC_OR_PARTITION}
-        assert play.share_group().state_partitions.initializing == {}
+        assert [*play.share_group().state_partitions.initializing.values()] == [("t", frozenset({0}))]
+
+    def test_h221_an_error_of_the_share_coordinator_is_named_after_its_operation(self, play: SharePlay) -> None:
+        left(play)
+        play.state = Error.MESSAGE_TOO_LARGE
+        (row,) = start_alter(play, {("t", 0): 3}).response.responses[0].partitions
+        assert row.error_message.startswith("Error in initialize state RPC. Unable to initialize share group state: ")
+
+    def test_h222_a_negative_partition_fails_and_stays_begun(self, play: SharePlay) -> None:
+        play.asked.clear()
+        answer = start_alter_rows(play, [("t", {-1: 3, 0: 4}), ("nope", {-1: 1})]).response
+        topic_id = uuid_text(play.cluster.topics["t"].topic_id)
+        text = f"Initialize share group parameters has invalid partitionId - g {topic_id} -1"
+        assert (answer.error_code, answer.error_message, answer.responses) == (-1, text, ())
+        assert [*play.share_group().state_partitions.initializing.values()] == [("t", frozenset({-1, 0}))]
+        assert play.asked == []
+
+    def test_a_topic_that_is_given_twice_has_one_row_with_all_of_its_partitions(self, play: SharePlay) -> None:
+        rows = [("t", {0: 3, 9: 1}), ("nope", {0: 1}), ("t", {1: 4, 0: 5}), ("nope", {1: 1})]
+        sent = start_alter_rows(play, rows)
+        play.answer()
+        found = {
+            row.topic_name: [(each.partition_index, each.error_code) for each in row.partitions]
+            for row in sent.response.responses
+        }
+        unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert found == {"nope": [(0, unknown), (1, unknown)], "t": [(0, 0), (9, unknown), (1, 0), (0, 0)]}
+        assert [*play.share_group().state_partitions.initialized.values()] == [("t", frozenset({0, 1}))]
+        assert described(play, {"t": [0, 1]})["t", 0][0] == 5
+
+    def test_a_topic_without_partitions_has_a_row_if_it_exists(self, play: SharePlay) -> None:
+        sent = start_alter_rows(play, [("t", {}), ("nope", {})])
+        assert [row.topic_name for row in sent.response.responses] == ["t"]
+
+    def test_a_topic_without_a_partition_to_move_stays_begun_beside_others(self, play: SharePlay) -> None:
+        start_alter_rows(play, [("t", {}), ("u", {0: 1})])
+        play.answer()
+        state = play.share_group().state_partitions
+        assert [*state.initializing.values()] == [("t", frozenset())]
+        assert [*state.initialized.values()] == [("u", frozenset({0}))]
 
     def test_offsets_are_altered_even_if_another_node_coordinates_the_group_now(self, play: SharePlay) -> None:
         left(play)

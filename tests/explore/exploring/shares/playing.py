@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from exploring.fields import playing
 from exploring.fields.requests import GROUP
-from exploring.shares.requests import MEMBER_EPOCHS, MEMBERS, SESSION_EPOCHS, Next
+from exploring.shares.requests import MEMBER_EPOCHS, MEMBERS, SESSION_EPOCHS, WAIT_MS, Next
 from exploring.steps import fill
 from koordinator.client.errors import InvalidResponse, TimedOut
 from koordinator.wire.apis import APIS, REQUEST_KEYS
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 ASSIGNED_S = 60
 LOADED_MS = 20_000
 SETTLE_S = 0.15
-"""The time in which a broker writes the release of records after its answer."""
+"""The time in which a broker writes the release of records after its answer, unless its machine is busy."""
+
+PATIENCE = 12
+"""How many times longer a patient playing waits, and lets a fetch wait: the share partition may be loading."""
 
 KEEPS_EPOCH = {
     *(Error.INVALID_REQUEST, Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH),
@@ -74,7 +78,10 @@ class Playing(playing.Playing):
                 topics=(share_fetch.FetchTopic(topic_id=self._topic_id, partitions=(place,)),) if epoch == 0 else (),
             )
             self._ask(request, 1)
-        time.sleep(SETTLE_S)
+        self._settle()
+
+    def _settle(self) -> None:
+        time.sleep(SETTLE_S * (PATIENCE if self.is_patient else 1))
 
     def _assigned(self) -> bool:
         epoch = self._epochs[Next.MEMBER_A]
@@ -90,6 +97,8 @@ class Playing(playing.Playing):
 
     def _send(self, request: Any, version: int) -> object:
         asked = fill(request, self._hole)
+        if self.is_patient and isinstance(asked, ShareFetchRequest) and asked.max_wait_ms == WAIT_MS:
+            asked = replace(asked, max_wait_ms=WAIT_MS * PATIENCE)
         link = self._connected()
         try:
             answer = link.send(asked, version, APIS[REQUEST_KEYS[type(asked)]].response)
@@ -111,7 +120,7 @@ class Playing(playing.Playing):
                 self._epochs[MEMBER_EPOCHS[asked.member_id]] = max(0, answer.member_epoch)
         elif isinstance(asked, ShareFetchRequest | ShareAcknowledgeRequest) and asked.member_id in MEMBERS:
             if asked.share_session_epoch == -1:
-                time.sleep(SETTLE_S)
+                self._settle()
             if answer.error_code not in KEEPS_EPOCH and asked.group_id == f"{self._prefix}.{GROUP}":
                 epoch = asked.share_session_epoch
                 self._epochs[SESSION_EPOCHS[asked.member_id]] = 0 if epoch == -1 else epoch + 1

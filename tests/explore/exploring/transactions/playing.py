@@ -71,6 +71,7 @@ class Playing(Sight):
         ids = f"{prefix}.x", f"{prefix}.x" if sequence.shares_id else f"{prefix}.y"
         super().__init__(address, f"{prefix}.t", f"{prefix}.g", ids)
         self.sequence = sequence
+        self.is_patient = False
         self.topics = (self.topic,)
         self.outcomes: list[object] = []
         self._identities: tuple[list[Identity], list[Identity]] = ([], [])

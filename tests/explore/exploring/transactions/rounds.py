@@ -26,15 +26,22 @@ AT_ONCE = 60
 BATCH = 200
 """The sequences between two restarts of the broker."""
 
+REPEATS = 3
+"""How often suspects are played again after all sequences; one that always differs in another way is a difference."""
+
 CREATE_S = 60
 LEARN_S = 8.0
 """A broker's group coordinators learn of a new topic after its partitions serve requests."""
 
 
 class Plays(Protocol):
-    """A sequence at a broker. `topics` exist before it, with two partitions; `outcomes` are equal for equal brokers."""
+    """A sequence at a broker. `topics` exist before it, with two partitions; `outcomes` are equal for equal brokers.
+
+    A patient one waits longer for what a broker does after its answer.
+    """
 
     sequence: Sequence
+    is_patient: bool
     topics: tuple[str, ...]
     outcomes: list[object]
 
@@ -65,14 +72,16 @@ class Target:
         self._plays = plays
         self._numbers: Iterator[int] = count(1)
 
-    def play(self, sequences: Rows[Sequence]) -> list[list[object]]:
-        """Play sequences, with one restart of the broker in all of them; return their outcomes."""
-        playings = [self._plays(each, self._address, f"e{next(self._numbers)}") for each in sequences]
+    def play(self, sequences: Rows[Sequence], patient: Rows[Sequence] = ()) -> list[list[object]]:
+        """Play sequences, and others with patience, with one restart of the broker in all; return their outcomes."""
+        playings = [self._plays(each, self._address, f"e{next(self._numbers)}") for each in (*sequences, *patient)]
+        for each in playings[len(sequences) :]:
+            each.is_patient = True
         topics = tuple(topic for each in playings for topic in each.topics)
         self._create(topics)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(_begin, playings))
-            if any(each.restart_after < len(each.steps) for each in sequences):
+            if any(each.sequence.restart_after < len(each.sequence.steps) for each in playings):
                 self._restart()
             list(pool.map(_end, playings))
         self._delete(topics)
@@ -182,43 +191,52 @@ def explore(ours: Target, theirs: Target, sequences: Rows[Sequence], say: Callab
     """Play all sequences to both sides; minimise the first difference of each kind."""
     found = Findings()
     suspects: list[Difference] = []
-    # the suspects of a batch are played again with the next one; the last batch has none but them
-    for batch in (*(sequences[begin : begin + BATCH] for begin in range(0, len(sequences), BATCH)), ()):
-        played = _played(ours, theirs, [*batch, *(each.sequence for each in suspects)])
+    batches = [sequences[begin : begin + BATCH] for begin in range(0, len(sequences), BATCH)]
+    # the suspects of a batch are played again with the next one, with patience; the last batches have none but them
+    for batch in (*batches, *[()] * REPEATS):
+        played = _played(ours, theirs, batch, [each.sequence for each in suspects])
         for sequence, (_, outcomes) in zip(batch, played, strict=False):
             found.compared += 1
             found.requests += len(sequence.steps)
             for step, outcome in zip(sequence.steps, outcomes, strict=False):
                 assert isinstance(outcome, dict)
                 found.answers[f"{step.name} {outcome['answer']}"] += 1
+        others: list[Difference] = []
         for each, (difference, _) in zip(suspects, played[len(batch) :], strict=True):
-            if difference is None or difference.kind != each.kind:
+            if difference is None:
                 found.unsteady.append(each)
+            elif difference.kind != each.kind:
+                # what differed before may have hidden this
+                others.append(difference)
             elif each.kind in {known.kind for known in found.differences}:
-                found.differences.append(each)
+                found.differences.append(difference)
             else:
                 say(f"seed {each.sequence.name}, {each.text()}\nshrinking")
                 found.differences.append(_shrunk(ours, theirs, each))
                 say(found.differences[-1].text())
-        suspects = [difference for difference, _ in played[: len(batch)] if difference is not None]
-        say(f"{found.compared} compared, {len(found.differences)} differences, {len(found.unsteady)} unsteady")
+        suspects = others + [difference for difference, _ in played[: len(batch)] if difference is not None]
+        if batch:
+            say(f"{found.compared} compared, {len(found.differences)} differences, {len(found.unsteady)} unsteady")
+    found.differences += suspects
     return found
 
 
-def _played(ours: Target, theirs: Target, sequences: Rows[Sequence]) -> list[tuple[Difference | None, list[object]]]:
+def _played(
+    ours: Target, theirs: Target, sequences: Rows[Sequence], patient: Rows[Sequence]
+) -> list[tuple[Difference | None, list[object]]]:
     """Play sequences to both sides at once; return each one's difference, and the outcomes of theirs."""
-    if not sequences:
+    if not sequences and not patient:
         return []
     with ThreadPoolExecutor(2) as pool:
-        sides = [pool.submit(side.play, sequences) for side in (ours, theirs)]
+        sides = [pool.submit(side.play, sequences, patient) for side in (ours, theirs)]
         one, two = (side.result() for side in sides)
-    return [(compare(*each), each[2]) for each in zip(sequences, one, two, strict=True)]
+    return [(compare(*each), each[2]) for each in zip((*sequences, *patient), one, two, strict=True)]
 
 
 def _shrunk(ours: Target, theirs: Target, difference: Difference) -> Difference:
     """Remove the restart, then steps, while the difference stays of its kind; candidates are played together."""
     while True:
-        played = _played(ours, theirs, list(_smaller(difference.sequence, difference.step)))
+        played = _played(ours, theirs, (), list(_smaller(difference.sequence, difference.step)))
         smaller = [each for each, _ in played if each is not None and each.kind == difference.kind]
         if not smaller:
             return difference
