@@ -59,6 +59,15 @@ def topic_named(runtime: ClusterRuntime, name: str) -> TopicState:
     return topics[name]
 
 
+def partitioned(runtime: ClusterRuntime, name: str, partition: int | None) -> TopicState:
+    """Return a topic that has a partition, if one is given. Raises ValueError if there is none of this name."""
+    topic = topic_named(runtime, name)
+    count = runtime.cluster.topics.partition_count(name)
+    if partition is not None and not 0 <= partition < count:
+        raise ValueError(f"topic {name!r} has no partition {partition}: it has {count}, from 0 to {count - 1}")
+    return topic
+
+
 def coordinator_of(runtime: ClusterRuntime, group_id: str) -> Coordinator | None:
     """Return the coordinator of a group; None if its node is down. Raises ValueError if its node is paused."""
     broker = runtime.broker_of_group(group_id)
@@ -100,7 +109,7 @@ def classic_group_named(runtime: ClusterRuntime, group_id: str) -> ClassicGroup:
     group = group_named(runtime, group_id)
     if not isinstance(group, ClassicGroup):
         raise ValueError(  # noqa: TRY004 - as for a group that does not exist
-            f"group {group_id!r} is a {group.kind} group: it has no join phase (KIP-848); this works on classic groups"
+            f"group {group_id!r} is a {group.kind} group: it has no join phase; this works on classic groups"
         )
     return group
 

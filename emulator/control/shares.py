@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.data.share.batches import RecordState
+from ..core.groups.share.group import SHARE
 from ..trace.events import VerbUsed
-from .resolve import topic_named
+from .resolve import group_named, member_named, partitioned, topic_named
 from .results import RecordsInFlight, SharePosition
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..core.data.share.batches import Delivery
     from ..core.data.share.partition import SharePartition
     from ..core.data.share.state_requests import LedPartition
+    from ..core.groups.group import BaseGroup
 
 OFFSET_MAX = 2**63 - 1
 
@@ -32,6 +34,8 @@ class Shares:
 
     def positions(self, now: int, *, group: str, topic: str | None = None) -> list[SharePosition]:
         """Return where a share group is in each partition that it has read, and the records in flight."""
+        if topic is not None:
+            topic_named(self._runtime, topic)
         names = {each.topic_id: each.name for each in self._runtime.cluster.topics.values()}
         group_now = self._runtime.cluster.clocks.of(group, now).read(now)
         found = [
@@ -60,11 +64,16 @@ class Shares:
         """End the locks of records now, as if their time was over, and return the number of the records.
 
         They are available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a
-        partition, an offset or a member id. Raises ValueError for an offset without a topic and a partition.
+        partition, an offset or a member, by its member id, or by the client id that no other member has. Raises
+        ValueError for an unknown name, and for an offset without a topic and a partition.
         """
         if offset is not None and (topic is None or partition is None):
             raise ValueError(f"offset={offset}: an offset belongs to a topic and a partition; name both")
-        topic_id = None if topic is None else topic_named(self._runtime, topic).topic_id
+        existing = group_named(self._runtime, group)
+        if existing.kind != SHARE:
+            raise ValueError(f"group {group!r} is a {existing.kind} group: only members of share groups lock records")
+        topic_id = None if topic is None else partitioned(self._runtime, topic, partition).topic_id
+        member = None if member is None else self._holder(existing, member)
         arguments = {"topic": topic, "partition": partition, "offset": offset, "member": member}
         given: dict[str, object] = {name: value for name, value in arguments.items() if value is not None}
         first, last = (0, OFFSET_MAX) if offset is None else (offset, offset)
@@ -78,6 +87,12 @@ class Shares:
                 # the share coordinator has them before the operation ends
                 self._deliver(outputs + self._runtime.links.exchange(now, self._runtime))
         return ended
+
+    def _holder(self, group: BaseGroup, name: str) -> str:
+        """Return the id of a member, or of one that has left: leaving ends no lock."""
+        batches = (batch for _, led in self._led(group.id) if led.state is not None for batch in led.state.batches)
+        holders = {each.member_id for batch in batches for each in batch.deliveries}
+        return name if name in holders else member_named(group, name).id
 
     def _led(self, group: str) -> Iterator[tuple[Broker, LedPartition]]:
         for broker in self._runtime:

@@ -22,7 +22,7 @@ from ..core import overrides
 from ..core.data.metadata_changes import RecordsDeleted
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
-from ..core.groups.classic.group import ClassicGroupState, ClassicMember
+from ..core.groups.classic.group import CLASSIC, ClassicGroupState, ClassicMember
 from ..core.groups.consumer.member import ConsumerMember
 from ..core.groups.group import CONSUMER
 from ..core.groups.modern.member import LEAVING_EPOCH, STATIC_LEAVING_EPOCH
@@ -63,6 +63,9 @@ AS_IF = ("poll_timeout", "session")
 
 STATES = tuple(state for state in ALL_GROUP_STATES if state != ClassicGroupState.DEAD.value)
 """The states in which a group can be frozen."""
+
+JOIN_STATES = (ClassicGroupState.PREPARING_REBALANCE.value, ClassicGroupState.COMPLETING_REBALANCE.value)
+"""The states of classic groups alone."""
 
 LEAVE_VERSION, JOIN_VERSION = 3, 5
 """The first versions with instance ids (KIP-345)."""
@@ -171,6 +174,8 @@ class Verbs:
         if state is None:
             target = group_named(self._runtime, group)
             state = target.state_name
+        elif target is not None and target.kind != CLASSIC and state in JOIN_STATES:
+            raise ValueError(f"state {state!r}: group {group!r} is a {target.kind} group, which has no such state")
         if target is not None and target.is_frozen and target.state_name != state:
             raise ValueError(f"group {group!r} is frozen in {target.state_name}: thaw it first")
         self._runtime.cluster.frozen_states[group] = state

@@ -76,13 +76,13 @@ def by_group(events: Iterable[Line]) -> dict[str, list[Line]]:
 def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> list[str]:
     """Return the lines after a failure message: a group's state, its parked requests and its last events.
 
-    `elsewhere` are lines about other groups, for a group without events.
+    `elsewhere` are lines about other groups and nodes, which explain what the events do not.
     """
     lines = timeline(events)
     held = [f"held just now: {each}" for each in parked]
     return [
         f"now: {now}",
-        *([] if lines else elsewhere),
+        *elsewhere,
         *held,
         *([HEADING, *lines] if lines else ["it has no events"]),
     ]

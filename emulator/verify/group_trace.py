@@ -12,7 +12,7 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from koordinator.trace.exchanges import HEARTBEAT, paired
+from koordinator.trace.exchanges import EPOCH_HEARTBEATS, paired
 from koordinator.trace.names import is_member_of
 
 from ..trace.vocabulary import METADATA_KINDS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from koordinator.trace.exchanges import Exchange, Line
 
-LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", HEARTBEAT)
+LATER_APIS = ("SyncGroup", "Heartbeat", "OffsetCommit", *EPOCH_HEARTBEATS)
 """The APIs of a member whose requests have its latest client id."""
 
 _REPLACED = re.compile(r"(?:was replaced by|assigning new member id|Created a new member) ([^\s,]+)")

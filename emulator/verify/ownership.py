@@ -38,8 +38,12 @@ def ownership_errors(
     members: Collection[MemberAssignment],
     partition_counts: Mapping[str, int],
     topics: Collection[str] | None = None,
+    *,
+    may_share: bool = False,
 ) -> list[str]:
     """Return each violation of "every partition has exactly one owner"; an empty list if there is none.
+
+    If members `may_share` partitions, as those of a share group, of "every partition has an owner".
 
     `partition_counts` maps topics to their number of partitions. `topics` limits the check; it defaults to the topics
     that the members subscribe to.
@@ -56,7 +60,7 @@ def ownership_errors(
         if unowned:
             errors.append(f"{topic} {unowned} has no owner")
     for (topic, number), labels in sorted(owners.items()):
-        if len(labels) > 1 and topic in checked:
+        if len(labels) > 1 and topic in checked and not may_share:
             errors.append(f"{topic} {number} is owned by {' and '.join(labels)}")
     return errors
 

@@ -22,12 +22,17 @@ OPERATORS = (
 """The operators that a test would use on the result."""
 
 
+FORGOTTEN: list[str] = []
+"""The calls that were never awaited, for which the fixture `koordinator_aio` fails its test."""
+
+
 class Pending(Coroutine[Any, Any, T]):
     """A call of an asynchronous handle. Tasks and nurseries accept it as any coroutine."""
 
     def __init__(self, call: str, coroutine: Coroutine[Any, Any, T]) -> None:
         self._call = call
         self._coroutine = coroutine
+        self._is_used = False
 
     def __repr__(self) -> str:
         return f"<{self._call}, not awaited>"
@@ -35,22 +40,30 @@ class Pending(Coroutine[Any, Any, T]):
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{self._call} has no {name!r} before it is awaited: {self._remedy}")
 
+    def __del__(self) -> None:
+        if not self._is_used:
+            FORGOTTEN.append(f"{self._call} was never awaited: {self._remedy}")
+
     __hash__ = object.__hash__
 
     def __await__(self) -> Any:  # noqa: ANN401 - a generator of the loop
-        return self._coroutine.__await__()
+        return self._started().__await__()
 
     def send(self, value: Any) -> Any:  # noqa: ANN401 - a value of the loop
         """Resume the coroutine."""
-        return self._coroutine.send(value)
+        return self._started().send(value)
 
     def throw(self, *error: Any) -> Any:  # noqa: ANN401 - an exception of the loop
         """Raise an exception in the coroutine."""
-        return self._coroutine.throw(*error)
+        return self._started().throw(*error)
 
     def close(self) -> None:
         """End the coroutine."""
-        self._coroutine.close()
+        self._started().close()
+
+    def _started(self) -> Coroutine[Any, Any, T]:
+        self._is_used = True
+        return self._coroutine
 
     @property
     def _remedy(self) -> str:
@@ -58,7 +71,7 @@ class Pending(Coroutine[Any, Any, T]):
 
     def _refuse(self) -> NoReturn:
         # no second message, that the coroutine was never awaited
-        self._coroutine.close()
+        self.close()
         raise TypeError(f"{self._call} was not awaited: {self._remedy}")
 
 

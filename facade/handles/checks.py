@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from koordinator.emulator.control.faults.holds import Holds
 from koordinator.emulator.control.inspect.groups import Groups
 from koordinator.emulator.control.inspect.verification import Verify
+from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import GroupCheck
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
@@ -75,7 +76,8 @@ class Checks(GroupHandle):
         """Wait until the group is Stable and every member has its assignment.
 
         `members` also awaits that number of members. `all_owned` also awaits that exactly one member owns each
-        partition of the subscribed topics; a cooperative group is stable between its two rounds, too.
+        partition of the subscribed topics, in a share group at least one; a cooperative group is stable between its
+        two rounds, too.
         `after_generation` also awaits a later generation. Raises GroupTimeout (an AssertionError) after `timeout`.
         """
         timeout_s = seconds_of(timeout)
@@ -270,6 +272,8 @@ class Checks(GroupHandle):
             return f"{message}\nnow: {self.describe()}"
         parked = self._port.call(Holds.parked, group=self.id)
         elsewhere = [] if events else self._other_groups()
+        if self._port.call(Nodes.coordinator, group=self.id) is None:
+            elsewhere.append(f"the node that coordinates group {self.id!r} is down")
         return "\n".join([message, *report(events, self.describe(), parked, elsewhere)])
 
     def _other_groups(self) -> list[str]:

@@ -58,6 +58,12 @@ class MatchConditions(TypedDict, total=False):
     transaction: str
 
 
+class HoldOptions(MatchConditions, total=False):
+    """Conditions on requests, and whether a hold that stops none is fine."""
+
+    optional: bool
+
+
 class RuleOptions(MatchConditions, total=False):
     """Conditions on requests, at most one trigger (`once` to `probability`), and the rule's own options."""
 
@@ -143,7 +149,7 @@ class _HoldHandle(Handle):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object = None, *_: object) -> None:
         # a hold that is already removed must not hide the exception of its block
         with suppress(ClusterStopped, ValueError):
             self._port.call(Holds.remove, hold=self.id)
@@ -153,11 +159,25 @@ class _HoldHandle(Handle):
 
 
 class Hold(_HoldHandle):
-    """A hold on requests, as a context manager. Its end releases the requests that are still parked."""
+    """A hold on requests, as a context manager. Its end releases the requests that are still parked.
 
-    def __init__(self, port: Port, info: HoldInfo) -> None:
+    It raises AssertionError if no request has entered and the hold is not `optional`, unless its block raises another
+    error.
+    """
+
+    def __init__(self, port: Port, info: HoldInfo, *, optional: bool = True) -> None:
         super().__init__(port, info)
         self._text = f"{self.id} on {_match_text(info.match)}"
+        self._is_optional = optional
+
+    def __exit__(self, kind: object = None, *_: object) -> None:
+        near = None
+        with suppress(ClusterStopped, ValueError):
+            if kind is None and not self._is_optional and not self._info().entered:
+                near = self._port.call(Holds.near, hold=self.id)
+        super().__exit__(kind)
+        if near is not None:
+            raise AssertionError(f"nothing entered {self._text} (optional=True allows it): {near}")
 
     def __repr__(self) -> str:
         return f"<Hold {self._text}>"
@@ -242,7 +262,7 @@ class FaultControls(GroupHandle):
         one of its members has the client id. Raises RuleError (a ValueError) for an invalid rule, or one that cannot
         match.
         """
-        return add_rule(self._port, api, action, {**options, "group": self})
+        return add_rule(self._port, api, action, _of_group(self, options))
 
     rule = renamed(add_rule)
 
@@ -254,7 +274,7 @@ class FaultControls(GroupHandle):
         """
         self._port.call(Faults.throttle, group=self.id, ms=whole_ms_of(ms))
 
-    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+    def hold(self, api: str, **options: Unpack[HoldOptions]) -> Hold:
         """Park requests of this group before they are applied, until they are released.
 
             with group.hold("OffsetCommit", client_id="svc-1") as hold:
@@ -262,9 +282,10 @@ class FaultControls(GroupHandle):
                 …
                 hold.release()
 
-        The conditions are those of `add_rule`. Raises RuleError (a ValueError) for a hold that cannot match.
+        The conditions are those of `add_rule`. A block that ends without a held request fails, unless the hold is
+        `optional`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
-        return add_hold(self._port, api, {**conditions, "group": self})
+        return add_hold(self._port, api, _of_group(self, options))
 
     def lockstep(self, api: str, clients: Sequence[MemberLike]) -> Lockstep:
         """Apply these requests of the group in rounds, one of each client, in any order of arrival.
@@ -288,9 +309,9 @@ class ClusterFaults(Handle):
 
     rule = renamed(add_rule)
 
-    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+    def hold(self, api: str, **options: Unpack[HoldOptions]) -> Hold:
         """Park requests as `Group.hold` does, of every group unless `group=` is given."""
-        return add_hold(self._port, api, conditions)
+        return add_hold(self._port, api, options)
 
     @property
     def rules(self) -> list[Rule]:
@@ -346,10 +367,18 @@ def add_rule(port: Port, api: str, action: Action, options: Mapping[str, object]
     return Rule(port, port.call(Faults.add_rule, rule=rule))
 
 
-def add_hold(port: Port, api: str, conditions: Mapping[str, object]) -> Hold:
-    """Add a hold; a wrong condition raises RuleError."""
-    _check_names(conditions, CONDITIONS)
-    return Hold(port, port.call(Holds.add, match={"api": api, **_conditions(conditions)}))
+def add_hold(port: Port, api: str, options: Mapping[str, object]) -> Hold:
+    """Add a hold; a wrong option raises RuleError."""
+    _check_names(options, (*CONDITIONS, "optional"))
+    info = port.call(Holds.add, match={"api": api, **_conditions(options)})
+    return Hold(port, info, optional=bool(options.get("optional")))
+
+
+def _of_group(group: GroupHandle, options: Mapping[str, object]) -> dict[str, object]:
+    """Return options of a rule or hold with their group. Raises RuleError if they name another one."""
+    if "group" in options:
+        raise RuleError(f"group={options['group']!r}: this is for group {group.id!r}; call the method of the cluster")
+    return {**options, "group": group}
 
 
 def _check_names(options: Mapping[str, object], known: Iterable[str]) -> None:

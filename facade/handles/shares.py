@@ -35,7 +35,8 @@ class ShareControls(GroupHandle):
         """End the locks of records now, as if their time was over; return the number of the records.
 
         They are delivered again, or archived at the delivery limit: `group.expire_locks("orders", 0, 5)` for one
-        record, `group.expire_locks(member=m)` for all that a member holds, by its member id. The clock does not move.
+        record, `group.expire_locks(member=m)` for all that a member holds, by its member id, or by the client id that
+        no other member has. The clock does not move. Raises ValueError for a name that is not known.
         """
         return self._port.call(
             Shares.expire_locks,

@@ -14,7 +14,7 @@ from koordinator.emulator.pages.timeline import HEADING, timeline
 from ..trace import Event
 from .durations import Duration, ms_of, seconds_of
 from .errors import KoordinatorTimeout
-from .faults import Hold, MatchConditions, Rule, RuleOptions, add_hold, add_rule
+from .faults import Hold, HoldOptions, Rule, RuleOptions, add_hold, add_rule
 from .handle import Handle
 from .names import GroupLike, MemberLike, TopicKey, TopicLike, exact_glob, group_id_of, member_name, topic_name_of
 from .nodes import Node
@@ -131,9 +131,9 @@ class Transaction(Handle):
 
     rule = renamed(add_rule)
 
-    def hold(self, api: str, **conditions: Unpack[MatchConditions]) -> Hold:
+    def hold(self, api: str, **options: Unpack[HoldOptions]) -> Hold:
         """Park requests of this transactional id, such as EndTxn, or WriteTxnMarkers between brokers."""
-        return add_hold(self._port, api, {**conditions, "transaction": exact_glob(self.id)})
+        return add_hold(self._port, api, {**options, "transaction": exact_glob(self.id)})
 
 
 class PuppetProducer(Handle):

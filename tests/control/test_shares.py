@@ -86,7 +86,11 @@ def test_the_lock_of_one_record_ends_and_its_acknowledgement_is_late(cluster: Cl
 
 def test_the_locks_of_one_member_end_and_those_of_others_stay(cluster: Cluster, a: ShareMember) -> None:
     group = cluster.group("g")
-    assert group.expire_locks(member="B") == 0
+    with pytest.raises(ValueError, match=r"group 'g' has no member 'B'; there is 'test'"):
+        group.expire_locks(member="B")
+    with ShareMember(cluster, "jobs", "B") as b:
+        b.join()
+        assert group.expire_locks(member="B") == 0
     assert group.expire_locks("jobs", member=a.name) == 4
     assert {row.state for row in rows(cluster)} == {"available"}
     assert group.expire_locks() == 0
@@ -103,7 +107,7 @@ def test_locks_of_other_topics_partitions_and_groups_stay(cluster: Cluster, a: S
         assert b.fetch(wait_ms=5_000) == [(0, 0, 1)]
         assert c.fetch(wait_ms=5_000) == [(4, 4, 1)]
         group = cluster.group("g")
-        assert group.expire_locks("jobs", 1) == 0
+        assert group.expire_locks("jobs", 0, 77) == 0
         assert group.expire_locks("jobs") == 4
         mails, (others,) = group.share_positions("mails"), cluster.group("other").share_positions()
         assert [row.state for position in (*mails, others) for row in position.records] == ["acquired", "acquired"]
@@ -150,8 +154,27 @@ def test_a_record_is_archived_at_the_delivery_limit(cluster: Cluster, a: ShareMe
 def test_an_offset_needs_its_partition(cluster: Cluster) -> None:
     with pytest.raises(ValueError, match=r"offset=5: an offset belongs to a topic and a partition"):
         cluster.group("g").expire_locks(offset=5)
+
+
+def test_a_lock_of_unknown_names_is_refused(cluster: Cluster, a: ShareMember) -> None:
+    del a
+    group = cluster.group("g")
     with pytest.raises(ValueError, match="there is no topic 'job'"):
-        cluster.group("g").expire_locks("job")
+        group.expire_locks("job")
+    with pytest.raises(ValueError, match="there is no topic 'jobz'"):
+        group.share_positions("jobz")
+    with pytest.raises(ValueError, match=r"topic 'jobs' has no partition 5: it has 1, from 0 to 0"):
+        group.expire_locks("jobs", 5)
+    with pytest.raises(ValueError, match=r"there is no group 'h'; there is 'g'"):
+        cluster.group("h").expire_locks()
+    cluster.group("c").create_puppet("one", group_protocol="consumer").join()
+    with pytest.raises(ValueError, match=r"group 'c' is a consumer group: only members of share groups lock records"):
+        cluster.group("c").expire_locks()
+
+
+def test_locks_end_by_the_client_id_of_their_only_member(cluster: Cluster, a: ShareMember) -> None:
+    del a
+    assert cluster.group("g").expire_locks(member="test") == 4
 
 
 def test_a_lever_is_in_the_trace_of_its_group(cluster: Cluster, a: ShareMember) -> None:

@@ -92,7 +92,7 @@ def test_all_owned_means_every_partition_has_an_owner(group: Group) -> None:
     says(
         group.assert_owned_exactly_once,
         "group 'g': expected every partition to be owned exactly once, but t [2, 3] has no owner",
-        "  wait_stable(owned='all') waits for it, and so does timeout=",
+        "  wait_stable(all_owned=True) waits for it, and so does timeout=",
     )
 
 

@@ -425,7 +425,7 @@ def test_an_empty_first_generation_fails_with_the_wait_that_the_next_one_passes(
         group.create_puppet("a", topics=["orders"]).join()
         group.wait_stable(members=1)
         cluster.create_topic("orders", partitions=2)
-        with pytest.raises(AssertionError, match=r"has no owner\n  wait_stable\(owned='all'\) waits for it"):
+        with pytest.raises(AssertionError, match=r"has no owner\n  wait_stable\(all_owned=True\) waits for it"):
             group.assert_owned_exactly_once()
         group.rebalance()
         group.wait_stable(members=1, all_owned=True).assert_owned_exactly_once()

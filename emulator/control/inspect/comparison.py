@@ -45,7 +45,7 @@ def ownership_check(
         return GroupCheck(ok=False, message=f"expected a Stable group, but it is {state}")
     wrong = ownership_errors(members, partitions, topics)
     is_early = any(each.endswith("has no owner") for each in wrong)
-    remedy = "\n  wait_stable(owned='all') waits for it, and so does timeout=" if is_early else ""
+    remedy = "\n  wait_stable(all_owned=True) waits for it, and so does timeout=" if is_early else ""
     return GroupCheck(not wrong, f"expected every partition to be owned exactly once, but {'; '.join(wrong)}{remedy}")
 
 

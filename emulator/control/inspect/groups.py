@@ -68,8 +68,8 @@ class Groups:
         """Return whether a group has a state, a number of members, and a generation above `after_generation`.
 
         Conditions that are None are ignored. A group counts as Stable when every member has its assignment. With
-        `all_owned` exactly one member also owns each partition of the subscribed topics. Raises ValueError for an
-        unknown state.
+        `all_owned` exactly one member also owns each partition of the subscribed topics, of a share group at least
+        one. Raises ValueError for an unknown state.
         """
         if state is not None:
             require_state(state)
@@ -133,7 +133,7 @@ class Groups:
 
 
 def _ownership_errors(cluster: ClusterState, group: BaseGroup) -> list[str]:
-    return ownership_errors(owners_of(cluster, group), partition_counts(cluster))
+    return ownership_errors(owners_of(cluster, group), partition_counts(cluster), may_share=group.kind == SHARE)
 
 
 def _modern_snapshot(

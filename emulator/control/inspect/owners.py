@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...core.groups.classic.group import CLASSIC
 from ...core.groups.group import CONSUMER
 from ...verify.ownership import MemberAssignment
 from .comparison import member_labels
@@ -29,7 +30,7 @@ def assignment_by(
     cluster: ClusterState, group: BaseGroup | None, names: Collection[str]
 ) -> dict[str, dict[str, list[int]]]:
     """Return each member's partitions, by its name in `names`, or by its label (`member_labels`)."""
-    if group is None or group.listed_protocol_type != CONSUMER:
+    if group is None or (group.kind == CLASSIC and group.listed_protocol_type != CONSUMER):
         return {}
     members = group.members.values()
     labels = member_labels([(member.instance_id, member.id, member.client_id) for member in members], names)

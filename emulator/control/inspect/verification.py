@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from koordinator.trace.rebalances import Rebalance  # noqa: TC001 - read at run time
 
 from ...core.groups.classic.group import ClassicGroup, ClassicGroupState
+from ...core.groups.share.group import SHARE
 from ...trace.vocabulary import REBALANCE_CAUSES
 from ...verify import members
 from ...verify.conformance import conformance, failures, transaction_verdicts
@@ -134,6 +135,8 @@ class Verify:
 
         Refused commits do no harm. See `koordinator.emulator.verify.zombies.Zombie`.
         """
+        if (unseen := self._unseen(group)) is not None:
+            return RequestCheck(ok=False, message=unseen, seqs=[])
         commits = [each for each in zombies(self._trace_of(group)) if each.was_accepted]
         listed = "".join(f"\n  {each}" for each in commits)
         message = (
@@ -154,15 +157,22 @@ class Verify:
     def owned(self, _now: int, *, group: str, topics: Sequence[str] | None = None) -> GroupCheck:
         """Check that the group is Stable and exactly one member owns each partition of these topics.
 
-        Without `topics`: of the topics that the members subscribe to.
+        Without `topics`: of the topics that the members subscribe to. Raises ValueError for a share group.
         """
         existing = group_if_any(self._runtime, group)
+        if existing is not None and existing.kind == SHARE:
+            raise ValueError(f"group {group!r} is a share group: any number of its members may own a partition")
         state = ClassicGroupState.DEAD.value if existing is None else existing.state_name
         return ownership_check(state, *self._ownership(group), topics)
 
     def committed(self, _now: int, *, group: str, offsets: Sequence[tuple[str, int, int]]) -> GroupCheck:
-        """Check that these offsets (topic, partition, offset) are committed; more may be."""
+        """Check that these offsets (topic, partition, offset) are committed; more may be.
+
+        Raises ValueError for a share group, which commits none.
+        """
         existing = group_if_any(self._runtime, group)
+        if existing is not None and existing.kind == SHARE:
+            raise ValueError(f"group {group!r} is a share group and commits no offsets: look at its share positions")
         committed = {} if existing is None else {at: each.offset for at, each in existing.offsets.items()}
         return offsets_check(offsets, committed, lambda topic, partition: self._last_commit(group, topic, partition))
 
@@ -182,6 +192,8 @@ class Verify:
         )
         stable = self._ownership(group) if is_stable else None
         verdicts = conformance(self._trace_of(group), stable, ignore=ignore, auto_commit=auto_commit)
+        if (unseen := self._unseen(group)) is not None:
+            return ConformanceCheck(ok=False, message=unseen, checks=list(verdicts))
         failed = failures(verdicts)
         message = "\n  ".join([f"{len(failed)} of {len(verdicts)} client checks failed:", *map(str, failed)])
         return ConformanceCheck(ok=not failed, message=message, checks=list(verdicts))
@@ -195,6 +207,14 @@ class Verify:
         failed = failures(verdicts)
         message = "\n  ".join([f"{len(failed)} of {len(verdicts)} checks of transactions failed:", *map(str, failed)])
         return ConformanceCheck(ok=not failed, message=message, checks=verdicts)
+
+    def _unseen(self, group: str) -> str | None:
+        """Return why there is nothing to judge if no event so far concerns a group, such as a misspelled one."""
+        if group_if_any(self._runtime, group) is not None or any(
+            line.get("group_id") == group for line in self._lines.read()
+        ):
+            return None
+        return f"no event concerns a group {group!r}, so there is nothing to judge"
 
     def _trace_of(self, group: str) -> GroupTrace:
         return GroupTrace(self._lines.read(), group)

@@ -13,6 +13,8 @@ from ...core import overrides
 from ...core.clock import mode_of
 from ...core.groups import offset_expiry
 from ...core.groups.classic.group import ClassicGroupState
+from ...core.groups.group import CONSUMER
+from ...core.groups.streams.group import STREAMS
 from ...core.timers import (
     InitialDelay,
     OffsetExpiryCheck,
@@ -52,6 +54,10 @@ KEEP_ALIVE = ("connected", "none")
 
 FIRST_CLIENT_CONNECTION = 0
 """Connections of puppets have negative numbers."""
+
+
+REVOKING = (CONSUMER, STREAMS)
+"""The kinds of groups that wait until a member gives partitions or tasks up."""
 
 
 class Clocks:
@@ -192,8 +198,13 @@ class Clocks:
         return (yield from self._advance_to(self._keeping_all(now, group), target, key, "expire_sync"))
 
     def revokes(self, _now: int, *, group: str, member: str) -> bool:
-        """Return whether a member of a consumer group has to give partitions up, and has not yet (KIP-848)."""
+        """Return whether a member has to give partitions up, and has not yet (KIP-848).
+
+        Raises ValueError for a group of another kind.
+        """
         target = group_named(self._runtime, group)
+        if target.kind not in REVOKING:
+            raise ValueError(f"group {group!r} is a {target.kind} group: it waits for no revocation")
         return RevocationTimeout(member_named(target, member).id) in target.timers
 
     def expire_revocation(self, now: int, *, group: str, member: str) -> Steps[list[Fired]]:

@@ -590,7 +590,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id.
+     * offset or a member, by its member id, or by the client id that no other member has.
      */
     public int expireLocks() {
         return expireLocks(options -> {});
@@ -599,7 +599,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id.
+     * offset or a member, by its member id, or by the client id that no other member has.
      */
     public int expireLocks(Consumer<ExpireLocksOptions> options) {
         var given = new ExpireLocksOptions();
