@@ -112,7 +112,7 @@ class Coordinator:
     def handle(self, now: int, call: Call, request: Message) -> list[Effect]:
         """Serve one request of a group API; the timers due by `now` have fired."""
         store = self.store
-        newest = store.newest_write()
+        newest = store.newest_write
         try:
             store.serve(now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
@@ -274,7 +274,7 @@ class Coordinator:
                 if not isinstance(timer[1], OffsetExpiryCheck):
                     # the trace shows what a check expires, not the check
                     store.emit(TimerFired(timer[1], group_id, timer[0]))
-                newest = store.newest_write()
+                newest = store.newest_write
                 try:
                     if isinstance(timer[1], OffsetExpiryCheck):
                         offset_expiry.expire(store, group)

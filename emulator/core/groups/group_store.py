@@ -86,7 +86,8 @@ class GroupStore:
         self._touched: dict[BaseGroup, int] = {}
         self.placed: Journal | None = None
         """How to put back the groups that this request or timer has added or replaced; None for none."""
-        self._token = 0
+        self.newest_write = 0
+        """The token of the newest write; `commit.take_back` takes back what follows."""
 
     def partition_of(self, group_id: str) -> int:
         """Return the partition of `__consumer_offsets` that stores a group."""
@@ -168,8 +169,8 @@ class GroupStore:
         self._hand_over_offsets(old, new)
         new.clock, new.now = old.clock, old.now
         self._touched[new] = self._touched[old]
-        self.groups[new.id] = new
         self._note_placed(partial(self._put_back, old, new))
+        self.groups[new.id] = new
         self.schedule_expiry_check(new)
         new.held_requests, old.held_requests = new.held_requests + old.held_requests, []
         if not new.is_frozen:
@@ -326,6 +327,7 @@ class GroupStore:
             elif self.deadlines.get(group.id) != deadline:
                 self.deadlines.set(group.id, deadline)
         self._touched.clear()
+        self.placed = None
 
     def drain(self) -> list[Effect]:
         """End the input: return its effects in order."""
@@ -342,21 +344,16 @@ class GroupStore:
         """Emit a fact for the trace."""
         self._out.append(fact)
 
-    def newest_write(self) -> int:
-        """Return the token of the newest write; `commit.take_back` takes back what follows."""
-        self.placed = None
-        return self._token
-
     @property
     def next_token(self) -> int:
         """The token of the next write; tokens ascend like the records in the log."""
-        return self._token + 1
+        return self.newest_write + 1
 
     def append(self, write: GroupWrite) -> None:
         """Append the records of a write; the input `appended` completes it (`commit`)."""
-        self._token = write.position = self._token + 1
-        self.writes[self._token] = write
-        self._out.append(Append(self._token, write.group.partition, tuple(write.records), write.producer))
+        self.newest_write = write.position = self.newest_write + 1
+        self.writes[self.newest_write] = write
+        self._out.append(Append(self.newest_write, write.group.partition, tuple(write.records), write.producer))
 
     def withdraw(self, token: int) -> GroupWrite:
         """Remove a write of this input, whose records reach no log; return it."""
