@@ -251,6 +251,35 @@ def test_h205_the_state_of_topics_is_deleted(play: Player) -> None:
 
 
 @share_scenario()
+def test_h224_topics_whose_offsets_are_deleted_twice(play: Player) -> None:
+    x = left(play, "u")
+    missing = f"{play.g}.missing"
+    x.mark()
+    rows = x.delete_rows("t", missing, "u", missing, "t", "u").responses
+    refused = [(name, 3) for name in ("t", missing, missing, "t")]
+    assert [(x.short(row.topic_name), row.error_code) for row in rows] == [("u", 0), *refused]
+    x.await_written(15, 15)
+    assert x.delete_offsets("t") == {"t": NO_OFFSETS}
+    assert x.delete_offsets() == {}
+    x.await_written(15, 15, 15, 15)
+    x.alter_rows([("t", {-1: 1})], recorded=False)
+    assert x.delete_offsets("t") == {"t": NO_OFFSETS}
+    x.await_written(15, 15, 15, 15, 15, 15)
+    assert x.named(x.values()[-1].initializing_topics) == {"t": [-1]}
+
+
+@share_scenario()
+def test_h225_a_group_that_has_read_nothing_has_no_offsets_to_delete(play: Player) -> None:
+    x = ShareStates(play)
+    missing = f"{play.g}.missing"
+    x.join("A", [missing])
+    assert x.beat("A", -1) == (-1, None)
+    x.mark()
+    assert x.delete_offsets("t", missing) == {}
+    assert x.written() == []
+
+
+@share_scenario()
 def test_h206_a_member_that_leaves_and_comes_back_finds_new_offsets(play: Player) -> None:
     x = left(play, "u")
     assert x.alter({("u", 0): 5, ("u", 1): 6}) == {("u", 0): 0, ("u", 1): 0}

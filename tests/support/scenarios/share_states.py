@@ -192,16 +192,20 @@ class ShareStates(ShareMembers):
 
     def delete_offsets(self, *names: str, group: str | None = None) -> Any:
         """DeleteShareGroupOffsets: the error of each topic; or that of the request, with its message."""
+        answer = self.delete_rows(*names, group=group)
+        if answer.error_code:
+            assert answer.responses == ()
+            return answer.error_code, answer.error_message
+        return {self.short(topic.topic_name): _error(topic) for topic in answer.responses}
+
+    def delete_rows(self, *names: str, group: str | None = None) -> Any:
+        """Return the response of DeleteShareGroupOffsets."""
         topics = tuple(
             delete_offsets_wire.DeleteShareGroupOffsetsRequestTopic(topic_name=self._real.get(name, name))
             for name in names
         )
         request = delete_offsets_wire.DeleteShareGroupOffsetsRequest(group_id=self._group(group), topics=topics)
-        answer = self._play.slowly(request, 0, recorded=True)
-        if answer.error_code:
-            assert answer.responses == ()
-            return answer.error_code, answer.error_message
-        return {self.short(topic.topic_name): _error(topic) for topic in answer.responses}
+        return self._play.slowly(request, 0, recorded=True)
 
     def short(self, topic: str) -> str:
         """Return the scenario's name of a topic."""

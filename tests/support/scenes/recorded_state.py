@@ -16,7 +16,7 @@ from koordinator.emulator.core.journal import Journal, JournaledTable
 RECORDED = frozenset(
     {
         *("epoch", "metadata_hash", "target_epoch", "target_time"),
-        *("topics", "state_partitions", "initializing_since"),
+        *("topics", "state_partitions", "has_state_record", "initializing_since"),
         *("topology", "validated_topology_epoch", "assignment_configs"),
     }
 )

@@ -53,6 +53,8 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
     def __init__(self, group_id: str, partition: int, clock: GroupClock, now: int, dialect: Dialect) -> None:
         super().__init__(group_id, partition, clock, now, dialect)
         self.state_partitions = StatePartitions()
+        self.has_state_record = False
+        """Whether there is a record of state partitions, even of none."""
         self.initializing_since: dict[UUID, int] = {}
         """The group time in ms from which a topic waits for its state at the share coordinator; in no record."""
 
@@ -101,6 +103,7 @@ class ShareGroup(ModernGroup[ShareMember, Partitions]):
             )
         before = self.state_partitions.initializing
         journal.set(self, "state_partitions", after)
+        journal.set(self, "has_state_record", value is not None)
         since = {
             topic: self.initializing_since.get(topic, self.now) if before.get(topic) == row else self.now
             for topic, row in after.initializing.items()

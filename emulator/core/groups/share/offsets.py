@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ...data.topic import TopicState
     from ...effects import Answer, Call
     from ..group_store import GroupStore
+    from .initialization import StateTopics
     from .state_requests import Rows
 
     Wanted = tuple[str, TopicState | None, Sequence[int]]
@@ -342,7 +343,11 @@ def _altered(partition: int, *, exists: bool) -> alter_wire.AlterShareGroupOffse
 
 
 def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteShareGroupOffsetsRequest) -> None:
-    """Delete the state of topics of an Empty group; the group stays."""
+    """Delete the state of topics of an Empty group; the group stays.
+
+    A group without a record of state has no rows. Kafka:
+    `GroupMetadataManager.sharePartitionsEligibleForOffsetDeletion`.
+    """
     try:
         group = _existing(store, now, request)
     except RefusedError as error:
@@ -350,17 +355,25 @@ def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteS
             error_code=error.error, error_message=error.refusal.error_message
         )
         return store.reply(call, response)
-    names, state = dict.fromkeys(row.topic_name for row in request.topics), group.state_partitions
-    known = {name: store.cluster.topics.get(name) for name in names}
-    having = {
-        topic.topic_id: name
-        for name, topic in known.items()
-        if topic is not None and (topic.topic_id in state.initialized or topic.topic_id in state.deleting)
-    }
-    rows = tuple(_deleted(name, topic, having) for name, topic in known.items())
+    if not group.has_state_record:
+        return store.reply(call, delete_wire.DeleteShareGroupOffsetsResponse())
+    state = group.state_partitions
+    having: dict[UUID, str] = {}
+    refused: list[delete_wire.DeleteShareGroupOffsetsResponseTopic] = []
+    for asked in request.topics:
+        topic = store.cluster.topics.get(asked.topic_name)
+        if topic is not None and (topic.topic_id in state.initialized or topic.topic_id in state.deleting):
+            having[topic.topic_id] = topic.name
+        else:
+            refused.append(_without_offsets(asked.topic_name, topic))
+    rows = (
+        *(delete_wire.DeleteShareGroupOffsetsResponseTopic(topic_name=having[each], topic_id=each) for each in having),
+        *refused,
+    )
     response = delete_wire.DeleteShareGroupOffsetsResponse(responses=rows)
     if not having:
-        return store.reply(call, response)
+        why = Reason(Cause.REMOVED, f"No state of share group {group.id} is to be deleted.")
+        return write(store, group, [state_partitions_record(group.id, state)], why, (call, response))
 
     def done(store: GroupStore, error: Error, message: str | None) -> None:
         if error is Error.NONE:
@@ -375,7 +388,7 @@ def delete(store: GroupStore, now: int, call: Call, request: delete_wire.DeleteS
         )
         return store.reply(call, replace(response, responses=results))
 
-    return _delete_state(store, now, group, having, done)
+    return _delete_state(store, now, group, having, state.initializing, done)
 
 
 def _existing(store: GroupStore, now: int, request: delete_wire.DeleteShareGroupOffsetsRequest) -> ShareGroup:
@@ -386,11 +399,7 @@ def _existing(store: GroupStore, now: int, request: delete_wire.DeleteShareGroup
     return group
 
 
-def _deleted(
-    name: str, topic: TopicState | None, having: Mapping[UUID, str]
-) -> delete_wire.DeleteShareGroupOffsetsResponseTopic:
-    if topic is not None and topic.topic_id in having:
-        return delete_wire.DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic.topic_id)
+def _without_offsets(name: str, topic: TopicState | None) -> delete_wire.DeleteShareGroupOffsetsResponseTopic:
     message = NO_PARTITION if topic is None else NO_OFFSETS
     return delete_wire.DeleteShareGroupOffsetsResponseTopic(
         topic_name=name, error_code=Error.UNKNOWN_TOPIC_OR_PARTITION, error_message=message
@@ -415,7 +424,7 @@ def delete_group(store: GroupStore, group: ShareGroup, answers: Iterable[Answer]
         return None
 
     if topics:
-        return _delete_state(store, store.node_time(group), group, topics, done)
+        return _delete_state(store, store.node_time(group), group, topics, {}, done)
     return store.delete_empty_group(group, kept)
 
 
@@ -424,9 +433,13 @@ def _delete_state(
     now: int,
     group: ShareGroup,
     topics: Mapping[UUID, str],
+    initializing: StateTopics,
     done: Callable[[GroupStore, Error, str | None], None],
 ) -> None:
-    """Write that the state of topics is to be deleted, and let the share coordinators delete it."""
+    """Write that the state of topics is to be deleted, and let the share coordinators delete it.
+
+    `initializing` are the topics that go on being initialized.
+    """
     state = group.state_partitions
     partitions = [
         (topic, each)
@@ -435,7 +448,7 @@ def _delete_state(
     ]
     during = replace(
         state,
-        initializing={topic: row for topic, row in state.initializing.items() if topic not in topics},
+        initializing=initializing,
         initialized={topic: row for topic, row in state.initialized.items() if topic not in topics},
         deleting={**state.deleting, **topics},
     )

@@ -287,6 +287,32 @@ class TestDeletedShareOffsets:
         assert described(play, {"t": [0]}) == {("t", 0): (-1, -1, 0)}
         assert play.shape()[0] == "Empty"
 
+    def test_h224_topics_without_offsets_come_last_and_as_often_as_they_are_given(self, play: SharePlay) -> None:
+        left(play)
+        play.written()
+        names = ("u", "nope", "t", "nope", "u", "t")
+        topics = tuple(delete_wire.DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in names)
+        request = delete_wire.DeleteShareGroupOffsetsRequest(group_id="g", topics=topics)
+        rows = play.send(request, 0).response.responses
+        assert [row.topic_name for row in rows] == ["t", "u", "nope", "nope", "u"]
+        assert play.written() == [[15], [15]]
+        assert delete(play, "u")["u"][0] == Error.UNKNOWN_TOPIC_OR_PARTITION
+        assert play.written() == [[15]]
+
+    def test_h224_a_deletion_leaves_what_is_being_initialized(self, play: SharePlay) -> None:
+        left(play)
+        start_alter_rows(play, [("t", {-1: 3})])
+        assert delete(play, "t")["t"] == (Error.NONE, None, True)
+        state = play.share_group().state_partitions
+        assert [*state.initializing.values()] == [("t", frozenset({-1}))]
+
+    def test_h225_a_group_without_a_record_of_state_has_no_rows(self, play: SharePlay) -> None:
+        play.beat("A", 0, ["nope"])
+        play.beat("A", -1)
+        play.written()
+        assert delete(play, "t", "nope") == {}
+        assert play.written() == []
+
     def test_h101_who_may_be_deleted(self, play: SharePlay) -> None:
         assert delete(play, "t", group="") == (Error.INVALID_GROUP_ID, "The group id is invalid.")
         assert delete(play, "t", group="nothing") == (Error.GROUP_ID_NOT_FOUND, "Group nothing not found.")
