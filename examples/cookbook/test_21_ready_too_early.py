@@ -57,7 +57,7 @@ def run(koordinator, start):
 
 
 def test_a_record_sent_before_readiness_is_lost(koordinator, run):
-    with koordinator.group("svc").hold("SyncGroup"):
+    with koordinator.group("svc").hold("SyncGroup", optional=True):
         alerts, ready = run(hasty)
         assert ready.wait(10)
         koordinator.produce("alerts", "fire")
