@@ -21,6 +21,11 @@ WITH_TLS = {SSL, SASL_SSL}
 WITH_SASL = {SASL_PLAINTEXT, SASL_SSL}
 
 
+def at_port(protocol: str) -> str:
+    """Return "at a PLAINTEXT port", with the article that the protocol has in speech."""
+    return f"at {'an' if protocol in (SSL, 'HTTPS') else 'a'} {protocol} port"
+
+
 def checked_protocol(name: str) -> str:
     """Return a security protocol in upper case. Raises ValueError for another word."""
     if name.upper() not in PROTOCOLS:
