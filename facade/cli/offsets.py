@@ -52,7 +52,7 @@ LEFT_OUT = {
     SHARE: f"it is left out, because its offsets are not in {OFFSETS_TOPIC}",
     STREAMS: "only its committed offsets are written, without members and topology",
 }
-"""What a dump does not have of a group, by its type."""
+"""The omissions of a dump, by the type of the group."""
 
 
 class CommandFailed(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 from ...config.value_rules import InvalidSetting
 from ...core.brokers import PLAINTEXT
 from ...core.java.hash_order import java_order
@@ -31,7 +31,7 @@ def checked_protocol(name: str) -> str:
     if name.upper() not in PROTOCOLS:
         known = ", ".join(protocol.lower() for protocol in PROTOCOLS)
         near = did_you_mean(name.lower(), [protocol.lower() for protocol in PROTOCOLS])
-        raise ValueError(f"security {name!r}: must be one of {known}{near}")
+        raise UnknownWord(f"security {name!r}: must be one of {known}{near}")
     return name.upper()
 
 

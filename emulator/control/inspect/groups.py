@@ -68,8 +68,8 @@ class Groups:
         """Return whether a group has a state, a number of members, and a generation above `after_generation`.
 
         Conditions that are None are ignored. A group counts as Stable when every member has its assignment. With
-        `all_owned` exactly one member also owns each partition of the subscribed topics. Raises ValueError for an
-        unknown state.
+        `all_owned` exactly one member also owns each partition of the subscribed topics. Raises UnknownWord
+        (a ValueError) for another state.
         """
         if state is not None:
             require_state(state)
