@@ -32,6 +32,7 @@ from ..trace.messages import group_of_request
 from ..trace.retention import SMALL_BYTES, estimate_size, retain
 from ..trace.topic import READER_APIS
 from .api_table import ApiTable, NotServed, body_size
+from .authentication.authenticator import NotAuthenticated
 from .authentication.distinguished_names import NoPrincipal, mapped
 from .authorization.authorization import Authorization
 from .authorization.guards import Admitted
@@ -41,7 +42,7 @@ from .failures import Failures
 from .interceptor import Park, Respond, Serve, Write
 from .log_writes import LogWrites
 from .node_connections import NodeConnections
-from .other_protocols import other_protocol
+from .other_protocols import no_sasl_at, other_protocol
 from .refused_features import refusal_of
 from .request_reader import RequestReader
 from .sasl_requests import SASL_APIS
@@ -190,6 +191,17 @@ class Broker(NodeConnections):
 
     # -- requests --------------------------------------------------------------------------------------------
 
+    def _repeated_reason(self, peer: Connection, error: Malformed) -> str | None:
+        """Return why a connection closes if clients repeat that, with the remedy."""
+        protocol = self._authentication.security.protocol(peer.listener)
+        own: str | None = None
+        match error:
+            case NotServed():
+                own = ": ".join(filter(None, (" ".join(filter(None, peer.software)), str(error))))
+            case NotAuthenticated():
+                own = no_sasl_at(protocol, error)
+        return other_protocol(peer.frames.start, protocol) or own
+
     def _serve(self, now: int, sender: Connection | None = None) -> list[Output]:
         """Serve all connections with a complete request and none in flight; return the collected output.
 
@@ -209,11 +221,7 @@ class Broker(NodeConnections):
                     self._serve_messages(now, peer, peer.messages)
             except Malformed as error:
                 if not self._forget_closed(now, peer.number):
-                    protocol = self._authentication.security.protocol(peer.listener)
-                    repeated = other_protocol(peer.frames.start, protocol)
-                    if repeated is None and isinstance(error, NotServed):
-                        repeated = ": ".join(filter(None, (" ".join(filter(None, peer.software)), str(error))))
-                    self._close(now, peer, str(error), repeated)
+                    self._close(now, peer, str(error), self._repeated_reason(peer, error))
             except Exception as error:  # noqa: BLE001 - a bug ends one request
                 self._serving = None
                 self._end_failed_request(now, peer, error)

@@ -1,12 +1,17 @@
-"""Clients that speak another protocol to a Kafka port: TLS, SASL or HTTP. Each node logs the remedy once for each host.
+"""Clients that speak another protocol to a Kafka port: TLS, HTTP, SASL or no SASL. A host's first one logs the remedy.
 
 They connect again and again, and their own messages seldom name the cause.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..core.brokers import PLAINTEXT
-from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL
+from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL, at_port
+
+if TYPE_CHECKING:
+    from .authentication.authenticator import NotAuthenticated
 
 TLS_HANDSHAKE = b"\x16\x03"
 """The start of a TLS handshake: the record type and the first byte of every version (RFC 8446, 5.1)."""
@@ -18,12 +23,17 @@ HTTP = "an HTTP request at a port for Kafka clients; HTTP is served at --control
 
 def tls_at(protocol: str) -> str:
     """Return the line for a TLS handshake at a listener without TLS."""
-    return f"a TLS handshake at a {protocol} port: {_remedy(protocol, SASL_SSL if protocol == SASL_PLAINTEXT else SSL)}"
+    return f"a TLS handshake {at_port(protocol)}: {_remedy(protocol, SASL_SSL if protocol == SASL_PLAINTEXT else SSL)}"
 
 
 def sasl_at(protocol: str) -> str:
     """Return the line for SaslHandshake at a listener without SASL."""
-    return f"SaslHandshake at a {protocol} port: {_remedy(protocol, SASL_SSL if protocol == SSL else SASL_PLAINTEXT)}"
+    return f"SaslHandshake {at_port(protocol)}: {_remedy(protocol, SASL_SSL if protocol == SSL else SASL_PLAINTEXT)}"
+
+
+def no_sasl_at(protocol: str, error: NotAuthenticated) -> str:
+    """Return the line for a request without authentication at a listener with SASL."""
+    return f"{error}: set security.protocol={protocol} in the client, with sasl.mechanism and a user"
 
 
 def _remedy(protocol: str, wanted: str) -> str:

@@ -276,15 +276,19 @@ class Options:
     @property
     def node_ids(self) -> tuple[int, ...]:
         """The ids of the brokers, in the order of their ports. Raises ValueError for invalid ids or numbers."""
+        return self.checked_ids("brokers", "broker_ids")
+
+    def checked_ids(self, brokers: str, broker_ids: str) -> tuple[int, ...]:
+        """Return `node_ids`. Raises ValueError with these names of the options `brokers` and `broker_ids`."""
         if not 1 <= self.brokers <= BROKERS_MAX:
-            raise ValueError(f"brokers {self.brokers}: must be from 1 to {BROKERS_MAX}")
+            raise ValueError(f"{brokers} {self.brokers}: must be from 1 to {BROKERS_MAX}")
         ids = tuple(self.broker_ids) or tuple(range(1, self.brokers + 1))
         if len(ids) > BROKERS_MAX or len(set(ids)) < len(ids) or not all(0 <= each <= INT_MAX for each in ids):
             raise ValueError(
-                f"broker_ids {list(ids)}: must be at most {BROKERS_MAX} different integers from 0 to {INT_MAX}"
+                f"{broker_ids} {list(ids)}: must be at most {BROKERS_MAX} different integers from 0 to {INT_MAX}"
             )
         if self.brokers not in (1, len(ids)):
-            raise ValueError(f"brokers {self.brokers}: broker_ids has {len(ids)} ids; leave brokers out")
+            raise ValueError(f"{brokers} {self.brokers}: {broker_ids} has {len(ids)} ids; leave {brokers} out")
         return ids
 
 

@@ -12,6 +12,10 @@ LISTED_MAX = 12
 """The most known names that a message lists."""
 
 
+class UnknownWord(ValueError):
+    """A value that is none of the words of its argument."""
+
+
 def closest(name: object, known: Iterable[str]) -> str | None:
     """Return the known name most similar to `name`, ignoring case and punctuation; None if none is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 - only misspelt names need it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..config.settings import STANDARD_AUTHORIZER
-from ..config.suggest import did_you_mean
+from ..config.suggest import UnknownWord, did_you_mean
 from ..core.acls.acl import ANY_NAME, CLUSTER_NAME, Acl, Operation, PatternType, Permission, ResourceType
 from ..core.data.metadata_changes import AclSet
 from ..trace.events import VerbUsed
@@ -60,7 +60,10 @@ class Acls:
         transactional_id: str | None = None,
         host: str = ANY_NAME,
     ) -> None:
-        """Deny a user an operation, whatever else allows it. Raises RefusedError (a ValueError) as `allow`."""
+        """Deny a user an operation, whatever else allows it.
+
+        Raises RefusedError (a ValueError) where the disk refuses it.
+        """
         self._set(now, Permission.DENY, user, operation, _resource(topic, group, transactional_id), host)
 
     def revoke(
@@ -145,7 +148,7 @@ def _principal(user: str) -> str:
 
 def _operation(word: str) -> Operation:
     if word not in OPERATIONS:
-        raise ValueError(f"operation {word!r}: must be one of {', '.join(OPERATIONS)}{did_you_mean(word, OPERATIONS)}")
+        raise UnknownWord(f"operation {word!r}: must be one of {', '.join(OPERATIONS)}{did_you_mean(word, OPERATIONS)}")
     return Operation[word.upper()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..broker.authentication.tokens import made
-from ..config.suggest import did_you_mean
+from ..config.suggest import UnknownWord, did_you_mean
 from ..trace.events import VerbUsed
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Credentials:
         """
         if to not in CERTIFICATES:
             choices = ", ".join(CERTIFICATES)
-            raise ValueError(f"to={to!r}: must be one of {choices}{did_you_mean(to, CERTIFICATES)}")
+            raise UnknownWord(f"to={to!r}: must be one of {choices}{did_you_mean(to, CERTIFICATES)}")
         self._host.rotate_certificate(to)
         self._note(now, "rotate_certificate", {"to": to})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.errors import Error
 
 from ..broker.api_table import NUMBERINGS
-from ..config.suggest import did_you_mean
+from ..config.suggest import UnknownWord, did_you_mean
 from ..core.groups.classic.group import ClassicGroup
 from ..core.refusal import Refusal, RefusedError
 
@@ -46,7 +46,7 @@ def error_name(runtime: ClusterRuntime, error: str | int) -> str:
     names = {number: name for _, number, name in numbered}
     if int(error) not in names:
         released = next((f": it is {NUMBERINGS[codes](each)} there" for each in Error if each == int(error)), "")
-        raise ValueError(f"error {error}: not a number of Kafka's errors with error.codes={codes}{released}")
+        raise UnknownWord(f"error {error}: not a number of Kafka's errors with error.codes={codes}{released}")
     return names[int(error)]
 
 
@@ -160,4 +160,6 @@ def known(name: str, names: Iterable[str]) -> str:
         return "; there is none"
     more = f" and {len(existing) - SHOWN_MAX} more" if len(existing) > SHOWN_MAX else ""
     listed = ", ".join(map(repr, existing[:SHOWN_MAX]))
-    return f"; there is {listed}{more}" + (did_you_mean(name, existing) if len(existing) > 1 else "")
+    if len(existing) == 1:
+        return f"; there is {listed}"
+    return f"; there are {listed}{more}{did_you_mean(name, existing)}"

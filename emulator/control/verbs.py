@@ -16,7 +16,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, MemberIdent
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
-from ..config.suggest import did_you_mean
+from ..config.suggest import UnknownWord, did_you_mean
 from ..config.value_rules import INT_MAX
 from ..core import overrides
 from ..core.data.metadata_changes import RecordsDeleted
@@ -103,7 +103,7 @@ class Verbs:
         """
         if as_if not in AS_IF:
             choices = " or ".join(map(repr, AS_IF))
-            raise ValueError(f"as_if={as_if!r}: must be {choices}{did_you_mean(as_if, AS_IF)}")
+            raise UnknownWord(f"as_if={as_if!r}: must be {choices}{did_you_mean(as_if, AS_IF)}")
         target = group_named(self._runtime, group)
         victim = member_named(target, member)
         overrides.require_not_frozen(target)
@@ -168,7 +168,7 @@ class Verbs:
         """
         if state is not None and state not in STATES:
             choices = f"{', '.join(STATES[:-1])} or {STATES[-1]}"
-            raise ValueError(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
+            raise UnknownWord(f"state {state!r}: must be {choices}{did_you_mean(state, STATES)}")
         coordinator = coordinator_of(self._runtime, group)
         target = None if coordinator is None else coordinator.group(group)
         if state is None:
@@ -187,7 +187,9 @@ class Verbs:
         """Thaw a group: its timers continue where they stopped, and parked requests are processed in order."""
         frozen_states = self._runtime.cluster.frozen_states
         if group not in frozen_states:
-            raise ValueError(f"group {group!r} is not frozen{known(group, frozen_states)}")
+            raise ValueError(
+                f"group {group!r} is not frozen{known(group, frozen_states) if frozen_states else '; no group is'}"
+            )
         coordinator = coordinator_of(self._runtime, group)
         del frozen_states[group]
         self._note(self._verb(now, "thaw", group))
@@ -230,7 +232,10 @@ class Verbs:
         self._runtime.reconfigure(replace(self._runtime.cluster.settings, group_max_size=size))
 
     def add_partitions(self, now: int, *, topic: str, count: int) -> int:
-        """Add `count` partitions to a topic, and return their new number. Raises RefusedError (a ValueError)."""
+        """Add `count` partitions to a topic, and return their new number.
+
+        Raises RefusedError (a ValueError) where Kafka would refuse.
+        """
         cluster = self._runtime.cluster
         if not _is_integer(count) or count < 1:
             raise ValueError(f"topic {topic!r}: count={count!r} partitions to add: must be an integer from 1")

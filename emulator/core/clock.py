@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, cast, get_args
 
-from ..config.suggest import did_you_mean
+from ..config.suggest import UnknownWord, did_you_mean
 
 ClockMode = Literal["real", "manual", "auto"]
 
@@ -86,5 +86,5 @@ class GroupClocks(dict[str, GroupClock]):
 def mode_of(mode: str) -> ClockMode:
     """Return a mode by its name. Raises ValueError, naming the valid modes."""
     if mode not in MODES:
-        raise ValueError(f"clock {mode!r}: must be {', '.join(MODES[:-1])} or {MODES[-1]}{did_you_mean(mode, MODES)}")
+        raise UnknownWord(f"clock {mode!r}: must be {', '.join(MODES[:-1])} or {MODES[-1]}{did_you_mean(mode, MODES)}")
     return cast("ClockMode", mode)

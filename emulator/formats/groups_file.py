@@ -44,6 +44,8 @@ from koordinator.wire.messages.offsets_topic import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from koordinator.wire.messages.share_group_records import ShareGroupMetadataKey
+from koordinator.wire.messages.streams_group_records import StreamsGroupMetadataKey
 
 from ..core.groups.classic.group import ClassicGroup
 from ..core.groups.consumer.group import ConsumerGroup
@@ -90,6 +92,9 @@ OFFSET_FIELDS = (
 
 PROTOCOL_TYPE, PROTOCOL = "consumer", "range"
 
+SHARE, STREAMS = "share", "streams"
+"""The types of groups that have no line."""
+
 
 def to_lines(records: Iterable[CoordinatorRecord], topic_name: TopicName) -> list[Line]:
     """Return the latest groups and offsets, sorted: each group, then its offsets by topic and partition.
@@ -111,6 +116,18 @@ def to_lines(records: Iterable[CoordinatorRecord], topic_name: TopicName) -> lis
     for group_id, group in consumer_group_lines.replayed(others).items():
         lines[group_id, 0, "", 0] = consumer_group_lines.group_line(group, topic_name)
     return [lines[key] for key in sorted(lines)]
+
+
+def left_out(records: Iterable[CoordinatorRecord]) -> dict[str, str]:
+    """Return the groups without a line of their own, with their types: "share" or "streams"."""
+    groups: dict[str, str] = {}
+    for record in records:
+        if isinstance(record.key, ShareGroupMetadataKey | StreamsGroupMetadataKey):
+            groups.pop(record.key.group, None)
+            if record.value is not None:
+                kind = SHARE if isinstance(record.key, ShareGroupMetadataKey) else STREAMS
+                groups[record.key.group] = kind
+    return groups
 
 
 def to_json(line: Line) -> str:

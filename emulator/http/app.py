@@ -19,7 +19,6 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
 from ..broker.failures import BrokerBug
-from ..control.time.durations import InvalidDuration
 from ..pages.dashboard import FILES, FOLDER, dashboard_html
 from ..pages.html import static
 from ..server.cluster_registry import FIRST, NoSuchCluster, PortsTaken
@@ -30,7 +29,7 @@ from .guards import Guards
 from .metrics import Metrics
 from .openapi import document, document_3_0
 from .plain import from_json, to_json, to_json_in_turns
-from .problems import ERRORS_MAX, Problem, validation_problem
+from .problems import ERRORS_MAX, Problem, problem_of, validation_problem
 from .routes import BELOW, OLD_ARGUMENTS, OLD_ROUTES, ROUTES, TRACE
 from .schemas import Arguments, NewCluster, arguments_of, request_schema
 
@@ -69,9 +68,6 @@ OLD = "old"
 OLD_SINCE = "@1767225600"
 """The date of their deprecation, 1 January 2026, in the format of RFC 9745."""
 
-DURATION = "by"
-"""The argument that is a duration."""
-
 
 class PathSegment(Convertor[str]):
     """A path segment; its percent-encoding is decoded."""
@@ -104,7 +100,9 @@ class OperationEndpoint:
         self._streams = streams
         self._route = route
         self._path_model, self._model = arguments_of(route)
+        is_trace = route.operation == TRACE
         properties = request_schema(self._model).get("properties", {})
+        self._known_beside = [*(["timeout"] if route.waits else []), *(["format", "watch"] if is_trace else [])]
         self._lists = {name for name, schema in properties.items() if schema.get("type") == "array"}
 
     async def serve(self, request: Request) -> Response:
@@ -131,7 +129,7 @@ class OperationEndpoint:
         timeout_s = others.pop("timeout", None) if route.waits and isinstance(others, dict) else None
         export = checked_format(others.pop("format", JSON)) if route.operation == TRACE else JSON
         watch = others.pop("watch", None) if route.operation == TRACE else None
-        arguments |= _validated(self._model, others, strict=not is_query)
+        arguments |= _validated(self._model, others, strict=not is_query, more=self._known_beside)
         if export != JSON:
             return await export_of(registered, export, arguments)
         if route.operation == TRACE and STREAM in request.headers.get("accept", ""):
@@ -147,12 +145,8 @@ class OperationEndpoint:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         except TypeError as error:
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
-        except InvalidDuration as error:
-            detail = f"{DURATION}: {error}"
-            errors = [{"field": DURATION, "detail": detail, "value": repr(arguments[DURATION])}]
-            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors) from error
         except ValueError as error:
-            raise Problem(HTTPStatus.CONFLICT, str(error)) from error
+            raise problem_of(error, arguments) from error
 
     def _replace_old(self, others: dict[str, Any], *, is_query: bool) -> bool:
         """Give arguments of the release before their names of today; return whether there are any."""
@@ -202,7 +196,9 @@ class ClusterEndpoints:
         settings = NewCluster(**_validated(NewCluster, await _body(request), strict=True))
         try:
             registered = await self._registry.create(settings.options(self._defaults), settings.id)
-        except (ValueError, OSError, PortsTaken) as error:
+        except ValueError as error:
+            raise problem_of(error, {}) from error
+        except (OSError, PortsTaken) as error:
             text = error.strerror if isinstance(error, OSError) else None
             raise Problem(HTTPStatus.CONFLICT, text or str(error)) from error
         return _json_response(registered.info(), HTTPStatus.CREATED)
@@ -326,8 +322,19 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     path = request.url.path
     nearest = _nearest_path(path, request.app.routes) if status == HTTPStatus.NOT_FOUND else None
     hint = f"; did you mean {nearest}?" if nearest else ""
+    headers = dict(error.headers or {})
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = _methods_of(request)
+        hint = f"; allowed: {headers['Allow']}"
     detail = f"{request.method} {path}: {status.phrase.lower()}{hint}; see /openapi.json"
-    return Problem(status, detail, headers=error.headers).response()
+    return Problem(status, detail, headers=headers).response()
+
+
+def _methods_of(request: Request) -> str:
+    """Return the methods of all routes with the path of a request."""
+    routes = [each for each in request.app.routes if isinstance(each, StarletteRoute)]
+    found = [each.methods or () for each in routes if each.path_regex.match(request.scope["path"])]
+    return ", ".join(sorted({method for methods in found for method in methods}))
 
 
 def _nearest_path(path: str, routes: Sequence[BaseRoute]) -> str | None:
@@ -389,18 +396,25 @@ async def _while_connected(request: Request) -> AsyncIterator[None]:
         raise raised[0]
 
 
-def _validated(model: type[Arguments], values: Any, *, strict: bool) -> dict[str, Any]:  # noqa: ANN401 - plain data
-    more = 0
+def _validated(
+    model: type[Arguments],
+    values: Any,  # noqa: ANN401 - plain data
+    *,
+    strict: bool,
+    more: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the arguments that are given. Raises Problem, whose known names include those of `more`."""
+    unlisted = 0
     if isinstance(values, dict):
         unknown = [name for name in values if name not in model.model_fields]
         for name in unknown[ERRORS_MAX:]:
             # each would become an error that no answer lists
             del values[name]
-            more += 1
+            unlisted += 1
     try:
         validated = model.model_validate(values, strict=strict)
     except ValidationError as error:
-        raise validation_problem(error, list(model.model_fields), more) from error
+        raise validation_problem(error, [*model.model_fields, *more], unlisted) from error
     return {name: getattr(validated, name) for name in validated.model_fields_set}
 
 

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
+from ..config.suggest import UnknownWord
+from ..config.value_rules import InvalidSetting
+from ..control.faults.actions import NoSuchRule, RuleConflict, RuleError
+from ..control.time.durations import InvalidDuration
+from ..formats.json_lines import LineError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -14,12 +20,25 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/problem+json"
 
+STATUSES: dict[type[ValueError], HTTPStatus] = {
+    NoSuchRule: HTTPStatus.NOT_FOUND,
+    RuleConflict: HTTPStatus.CONFLICT,
+    **dict.fromkeys(
+        (RuleError, UnknownWord, InvalidDuration, InvalidSetting, LineError), HTTPStatus.UNPROCESSABLE_ENTITY
+    ),
+    ValueError: HTTPStatus.CONFLICT,
+}
+"""The status of each error of an operation, subclasses first; other ValueErrors are those of the cluster's state."""
+
 ERRORS_MAX = 100
 """The most errors that a response lists: a request may have millions."""
 
 SHOWN_MAX = 200
 """The most characters of an invalid value in an error response."""
 
+
+DURATION = "by"
+"""The argument that is a duration."""
 
 JSON_WORDS = {"dictionary": "an object", "Mapping": "an object", "Sequence": "a list", "valid list": "a list"}
 """JSON's words for the types in pydantic's messages."""
@@ -51,6 +70,18 @@ class Problem(Exception):
         if self.errors:
             document["errors"] = self.errors
         return JSONResponse(document, self.status.value, self.headers, MEDIA_TYPE)
+
+
+def problem_of(error: ValueError, arguments: Mapping[str, object]) -> Problem:
+    """Return the problem of an operation that was refused. `errors` name the argument of a duration, or of a rule."""
+    status = next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+    field, detail = "", str(error)
+    if isinstance(error, InvalidDuration):
+        field, detail = DURATION, f"{DURATION}: {error}"
+    elif isinstance(error, NoSuchRule):
+        field = error.kind
+    errors = [{"field": field, "detail": detail, "value": repr(arguments[field])}] if field else None
+    return Problem(status, detail, errors)
 
 
 def validation_problem(error: ValidationError, known: list[str], unlisted: int = 0) -> Problem:

@@ -13,8 +13,10 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from ..config.options import Interface, options_of
 from ..control import operations
+from ..core.refusal import RefusedError
 from ..server.cluster_info import ClusterInfo
 from .plain import BASE64, adapter_of
+from .problems import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +29,15 @@ if TYPE_CHECKING:
 COMPONENTS = "#/components/schemas/{model}"
 
 IN_PATH = re.compile(r"{(\w+)}")
+
+
+RAISES = re.compile(r"\bRaises?\s+(\w+)(?:\s+\(an?\s\w+\))?")
+"""What a docstring says of an error."""
+
+STATUS_BY_NAME = {kind.__name__: status.value for kind, status in STATUSES.items()} | {
+    RefusedError.__name__: STATUSES[ValueError].value,
+}
+"""The statuses that stand for the errors of operations in the documentation."""
 
 
 class Arguments(BaseModel):
@@ -127,6 +138,8 @@ def result_schemas(names: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dic
 
 
 def summary_of(operation: str) -> tuple[str, str]:
-    """Return the first line of an operation's docstring, and the whole docstring."""
+    """Return the first line of an operation's docstring, and the whole docstring, with statuses instead of errors."""
     text = inspect.getdoc(operations.OPERATIONS[operation]) or ""
+    text = RAISES.sub(lambda raises: f"Fails with {STATUS_BY_NAME[raises[1]]}", text)
+    text = re.sub(r"\bNone\b", "null", text)
     return text.partition("\n")[0], text

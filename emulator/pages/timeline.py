@@ -56,11 +56,16 @@ def timeline(events: Sequence[Line], shown: int = 15) -> list[str]:
     if first_error is not None and all(event is not first_error for event in last):
         lines = [_line(texts, first_error, start) + FIRST_ERROR, f"{'…':>10}", *lines]
     heartbeats = sum(_is_heartbeat(event) and event["kind"] == "response" for event in events)
-    counts = [f"{heartbeats} successful heartbeats"] if heartbeats else []
-    counts += [f"{repeated} repeated commits"] if repeated else []
+    counts = [_count(heartbeats, "successful heartbeat")] if heartbeats else []
+    counts += [_count(repeated, "repeated commit")] if repeated else []
     empty = sum(_is_empty_fetch(event) and event["kind"] == "response" for event in events)
-    counts += [f"{empty} share fetches without records"] if empty else []
+    fetches = "share fetch" if empty == 1 else "share fetches"
+    counts += [f"{empty} {fetches} without records"] if empty else []
     return [*lines, f"and {' and '.join(counts)}"] if counts else lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def by_group(events: Iterable[Line]) -> dict[str, list[Line]]:

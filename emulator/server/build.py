@@ -50,6 +50,11 @@ SEED_BITS = 32
 DEFAULT_USERS = {"alice": "alice-secret"}
 """The users of listeners with SASL if the options have none."""
 
+USERS_UNUSED = "users: no effect, because no listener has SASL: set security to sasl_plaintext or sasl_ssl"
+
+CERTIFICATES_UNUSED = "certificates: no effect, because no listener has TLS: set security to ssl or sasl_ssl"
+"""The warning for certificates that the listeners do not use; the control port may, and clusters created over HTTP."""
+
 STEPS_TURN_S = 0.01
 """The time for which an operation takes steps, before clients are served."""
 
@@ -196,11 +201,21 @@ def build(options: Options, log: Callable[[str], None] | None = None) -> ServedC
     server = Server(built.runtime, built.started_at, log)
     node_listeners = NodeListeners(built.runtime, server, listeners, security)
     parts = {part.name: getattr(built, part.name) for part in fields(built)}
+    parts["warnings"] += _without_effect(options, set(security.protocols.values()))
     served = ServedCluster(**parts, server=server, node_listeners=node_listeners)
     if built.settings.group_clock == "auto":
         # such clocks advance without any operation
         _ = served.control
     return served
+
+
+def _without_effect(options: Options, protocols: set[str]) -> tuple[str, ...]:
+    """Return a warning for each option that no listener uses."""
+    given = (
+        (bool(options.users), WITH_SASL, USERS_UNUSED),
+        (bool(options.certificates), WITH_TLS, CERTIFICATES_UNUSED),
+    )
+    return tuple(warning for is_given, users, warning in given if is_given and users.isdisjoint(protocols))
 
 
 def _security(built: BuiltCluster, listeners: Listeners) -> Security:

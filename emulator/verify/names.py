@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..config.suggest import LISTED_MAX, did_you_mean
+from ..config.suggest import LISTED_MAX, UnknownWord, did_you_mean
 from ..trace.vocabulary import ALL_GROUP_STATES
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def require_known(noun: str, name: str, known: Iterable[str]) -> str:
         return name
     listed = f"; known: {', '.join(names) or 'none'}" if len(names) <= LISTED_MAX else ""
     hint = did_you_mean(name, names) or listed
-    raise ValueError(f"{noun} {name!r} is not known{hint}")
+    raise UnknownWord(f"{noun} {name!r} is not known{hint}")
 
 
 def require_state(name: str) -> str:

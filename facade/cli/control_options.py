@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from koordinator.emulator.broker.listeners import is_loopback
 from koordinator.emulator.config.options import PORT_MAX, PREFIX
@@ -22,6 +23,9 @@ RANDOM = "random"
 """The value of `--control-token` that generates a token."""
 
 TOKEN_BYTES = 16
+
+UNUSED_WITHOUT_PORT = {"control_host", "control_tls", "control_token", "insecure_control", "port_range"}
+"""The options that have an effect only with `--control-port`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,21 @@ class ControlOptions:
             f"--control-host {self.host}: anyone on the network could control the clusters; give --control-token,"
             " or --insecure-control to allow it"
         )
+
+
+def unused_options(context: click.Context) -> list[str]:
+    """Return a warning for each option of the environment without effect, as there is no `--control-port`.
+
+    Raises click.UsageError for one on the command line.
+    """
+    warnings = []
+    for option in (each for each in context.command.params if each.name in UNUSED_WITHOUT_PORT):
+        source, text = context.get_parameter_source(option.name or ""), "no effect without --control-port"
+        if source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]}: {text}")
+        if source is ParameterSource.ENVIRONMENT:
+            warnings.append(f"{option.envvar}: {text}")
+    return warnings
 
 
 def port_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:

@@ -93,7 +93,7 @@ def remove_members_(  # noqa: PLR0913 - one argument per option
     all_members: bool,
     as_json: bool,
 ) -> int:
-    """Remove members from a group, which then rebalances once (KIP-345). Needs Apache Kafka 2.4 or newer.
+    """Remove members from a classic or consumer group, which then rebalances once (KIP-345). Needs Kafka 2.4 or newer.
 
     Stop the members first: a running client joins again.
     """

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ import click
 from koordinator.emulator.broker.offsets_log import encode_records, records_of
 from koordinator.emulator.core.data.direct_records import BATCH_BYTES, chunks
 from koordinator.emulator.core.groups.records import offsets_partition
-from koordinator.emulator.formats.groups_file import parse_groups, to_json, to_lines
+from koordinator.emulator.formats.groups_file import SHARE, STREAMS, left_out, parse_groups, to_json, to_lines
 from koordinator.emulator.formats.json_lines import LineError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.consumer_group_records import ConsumerGroupMemberMetadataKey, ConsumerGroupMetadataValue
@@ -46,6 +47,12 @@ if TYPE_CHECKING:
 
 FAILED = 1
 """Exit status of a command that failed."""
+
+LEFT_OUT = {
+    SHARE: f"it is left out, because its offsets are not in {OFFSETS_TOPIC}",
+    STREAMS: "only its committed offsets are written, without members and topology",
+}
+"""The omissions of a dump, by the type of the group."""
 
 
 class CommandFailed(Exception):
@@ -80,7 +87,8 @@ def dump(
 ) -> int:
     """Write the groups and offsets of `__consumer_offsets` to FILE (- for stdout), one JSON object per line.
 
-    Works with every Kafka.
+    Works with every Kafka. Share groups have no lines, and streams groups only those of their offsets; a line on stderr
+    reports this.
     """
     _require_source(bootstrap, data_dir)
     try:
@@ -94,17 +102,28 @@ def dump(
             records, topics = offsets_dir.read(data_dir)
     except CommandFailed as error:
         return _report(error.reasons)
-    selected = (record for record in records if not group_ids or record.key.group in group_ids)
+    selected = [record for record in records if not group_ids or record.key.group in group_ids]
     names = {topic_id: name for name, topic_id in topics.items()}
-    text = "".join(f"{to_json(line)}\n" for line in to_lines(selected, names.get))
+    lines, others = to_lines(selected, names.get), left_out(selected)
+    text = "".join(f"{to_json(line)}\n" for line in lines)
     if str(file) == "-":
         click.echo(text, nl=False)
-        return 0
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"{file}: {error.strerror or error}") from error
-    return 0
+    else:
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise click.UsageError(f"{file}: {error.strerror or error}") from error
+    _report(f"{group_id}: is a {kind} group; {LEFT_OUT[kind]}" for group_id, kind in sorted(others.items()))
+    missing = set(group_ids) - {line["group_id"] for line in lines} - set(others)
+    known = {record.key.group for record in records}
+    reasons = [_no_such_group(group_id, known) for group_id in group_ids if group_id in missing]
+    return _report(reasons) if reasons else 0
+
+
+def _no_such_group(group_id: str, known: Iterable[str]) -> str:
+    similar = get_close_matches(group_id, known, n=1)
+    suggestion = f"; did you mean {similar[0]!r}?" if similar and similar != [group_id] else ""
+    return f"{group_id}: there is no such group in {OFFSETS_TOPIC}{suggestion}"
 
 
 @offsets.command()
@@ -121,6 +140,8 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
 
     Refused for a group that has members: they would be removed, and a real coordinator would overwrite the loaded
     state. Refused for a group of another type than in the file: both together would make its partition unreadable.
+    Refused for an offset of a topic or partition that does not exist; a data directory may lack the topic, which the
+    next cluster can have.
     """
     _require_source(bootstrap, data_dir)
     unknown: list[_FileGroup] = []
@@ -129,6 +150,7 @@ def load(file: Path, bootstrap: tuple[Address, ...], data_dir: Path | None, time
             from . import offsets_dir  # noqa: PLC0415
 
             records = _parse(file, partial(offsets_dir.topic_ids, data_dir))
+            _check_offsets(_groups(records), offsets_dir.partition_counts(data_dir), may_lack_topics=True)
             offsets_dir.load(data_dir, records, _now())
         else:
             with options.admin(bootstrap, timeout, ADMIN_CLIENT_ID) as admin:
@@ -235,6 +257,7 @@ def _load(admin: Admin, records: list[CoordinatorRecord]) -> list[_FileGroup]:
     try:
         # FindCoordinator, which describe() sends, creates the topic if it is missing
         _check_groups(groups, list_groups(admin), describe(admin, groups))
+        _check_offsets(groups, _partition_counts(admin))
         partitions = partitions_of(admin, OFFSETS_TOPIC)
         if groups and not partitions:
             raise CommandFailed(f"there is no topic {OFFSETS_TOPIC}")
@@ -269,6 +292,30 @@ def _check_groups(
             reasons.append(f"{group_id}: has {_count(len(group.members), 'member')}: stop or remove them first")
         elif isinstance(group, Failure) and group.code != Error.GROUP_ID_NOT_FOUND:
             reasons.append(f"{group_id}: {group}")
+    if reasons:
+        raise CommandFailed(*reasons)
+
+
+def _partition_counts(admin: Admin) -> dict[str, int]:
+    return {topic.name: len(topic.partitions) for topic in admin.topics().topics if topic.name}
+
+
+def _check_offsets(
+    groups: Mapping[str, _FileGroup], counts: Mapping[str, int], *, may_lack_topics: bool = False
+) -> None:
+    """Raise CommandFailed for offsets in partitions that do not exist."""
+    reasons = []
+    for group_id, group in groups.items():
+        partitions: dict[str, list[int]] = defaultdict(list)
+        for topic, partition in sorted(group.offsets):
+            partitions[topic].append(partition)
+        for topic, numbers in partitions.items():
+            beyond = [number for number in numbers if not 0 <= number < counts.get(topic, 0)]
+            if topic not in counts and not may_lack_topics:
+                reasons.append(f"{group_id}: there is no topic {topic}: create it first, or remove its lines")
+            elif topic in counts and beyond:
+                have = _count(counts[topic], "partition")
+                reasons.append(f"{group_id}: topic {topic} has {have}: there is no partition {beyond[0]}")
     if reasons:
         raise CommandFailed(*reasons)
 

@@ -56,6 +56,14 @@ def _topic_ids(data_dir: DataDir) -> dict[str, UUID]:
     return {topic.name: topic_id for topic_id, topic in data_dir.topics.by_id.items()}
 
 
+def partition_counts(path: Path) -> dict[str, int]:
+    """Return the partitions of the topics in a directory, none if it does not exist. Raises click.UsageError."""
+    if not path.is_dir():
+        return {}
+    with _opened(path) as data_dir:
+        return {topic.name: len(topic.replicas) for topic in data_dir.topics.by_id.values()}
+
+
 @contextmanager
 def _opened(path: Path) -> Iterator[DataDir]:
     try:

@@ -22,7 +22,7 @@ import koordinator
 from koordinator.emulator.broker.listeners import advertised, host_port, is_loopback
 from koordinator.emulator.config.install_hint import install_hint
 from koordinator.emulator.config.options import PREFIX, Options
-from koordinator.emulator.server.build import build
+from koordinator.emulator.server.build import CERTIFICATES_UNUSED, build
 from koordinator.emulator.server.certificates import Certificates
 from koordinator.emulator.server.cluster_registry import FIRST, ClusterRegistry
 from koordinator.emulator.server.listening_sockets import listen, port_of
@@ -31,9 +31,11 @@ from koordinator.emulator.trace.run_metadata import RunColumns
 
 from . import values
 from .cluster_options import cluster_options
-from .control_options import ControlOptions, control_options
+from .control_options import ControlOptions, control_options, unused_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from koordinator.emulator.server.build import ServedCluster
     from koordinator.emulator.server.cluster_registry import RegisteredCluster
 
@@ -92,12 +94,17 @@ def serve(  # noqa: PLR0913 - one for each option
         control_host, control_port, control_token, insecure_control, port_range, is_tls=control_tls
     ).with_token()
     control.check()
+    warnings = unused_options(click.get_current_context()) if control.port is None else []
     values.check_given_once(options)
-    run(Options(**options, trace_header=RunColumns(os.environ)), control, stop_with_stdin=stop_with_stdin)
+    cluster = Options(**options, trace_header=RunColumns(os.environ))
+    values.check_brokers(cluster)
+    run(cluster, control, warnings, stop_with_stdin=stop_with_stdin)
 
 
-def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = False) -> None:
-    """Serve until a signal, or until stdin closes if `stop_with_stdin`.
+def run(
+    options: Options, control: ControlOptions, warnings: Sequence[str] = (), *, stop_with_stdin: bool = False
+) -> None:
+    """Serve until a signal, or until stdin closes if `stop_with_stdin`; write the warnings first.
 
     Raises click.UsageError, with nothing started, if the cluster cannot be built or served.
     """
@@ -115,7 +122,9 @@ def run(options: Options, control: ControlOptions, *, stop_with_stdin: bool = Fa
     gc.set_threshold(*GC_THRESHOLDS)
     keep_large_blocks()
     stop_input = sys.stdin if stop_with_stdin else None
-    failure = trio.run(_serve_until_signal, parts, control, tls, stop_input)
+    unused = {CERTIFICATES_UNUSED} if control.port is not None else set()
+    shown = [*warnings, *(each for each in parts.warnings if each not in unused)]
+    failure = trio.run(_serve_until_signal, parts, control, tls, shown, stop_input)
     if failure is not None:
         raise click.UsageError(failure.strerror or str(failure))
 
@@ -153,7 +162,11 @@ def check_control_installed() -> None:
 
 
 async def _serve_until_signal(
-    parts: ServedCluster, control: ControlOptions, tls: TlsListener | None, stop_input: IO[str] | None
+    parts: ServedCluster,
+    control: ControlOptions,
+    tls: TlsListener | None,
+    warnings: Sequence[str],
+    stop_input: IO[str] | None,
 ) -> OSError | None:
     """Listen, announce the cluster and serve, until a signal or the end of `stop_input`.
 
@@ -177,7 +190,7 @@ async def _serve_until_signal(
                 defaults = Options(host=parts.options.host, certificates=parts.options.certificates)
                 nursery.start_soon(_serve_control, fleet, defaults, listeners, control, tls)
             missing = [text for module, text in OPTIONAL_LIBRARIES.items() if find_spec(module) is None]
-            for warning in [*missing, *parts.warnings]:
+            for warning in [*missing, *warnings]:
                 log(f"warning: {warning}")
             for line in parts.node_listeners.advertised_elsewhere():
                 log(line)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from koordinator.emulator.config.options import Options
     from koordinator.emulator.config.seed_record import SeedRecord
 
 
@@ -106,6 +107,14 @@ def check_given_once(options: Mapping[str, object]) -> None:
         name, flag = option.replace("_", "."), "--" + option.replace("_", "-")
         if options[option] is not None and name in config:
             raise click.UsageError(f"{name} is given twice, by {flag} and by --config")
+
+
+def check_brokers(options: Options) -> None:
+    """Raise click.UsageError for invalid ids or numbers of brokers."""
+    try:
+        options.checked_ids("--brokers", "--broker-ids")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def records(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, list[SeedRecord]]:

@@ -103,11 +103,11 @@ class Failure:
 def broker_failure(code: int, message: str | None = None, *, retriable: frozenset[Error] = frozenset()) -> Failure:
     """Return a broker's error as a failure.
 
-    `message` is the text of the response, to which an explanation is added. `retriable` are the codes to retry.
+    `message` is the text of the response; without one, an explanation stands for it. `retriable` are the codes to
+    retry.
     """
-    # an unknown code is in neither
-    parts = (EXPLANATIONS.get(code), message)
-    return Failure(code, "; ".join(part for part in parts if part), retriable=code in retriable)
+    # an unknown code has neither
+    return Failure(code, message or EXPLANATIONS.get(code, ""), retriable=code in retriable)
 
 
 def connection_failure(error: ClientError, *, idempotent: bool = True) -> Failure:

@@ -51,14 +51,17 @@ STATES = (
 )
 """The states in the spelling of ListGroups; the last three belong to KIP-848 and KIP-1071."""
 
+CLASSIC = "classic"
+"""The type of groups that members form by JoinGroup and SyncGroup."""
+
 CONSUMER = "consumer"
-"""The protocol type with a known layout of assignments."""
+"""The protocol type with a known layout of assignments, and the type of groups of KIP-848."""
 
 SHARE = "share"
-"""The protocol type of share groups (KIP-932)."""
+"""The protocol type, and the type, of share groups (KIP-932)."""
 
 STREAMS, STICKY = "streams", "sticky"
-"""The protocol type of streams groups, and their only assignor (KIP-1071)."""
+"""The protocol type, and the type, of streams groups, and their only assignor (KIP-1071)."""
 
 DEAD = "Dead"
 """The state in the description of a group that does not exist."""
@@ -157,9 +160,13 @@ class PartitionOffsets:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group. `protocol` is "" unless it is Stable; members and partitions are sorted."""
+    """A group. `protocol` is "" unless it is Stable; members and partitions are sorted.
+
+    `type` is one of "classic", "consumer", "share" and "streams".
+    """
 
     group_id: str
+    type: str
     state: str
     protocol_type: str
     protocol: str
@@ -279,6 +286,7 @@ def _consumer_groups(
     return {
         row.group_id: GroupDescription(
             group_id=row.group_id,
+            type=CONSUMER,
             state=row.group_state,
             protocol_type=CONSUMER,
             protocol=row.assignor_name,
@@ -314,6 +322,7 @@ def _share_groups(
     return {
         row.group_id: GroupDescription(
             group_id=row.group_id,
+            type=SHARE,
             state=row.group_state,
             protocol_type=SHARE,
             protocol=row.assignor_name,
@@ -353,6 +362,7 @@ def _streams_groups(
     return {
         row.group_id: GroupDescription(
             group_id=row.group_id,
+            type=STREAMS,
             state=row.group_state,
             protocol_type=STREAMS,
             protocol=STICKY,
@@ -422,6 +432,7 @@ def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Fail
     members = (_member(member, row.protocol_type) for member in row.members)
     return GroupDescription(
         group_id=row.group_id,
+        type=CLASSIC,
         state=row.group_state,
         protocol_type=row.protocol_type,
         protocol=row.protocol_data,

@@ -15,7 +15,7 @@ from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 
 from .admin import COORDINATOR_MOVES
 from .errors import Failure, RequiredVersion, broker_failure
-from .groups import GroupFailure, Result, describe
+from .groups import CLASSIC, CONSUMER, GroupFailure, Result, describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,12 +46,15 @@ def remove_members(
 ) -> Result[MemberToRemove]:
     """Remove members from a group; None removes all, static ones by their instance id.
 
-    Needs LeaveGroup v3 (Apache Kafka 2.4). Fails with GROUP_ID_NOT_FOUND for a missing group, and for single members
-    with UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    Needs LeaveGroup v3 (Apache Kafka 2.4). Fails with GROUP_ID_NOT_FOUND for a missing group, for share and streams
+    groups, which have no LeaveGroup, and for single members with UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
     """
     group = describe(admin, [group_id], BATCH)[group_id]
     if isinstance(group, Failure):
         return Result((), (GroupFailure(_explain(group), group_id=group_id),))
+    if group.type not in (CLASSIC, CONSUMER):
+        text = f"is a {group.type} group: members can be removed only from classic and consumer groups; stop them"
+        return Result((), (GroupFailure(Failure(None, text), group_id=group_id),))
     if members is None:
         members = tuple(
             MemberToRemove(each.member_id) if each.instance_id is None else MemberToRemove(instance_id=each.instance_id)

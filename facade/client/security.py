@@ -9,7 +9,8 @@ import re
 import secrets
 import ssl
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, TypeVar
 
 from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
@@ -20,7 +21,7 @@ from .errors import AuthenticationFailed, RequiredVersion, Unreachable
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from .connection import BrokerConnection
 
@@ -30,8 +31,34 @@ HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 MECHANISMS = ("PLAIN", *HASHES)
 
+SETTINGS = (
+    *("security.protocol", "security.providers"),
+    *("sasl.mechanism", "sasl.mechanisms", "sasl.jaas.config", "sasl.username", "sasl.password"),
+    *("sasl.client.callback.handler.class", "enable.sasl.oauthbearer.unsecure.jwt"),
+    *("ssl.protocol", "ssl.provider", "ssl.providers", "ssl.cipher.suites", "ssl.enabled.protocols"),
+    *("ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.key"),
+    *("ssl.keystore.certificate.chain", "ssl.key.password", "ssl.key.location", "ssl.key.pem", "ssl.engine.id"),
+    *("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.certificates"),
+    *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.endpoint.identification.algorithm"),
+    *("ssl.secure.random.implementation", "ssl.engine.factory.class", "ssl.engine.location"),
+    *("ssl.ca.location", "ssl.ca.pem", "ssl.ca.certificate.stores", "ssl.crl.location", "ssl.certificate.location"),
+    *("ssl.certificate.pem", "ssl.curves.list", "ssl.sigalgs.list", "enable.ssl.certificate.verification"),
+)
+"""The security settings of Kafka's clients and librdkafka's, except those of FAMILIES. Only some have an effect."""
+
+FAMILIES = ("sasl.kerberos.", "sasl.login.", "sasl.oauthbearer.")
+"""The beginnings of the names of other security settings."""
+
+SIMILARITY = 0.85
+"""How similar to a security setting an unknown name is that is a misspelling; other names are other settings."""
+
+HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH = 62, 64
+"""OpenSSL's X509_V_ERR codes of a certificate that is valid, but for another host."""
+
 _HANDSHAKE = RequiredVersion(ApiKey.SASL_HANDSHAKE, 1, "1.0")
 _AUTHENTICATE = RequiredVersion(ApiKey.SASL_AUTHENTICATE, 0, "1.0")
+
+_T = TypeVar("_T")
 
 _JAAS_OPTION = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))')
 
@@ -55,16 +82,16 @@ class ConnectionSecurity:
     mechanism: str = "PLAIN"
     user: str = ""
     password: str = field(default="", repr=False)
-    ca_file: str | None = None
-    key_file: str | None = None
-    checks_host: bool = True
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> ConnectionSecurity:
         """Return what client settings say, under Kafka's names or librdkafka's. Raises ValueError with the setting.
 
-        Settings that are not about security have no effect.
+        The files of TLS are read. Settings that are not about security have no effect.
         """
+        for name in settings:
+            _check_name(name)
         protocol = settings.get("security.protocol", "PLAINTEXT").upper()
         if protocol not in PROTOCOLS:
             raise ValueError(f"security.protocol={protocol}: must be one of {', '.join(PROTOCOLS)}")
@@ -87,33 +114,23 @@ class ConnectionSecurity:
             mechanism,
             user,
             settings.get("sasl.password", _unescaped(options.get("password", ""))),
-            settings.get("ssl.truststore.location", settings.get("ssl.ca.location")),
-            settings.get("ssl.keystore.location"),
-            bool(settings.get("ssl.endpoint.identification.algorithm", "https")),
+            _context(settings) if protocol.endswith("SSL") else None,
         )
-
-    @property
-    def has_tls(self) -> bool:
-        """Whether connections are encrypted."""
-        return self.protocol.endswith("SSL")
 
     def secured(self, plain: socket.socket, host: str, peer: str) -> socket.socket:
         """Return a connection after its TLS handshake, if the protocol has one. Raises Unreachable, or TimeoutError."""
-        if not self.has_tls:
+        if self.tls is None:
             return plain
         try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            context.check_hostname = self.checks_host
-            if self.key_file is not None:
-                context.load_cert_chain(self.key_file)
-            return context.wrap_socket(plain, server_hostname=host)
+            return self.tls.wrap_socket(plain, server_hostname=host)
         except TimeoutError:
             raise
         except OSError as error:
             reason = (
                 getattr(error, "verify_message", "") or getattr(error, "reason", "") or error.strerror or str(error)
             )
-            raise Unreachable(f"{peer}: the TLS handshake failed: {reason}", retriable=False) from None
+            text = f"{peer}: the TLS handshake failed: {reason}{_tls_remedy(error, self.protocol)}"
+            raise Unreachable(text, retriable=False) from None
 
     def authenticate(self, connection: BrokerConnection) -> None:
         """Log in, if the protocol has SASL. Raises AuthenticationFailed, and the errors of requests."""
@@ -122,12 +139,17 @@ class ConnectionSecurity:
         version = connection.version(_HANDSHAKE)
         handshake = connection.send(SaslHandshakeRequest(mechanism=self.mechanism), version, SaslHandshakeResponse)
         if handshake.error_code:
-            enabled = ", ".join(handshake.mechanisms)
-            raise AuthenticationFailed(f"{connection.address}: {self.mechanism} is not enabled there; {enabled} are")
+            raise AuthenticationFailed(f"{connection.address}: {self._mechanism_remedy(handshake.mechanisms)}")
         if self.mechanism == "PLAIN":
             _exchange(connection, f"\0{self.user}\0{self.password}".encode())
         else:
             self._scram(connection, HASHES[self.mechanism])
+
+    def _mechanism_remedy(self, enabled: Sequence[str]) -> str:
+        if not enabled:
+            plain = self.protocol.removeprefix("SASL_")
+            return f"the port has no SASL: set security.protocol={plain}, or give the port of a listener with SASL"
+        return f"sasl.mechanism={self.mechanism}: not enabled there; must be one of {', '.join(enabled)}"
 
     def _scram(self, connection: BrokerConnection, algorithm: str) -> None:
         """Prove the password, and that the broker knows it (RFC 5802)."""
@@ -149,6 +171,55 @@ class ConnectionSecurity:
         expected = hmac.digest(hmac.digest(salted, b"Server Key", algorithm), text, algorithm)
         if answer != b"v=" + base64.b64encode(expected):
             raise AuthenticationFailed(f"{connection.address}: the broker does not know the password of {self.user}")
+
+
+def _check_name(name: str) -> None:
+    """Raise ValueError for an unknown security setting, or a name that is a misspelling of one."""
+    if name in SETTINGS or name.startswith(FAMILIES):
+        return
+    is_security = name.startswith(("security.", "sasl.", "ssl."))
+    similar = get_close_matches(name, SETTINGS, n=1, cutoff=0.6 if is_security else SIMILARITY)
+    if is_security or similar:
+        suggestion = f"; did you mean {similar[0]}?" if similar else ""
+        raise ValueError(f"{name}: no security setting of Kafka's clients{suggestion}")
+
+
+def _context(settings: Mapping[str, str]) -> ssl.SSLContext:
+    """Return the TLS settings of connections. Raises ValueError with the setting of a file that cannot be used."""
+    authority = next((name for name in ("ssl.truststore.location", "ssl.ca.location") if name in settings), None)
+    if authority is None:
+        context = ssl.create_default_context()
+    else:
+        # only this authority is trusted
+        context = _load(authority, settings[authority], lambda path: ssl.create_default_context(cafile=path))
+    context.check_hostname = settings.get("ssl.endpoint.identification.algorithm", "https") not in ("", "none")
+    keys = "ssl.keystore.location"
+    if keys in settings:
+        # without a password OpenSSL would ask for it at the terminal
+        password = settings.get("ssl.key.password", "")
+        _load(keys, settings[keys], lambda path: context.load_cert_chain(path, password=password))
+    return context
+
+
+def _load(setting: str, path: str, load: Callable[[str], _T]) -> _T:
+    try:
+        return load(path)
+    except ssl.SSLError as error:
+        raise ValueError(f"{setting}={path}: OpenSSL cannot use it as PEM: {error.reason or error}") from None
+    except OSError as error:
+        raise ValueError(f"{setting}={path}: {error.strerror or error}") from None
+
+
+def _tls_remedy(error: OSError, protocol: str) -> str:
+    """Return what to change after a failed handshake."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code in (HOSTNAME_MISMATCH, IP_ADDRESS_MISMATCH):
+            return "; give one of its names, or set ssl.endpoint.identification.algorithm= (empty)"
+        return "; name the certificate of its authority, a PEM file, by ssl.ca.location"
+    if isinstance(error, (ssl.SSLEOFError, ConnectionError)) or getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
+        plain = protocol.replace("SSL", "PLAINTEXT")
+        return f"; if the port has no TLS, set security.protocol={plain}"
+    return ""
 
 
 def _exchange(connection: BrokerConnection, data: bytes) -> bytes:

@@ -21,7 +21,7 @@ from koordinator.wire.messages.delete_share_group_offsets import (
 
 from .admin import COORDINATOR_MOVES
 from .errors import Failure, RequiredVersion, broker_failure
-from .groups import GroupFailure, Result, describe, share_offsets
+from .groups import SHARE, GroupFailure, Result, describe, share_offsets
 from .offsets import LATEST, offsets_at
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from .admin import Admin, BrokerNode, TopicPartition
     from .connection import BrokerConnection
+    from .groups import GroupDescription
 
 _ALTER = RequiredVersion(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, "4.1")
 _DELETE = RequiredVersion(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, "4.1")
@@ -47,11 +48,14 @@ class ShareStart:
 
 
 def describe_share_offsets(admin: Admin, group_ids: Sequence[str]) -> Result[ShareStart]:
-    """Return where share groups start, in each partition that they have read. A missing group is a failure."""
-    described = describe(admin, group_ids)
-    failures = [GroupFailure(each, group_id=name) for name, each in described.items() if isinstance(each, Failure)]
+    """Return where share groups start, in each partition that they have read.
+
+    A missing group, and a group of another type, is a failure.
+    """
+    checked = {name: _not_shared(each) for name, each in describe(admin, group_ids).items()}
+    failures = [GroupFailure(each, group_id=name) for name, each in checked.items() if each is not None]
     rows: list[ShareStart] = []
-    known = [name for name, each in described.items() if not isinstance(each, Failure)]
+    known = [name for name, each in checked.items() if each is None]
     for name, found in share_offsets(admin, known).items():
         if isinstance(found, Failure):
             failures.append(GroupFailure(found, group_id=name))
@@ -63,13 +67,26 @@ def describe_share_offsets(admin: Admin, group_ids: Sequence[str]) -> Result[Sha
     return Result(tuple(rows), tuple(failures))
 
 
+def _not_shared(described: GroupDescription | Failure) -> Failure | None:
+    """Return why a group has no start offsets, or None for a share group."""
+    if isinstance(described, Failure):
+        return described
+    if described.type == SHARE:
+        return None
+    return Failure(None, f"is a {described.type} group, not a share group; `groups describe` shows its offsets")
+
+
 def reset_share_offsets(
     admin: Admin, group_id: str, topics: Sequence[str] | None, timestamp: int, *, is_dry_run: bool = False
 ) -> Result[ShareStart]:
     """Let a share group without members start elsewhere: EARLIEST, LATEST, or at the first record since a time in ms.
 
-    In all partitions of some topics, or of those that it has read. Without such a record it starts at the end.
+    In all partitions of some topics, or of those that it has read. Without such a record it starts at the end. Fails
+    for a group of another type; a missing group is created.
     """
+    other = _not_shared(describe(admin, [group_id])[group_id])
+    if other is not None and other.code != Error.GROUP_ID_NOT_FOUND:
+        return Result((), (GroupFailure(other, group_id=group_id),))
     if topics is None:
         found = share_offsets(admin, [group_id])[group_id]
         if isinstance(found, Failure):

@@ -153,14 +153,17 @@ def _trusting(ca_file: str | PathLike[str]) -> ssl.SSLContext:
 
 
 def _refuse(response: httpx.Response) -> NoReturn:
+    is_part = False
     try:
-        message = from_json(response.content)["detail"]
+        problem = from_json(response.content)
+        message, is_part = problem["detail"], "errors" in problem
     except (ValueError, LookupError, TypeError):
         message = f"{response.request.method} {response.request.url}: {response.status_code} {response.reason_phrase}"
     match response.status_code:
         case HTTPStatus.UNAUTHORIZED:
             raise PermissionError(message)
-        case HTTPStatus.NOT_FOUND:
+        # a rule or a hold of a cluster is a field, the cluster is none
+        case HTTPStatus.NOT_FOUND if not is_part:
             raise ClusterStopped(message)
         case HTTPStatus.INTERNAL_SERVER_ERROR:
             raise RuntimeError(message)

@@ -11,6 +11,7 @@ from clients.frame_clients import Peer, Wire
 from koordinator.emulator.broker import host_log
 from koordinator.emulator.broker.other_protocols import HTTP, sasl_at, tls_at
 from koordinator.wire.errors import Error
+from koordinator.wire.messages.metadata import MetadataRequest
 from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 
@@ -64,6 +65,24 @@ def test_a_client_that_begins_with_sasl_is_answered_and_its_host_is_told_once() 
         answer = wire.ask(wire.connect(), SaslHandshakeRequest(mechanism="PLAIN"), 1, client_id="app")
         assert answer.error_code == Error.ILLEGAL_SASL_STATE
     assert wire.logged == [f"client 'app' (/127.0.0.1) sends {SASL}"]
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_host_without_sasl_at_a_port_with_sasl_is_told_once_with_the_remedy(protocol: str) -> None:
+    wire = Wire()
+    closed = []
+    for host in ("/10.0.0.1", "/10.0.0.1", "/10.0.0.2"):
+        peer = Peer(next(NUMBERS))
+        wire.peers[peer.number] = peer
+        wire.broker.connected(wire.now, peer.number, host, protocol)
+        wire.send(peer, wire.request(peer, MetadataRequest(), 12))
+        closed.append(peer.closed)
+    reason = (
+        "a request before the authentication, which begins with SaslHandshake (api key 3): set"
+        f" security.protocol={protocol} in the client, with sasl.mechanism and a user"
+    )
+    assert closed == [reason] * 3
+    assert [line.partition(" closed: ")[2] for line in wire.logged] == [reason] * 2
 
 
 @pytest.mark.parametrize(("protocol", "wanted"), [("PLAINTEXT", "SSL"), ("SASL_PLAINTEXT", "SASL_SSL")])

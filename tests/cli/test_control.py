@@ -17,6 +17,7 @@ from unittest.mock import MagicMock
 import httpx
 import pytest
 from brokers.http_server import WAIT_S
+from click.testing import CliRunner
 
 from koordinator.cli.control_options import ControlOptions
 from koordinator.emulator.config.options import Options
@@ -45,6 +46,34 @@ def test_the_first_line_has_the_url_of_the_control_api(serve: Callable[..., Serv
 
 def test_without_the_option_there_is_no_control_api(serve: Callable[..., Served]) -> None:
     assert "control_url" not in serve("--port", "0").ready()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--control-token", "x"),
+        ("--control-tls",),
+        ("--insecure-control",),
+        ("--control-host", "localhost"),
+        ("--port-range", "20000-20009"),
+    ],
+)
+def test_an_option_of_the_control_api_without_its_port_is_refused(given: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(serve_command.serve, ["--port", "0", *given])
+    assert (result.exit_code, result.output.splitlines()[-1]) == (
+        2,
+        f"Error: {given[0]}: no effect without --control-port",
+    )
+
+
+def test_a_variable_of_the_control_api_without_its_port_is_reported(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOORDINATOR_CONTROL_TOKEN", "x")
+    served = serve("--port", "0")
+    served.ready()
+    warning = "koordinator: warning: KOORDINATOR_CONTROL_TOKEN: no effect without --control-port"
+    assert served.line("err") == warning
 
 
 def test_the_token_is_required(serve: Callable[..., Served]) -> None:

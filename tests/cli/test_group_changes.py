@@ -78,13 +78,25 @@ def test_a_missing_member_is_a_failure_and_the_others_are_removed(
     assert cluster.group("svc").members == []
 
 
+@pytest.mark.parametrize("kind", ["share", "streams"])
+@pytest.mark.parametrize("members", [("--all",), ("--member-id", "m"), ("--instance-id", "a")])
+def test_members_of_share_and_streams_groups_are_refused_with_the_types_that_have_removals(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], kind: str, members: tuple[str, ...]
+) -> None:
+    cluster.group("svc").create_puppet("a", topics=["t"], group_protocol=kind).join()
+    ran = run("remove-members", "svc", *members, *at)
+    text = f"svc: is a {kind} group: members can be removed only from classic and consumer groups; stop them"
+    assert (ran.status, ran.out, ran.failures) == (1, "", [text])
+    assert [event for event in cluster.events() if event.get("api") == "LeaveGroup"] == []
+
+
 def test_kip_345_a_missing_group_is_detected_before_any_member_is_removed(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]
 ) -> None:
     ran = run("remove-members", "nope", "--instance-id", "a", *at)
     assert (ran.status, ran.out) == (1, "")
     assert ran.failures == [
-        "nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found.",
+        "nope: GROUP_ID_NOT_FOUND (69): Group nope not found.",
     ]
     assert [event for event in cluster.events() if event.get("api") == "LeaveGroup"] == []
 

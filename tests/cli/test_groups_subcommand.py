@@ -204,7 +204,7 @@ def test_describe_reports_missing_groups_and_shows_the_others(
     ran = run("describe", "nope", "g", *at)
     assert ran.status == 1
     assert ran.rows[1][0] == "g"
-    assert ran.failures == ["nope: GROUP_ID_NOT_FOUND (69): there is no such group; Group nope not found."]
+    assert ran.failures == ["nope: GROUP_ID_NOT_FOUND (69): Group nope not found."]
 
 
 def test_a_mistyped_group_has_the_most_similar_one(

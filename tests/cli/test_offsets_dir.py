@@ -58,6 +58,18 @@ def test_the_groups_of_a_stopped_cluster_are_dumped(run: Callable[..., Ran], tmp
         assert cluster.dump_groups() == expected
 
 
+def test_a_partition_that_a_topic_of_the_directory_does_not_have_is_refused(
+    run: Callable[..., Ran], world: Path, tmp_path: Path
+) -> None:
+    there = tmp_path / "data"
+    with Emulator(topics={"t": 1}, data_dir=there):
+        pass
+    ran = run("load", str(world), "--data-dir", str(there))
+    assert (ran.status, ran.failures) == (1, ["simple: topic t has 1 partition: there is no partition 1"])
+    with Emulator(data_dir=there) as cluster:
+        assert cluster.dump_groups() == []
+
+
 def test_loading_keeps_the_groups_of_the_directory(run: Callable[..., Ran], world: Path, tmp_path: Path) -> None:
     there = tmp_path / "data"
     with Emulator(topics={"t": 2}, config={"offsets.topic.num.partitions": 3}, data_dir=there) as cluster:

@@ -12,6 +12,9 @@ from brokers.scripted_broker import Scripted, coordinator
 from clients.groups_command import Ran, commit, form, runner
 
 from koordinator import Emulator
+from koordinator.client.admin import Admin
+from koordinator.client.connection import Address
+from koordinator.client.groups import delete_groups
 from koordinator.client.logs import ADMIN_CLIENT_ID
 from koordinator.emulator.broker.offsets_log import batch_of
 from koordinator.emulator.formats.groups_file import parse_groups
@@ -113,8 +116,44 @@ def test_a_dash_is_stdout_and_stdin(
 
 def test_groups_may_be_selected(run: Callable[..., Ran], at: tuple[str, str], world: Path) -> None:
     run("load", str(world), *at)
-    ran = run("dump", "-", *at, "--group", "simple", "--group", "unknown")
+    ran = run("dump", "-", *at, "--group", "simple")
     assert [json.loads(line)["group_id"] for line in ran.out.splitlines()] == ["simple"]
+    assert (ran.status, ran.err) == (0, [])
+
+
+def test_a_missing_group_is_reported_with_a_similar_one_and_the_others_are_written(
+    run: Callable[..., Ran], at: tuple[str, str], world: Path
+) -> None:
+    run("load", str(world), *at)
+    ran = run("dump", "-", *at, "--group", "simple", "--group", "svcs", "--group", "other")
+    assert [json.loads(line)["group_id"] for line in ran.out.splitlines()] == ["simple"]
+    assert (ran.status, ran.failures) == (
+        1,
+        [
+            "svcs: there is no such group in __consumer_offsets; did you mean 'svc'?",
+            "other: there is no such group in __consumer_offsets",
+        ],
+    )
+
+
+def test_what_a_dump_leaves_out_is_reported(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
+    kinds = {"workers": "share", "app": "streams", "svc": "consumer", "gone": "share"}
+    puppets = {
+        name: cluster.group(name).create_puppet("a", topics=["t"], group_protocol=kind) for name, kind in kinds.items()
+    }
+    for puppet in puppets.values():
+        puppet.join()
+    puppets["gone"].leave()
+    host, port = cluster.bootstrap_servers.split(":")
+    with Admin([Address(host, int(port))], 10.0, "1") as admin:
+        assert delete_groups(admin, ["gone"]).successes == ("gone",)
+    share = "workers: is a share group; it is left out, because its offsets are not in __consumer_offsets"
+    streams = "app: is a streams group; only its committed offsets are written, without members and topology"
+    ran = run("dump", "-", *at)
+    assert [json.loads(line)["group_id"] for line in ran.out.splitlines()] == ["svc"]
+    assert (ran.status, ran.failures) == (0, [streams, share])
+    ran = run("dump", "-", *at, "--group", "workers")
+    assert (ran.status, ran.out, ran.failures) == (0, "", [share])
 
 
 def test_a_cluster_without_groups_is_an_empty_file(run: Callable[..., Ran], at: tuple[str, str]) -> None:
@@ -132,9 +171,34 @@ def test_a_group_with_members_is_refused_and_nothing_is_written(
     assert cluster.dump_groups() == before
 
 
+@pytest.mark.parametrize(
+    ("topic", "partition", "problem"),
+    [
+        ("unknown", 0, "there is no topic unknown: create it first, or remove its lines"),
+        ("t", 4, "topic t has 4 partitions: there is no partition 4"),
+        ("t", -1, "topic t has 4 partitions: there is no partition -1"),
+    ],
+)
+def test_an_offset_in_a_partition_that_does_not_exist_is_refused_and_nothing_is_written(
+    run: Callable[..., Ran],
+    cluster: Cluster,
+    at: tuple[str, str],
+    world: Path,
+    topic: str,
+    partition: int,
+    problem: str,
+) -> None:
+    line = json.dumps({"group_id": "other", "topic": topic, "partition": partition, "offset": 1})
+    world.write_text(f"{WORLD}{line}\n", encoding="utf-8")
+    ran = run("load", str(world), *at)
+    assert (ran.status, ran.out, ran.failures) == (1, "", [f"other: {problem}"])
+    assert cluster.dump_groups() == []
+
+
 def test_a_file_of_many_batches_is_loaded_completely(
     run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], tmp_path: Path
 ) -> None:
+    cluster.add_partitions("t", 400)
     file = tmp_path / "large.jsonl"
     lines = [
         {"group_id": "g", "topic": "t", "partition": number, "offset": number, "metadata": "m" * 3000}
@@ -155,12 +219,26 @@ MESSAGE_BYTES_MAX = 1_048_588
 
 @pytest.fixture
 def broker() -> Iterator[Scripted]:
-    """A broker with one partition of `__consumer_offsets` and no groups."""
+    """A broker with one partition of `__consumer_offsets`, two of the topic t, and no groups."""
     kinds = ApiKey.CONSUMER_GROUP_DESCRIBE, ApiKey.SHARE_GROUP_DESCRIBE, ApiKey.STREAMS_GROUP_DESCRIBE
     with Scripted(versions=dict.fromkeys(kinds)) as scripted:
         row = MetadataResponsePartition(partition_index=0, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
-        topics = (MetadataResponseTopic(name="__consumer_offsets", partitions=(row,)),)
-        scripted.answers(ApiKey.METADATA, MetadataResponse(brokers=(scripted.row,), topics=topics))
+        other = MetadataResponsePartition(partition_index=1, leader_id=1, replica_nodes=(1,), isr_nodes=(1,))
+        topics = (
+            MetadataResponseTopic(name="__consumer_offsets", partitions=(row,)),
+            MetadataResponseTopic(name="t", partitions=(row, other)),
+        )
+        scripted.answers(
+            ApiKey.METADATA,
+            lambda request, _: MetadataResponse(
+                brokers=(scripted.row,),
+                topics=tuple(
+                    each
+                    for each in topics
+                    if request.topics is None or each.name in {one.name for one in request.topics}
+                ),
+            ),
+        )
         scripted.answers(ApiKey.LIST_GROUPS, ListGroupsResponse())
         unknown = Error.GROUP_ID_NOT_FOUND
         scripted.answers(

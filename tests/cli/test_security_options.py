@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -63,6 +63,34 @@ def test_the_first_line_has_the_secure_address_and_the_directory_of_the_certific
         context.wrap_socket(plain, server_hostname="localhost") as secure,
     ):
         assert secure.version() == "TLSv1.3"
+
+
+UNUSED = {
+    "users": "users: no effect, because no listener has SASL: set security to sasl_plaintext or sasl_ssl",
+    "certificates": "certificates: no effect, because no listener has TLS: set security to ssl or sasl_ssl",
+}
+
+
+def test_users_and_certificates_that_no_listener_uses_are_reported(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    served = serve("--port", "0", "--user", "alice=x", "--certificates", str(tmp_path / "c"))
+    served.ready()
+    assert [served.line("err") for _ in UNUSED] == [f"koordinator: warning: {each}" for each in UNUSED.values()]
+
+
+@pytest.mark.parametrize(("name", "value"), [("users", {"a": "b"}), ("certificates", "c")])
+def test_an_emulator_warns_of_users_and_certificates_that_no_listener_uses(name: str, value: Any) -> None:
+    options: dict[str, Any] = {name: value}
+    with pytest.warns(UserWarning, match=UNUSED[name]), Emulator(**options):
+        pass
+
+
+def test_users_and_certificates_of_any_listener_are_used(recwarn: pytest.WarningsRecorder, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"users": {"a": "b"}, "certificates": tmp_path}
+    with Emulator(listeners={"SASL_SSL": "127.0.0.1:0"}, **options):
+        pass
+    assert not recwarn.list
 
 
 def test_no_password_is_in_the_text_of_the_options() -> None:

@@ -53,8 +53,7 @@ def test_describe_of_a_missing_group_names_a_similar_one(
     reads(cluster)
     ran = run("describe", "worker", "workers", *at)
     assert (ran.status, len(ran.rows)) == (1, 2)
-    assert ran.failures[0].startswith("worker: GROUP_ID_NOT_FOUND (69): there is no such group")
-    assert ran.failures[0].endswith("did you mean 'workers'?")
+    assert ran.failures == ["worker: GROUP_ID_NOT_FOUND (69): Group worker not found; did you mean 'workers'?"]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_delete_of_topics(run: Callable[..., Ran], cluster: Cluster, at: tuple[s
 def test_a_group_with_members_is_refused(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     with ShareMember(cluster, "t", "A", "workers") as member:
         member.join()
-        refused = "workers: NON_EMPTY_GROUP (68): the group has members; The group is not empty."
+        refused = "workers: NON_EMPTY_GROUP (68): The group is not empty."
         for command in (("reset", "--to-latest"), ("delete",)):
             ran = run(command[0], "workers", "--topic", "t", *command[1:], *at)
             assert (ran.status, ran.out, ran.failures) == (1, "", [refused])
@@ -101,9 +100,20 @@ def test_a_group_with_members_is_refused(run: Callable[..., Ran], cluster: Clust
 def test_other_groups_and_topics_are_refused(run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str]) -> None:
     commit(cluster.bootstrap_servers, "svc", {0: 1})
     ran = run("delete", "svc", "--topic", "t", *at)
-    assert ran.failures == ["svc: GROUP_ID_NOT_FOUND (69): there is no such group; Group svc is not a share group."]
-    missing = run("reset", "svc", "--topic", "missing", "--to-latest", *at)
+    assert ran.failures == ["svc: GROUP_ID_NOT_FOUND (69): Group svc is not a share group."]
+    missing = run("reset", "workers", "--topic", "missing", "--to-latest", *at)
     assert (missing.status, missing.failures) == (1, ["missing: UNKNOWN_TOPIC_OR_PARTITION (3)"])
+
+
+@pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
+@pytest.mark.parametrize("command", [("describe",), ("reset", "--all-topics", "--to-latest", "--dry-run")])
+def test_a_group_of_another_type_is_refused_with_its_type(
+    run: Callable[..., Ran], cluster: Cluster, at: tuple[str, str], kind: str, command: tuple[str, ...]
+) -> None:
+    cluster.group("svc").create_puppet("a", topics=["t"], group_protocol=kind).join()
+    ran = run(command[0], "svc", *command[1:], *at)
+    refusal = f"svc: is a {kind} group, not a share group; `groups describe` shows its offsets"
+    assert (ran.status, ran.out, ran.failures) == (1, "", [refusal])
 
 
 @pytest.mark.parametrize(

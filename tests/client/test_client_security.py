@@ -105,16 +105,67 @@ def test_a_broker_that_cannot_prove_that_it_knows_the_password_is_no_broker(fina
 def test_a_mechanism_that_is_not_enabled_is_refused_with_those_that_are() -> None:
     with (
         Emulator(security="sasl_plaintext", config={"sasl.enabled.mechanisms": "SCRAM-SHA-512"}) as cluster,
-        pytest.raises(AuthenticationFailed, match="PLAIN is not enabled there; SCRAM-SHA-512 are"),
+        pytest.raises(AuthenticationFailed, match=r"sasl.mechanism=PLAIN: not enabled there; must be one of SCRAM-S"),
     ):
         brokers(cluster, cluster.client_config("java"))
 
 
-def test_a_certificate_that_is_not_trusted_is_refused(sasl_ssl: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("security", "protocol", "plain"),
+    [("plaintext", "SASL_PLAINTEXT", "PLAINTEXT"), ("ssl", "SASL_SSL", "SSL")],
+)
+def test_sasl_at_a_port_without_sasl_is_refused_with_the_protocol_of_the_port(
+    security: str, protocol: str, plain: str
+) -> None:
+    with Emulator(security=security) as cluster:
+        user = {"security.protocol": protocol, "sasl.username": "alice", "sasl.password": "alice-secret"}
+        with pytest.raises(AuthenticationFailed, match=f"the port has no SASL: set security.protocol={plain}, or"):
+            brokers(cluster, {**cluster.client_config("confluent-kafka"), **user})
+
+
+def test_tls_at_a_port_without_tls_is_refused_with_the_protocol_of_the_port() -> None:
+    with (
+        Emulator() as cluster,
+        pytest.raises(Unreachable, match=r"TLS handshake failed: .*; if the port has no TLS, set .*protocol=PLAINTEXT"),
+    ):
+        brokers(cluster, {"security.protocol": "SSL"})
+
+
+def test_a_certificate_that_is_not_trusted_is_refused_with_the_setting_that_trusts_it(sasl_ssl: Cluster) -> None:
     config = sasl_ssl.client_config("confluent-kafka")
     del config["ssl.ca.location"]
-    with pytest.raises(Unreachable, match=r"the TLS handshake failed: .*certificate"):
+    with pytest.raises(Unreachable, match=r"the TLS handshake failed: .*certificate.*; name the .* by ssl.ca.location"):
         brokers(sasl_ssl, config)
+
+
+@pytest.mark.parametrize("setting", ["ssl.ca.location", "ssl.truststore.location", "ssl.keystore.location"])
+def test_a_file_of_tls_that_cannot_be_used_is_named_with_its_setting(setting: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    settings = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.keystore.type": "PEM"}
+    for path, problem in (("nope.pem", "No such file or directory"), (str(empty), "OpenSSL cannot use it as PEM")):
+        with pytest.raises(ValueError, match=f"{setting}={path}: {problem}"):
+            ConnectionSecurity.of({**settings, setting: path})
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("security.protocl", "security.protocol"),
+        ("security-protocol", "security.protocol"),
+        ("ssl.ca.loction", "ssl.ca.location"),
+        ("sasl_mechanism", "sasl.mechanism"),
+        ("sasl.user", "sasl.username"),
+    ],
+)
+def test_a_misspelled_security_setting_is_refused_with_the_nearest_name(name: str, similar: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: no security setting of Kafka's clients; did you mean {similar}"):
+        ConnectionSecurity.of({name: "x"})
+
+
+def test_other_settings_of_clients_have_no_effect() -> None:
+    others = ("client.id", "request.timeout.ms", "sasl.oauthbearer.token.endpoint.url", "ssl.cipher.suites")
+    assert ConnectionSecurity.of(dict.fromkeys(others, "x")) == ConnectionSecurity()
 
 
 def test_a_client_certificate_is_sent() -> None:

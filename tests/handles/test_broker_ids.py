@@ -58,6 +58,22 @@ def test_the_flag_of_serve_names_its_mistake(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (("--broker-ids", "1,1"), "--broker-ids [1, 1]: must be at most 100 different integers from 0 to 2147483647"),
+        (("--brokers", "3", "--broker-ids", "0,1"), "--brokers 3: --broker-ids has 2 ids; leave --brokers out"),
+    ],
+)
+def test_serve_names_the_flags_of_brokers(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], text: str
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["serve", "--port", "0", *arguments])
+    assert end.value.code == 2
+    assert text in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
         ({"broker_ids": [1, 1]}, r"broker_ids \[1, 1\]: must be at most 100 different integers"),
         ({"broker_ids": [-1]}, r"broker_ids \[-1\]: must be at most 100 different integers"),
         ({"broker_ids": [0, 1], "brokers": 3}, "brokers 3: broker_ids has 2 ids; leave brokers out"),

@@ -98,7 +98,7 @@ def test_a_member_to_expire_must_be_the_only_missing_one(cluster: Cluster) -> No
     group.freeze()
     with pytest.raises(GroupTimeout, match=r"did not wait for a alone within 0\.1 s, but for no member"):
         group.expire_sync(without="a", timeout=0.1)
-    with pytest.raises(ValueError, match="has no member 'c'; there is 'a', 'b'"):
+    with pytest.raises(ValueError, match="has no member 'c'; there are 'a', 'b'"):
         group.expire_join_phase(without=["c"])
 
 
@@ -175,5 +175,5 @@ def test_fenced_by_handle(cluster: Cluster) -> None:
 def test_a_reset_thaws(cluster: Cluster) -> None:
     cluster.group("svc").freeze("Empty")
     cluster.reset("groups")
-    with pytest.raises(ValueError, match="group 'svc' is not frozen; there is none"):
+    with pytest.raises(ValueError, match="group 'svc' is not frozen; no group is"):
         cluster.group("svc").thaw()

@@ -167,12 +167,12 @@ def unchanged() -> Iterator[Cluster]:
         (lambda c: c.move_coordinator("svc", to=True), "Cluster.move_coordinator: to=True: must be an integer or Node"),
         (
             lambda c: c.records("ordesr"),
-            "there is no topic 'ordesr'; there is 'bills', 'orders'; did you mean 'orders'?",
+            "there is no topic 'ordesr'; there are 'bills', 'orders'; did you mean 'orders'?",
         ),
-        (lambda c: c.topic("ordesr").partitions, "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
-        (lambda c: c.leader("ordesr", 0), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
-        (lambda c: c.move_leader("ordesr", 0, 1), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
-        (lambda c: c.add_partitions("ordesr", 1), "there is no topic 'ordesr'; there is 'bills', 'orders'; did you"),
+        (lambda c: c.topic("ordesr").partitions, "there is no topic 'ordesr'; there are 'bills', 'orders'; did you"),
+        (lambda c: c.leader("ordesr", 0), "there is no topic 'ordesr'; there are 'bills', 'orders'; did you"),
+        (lambda c: c.move_leader("ordesr", 0, 1), "there is no topic 'ordesr'; there are 'bills', 'orders'; did you"),
+        (lambda c: c.add_partitions("ordesr", 1), "there is no topic 'ordesr'; there are 'bills', 'orders'; did you"),
         (lambda c: c.topic(3), "Cluster.topic: name=3: must be a string or Topic"),
         (
             lambda c: c.group("svc").set_offsets({(3, 0): 1}),

@@ -151,6 +151,7 @@ def test_commits_that_their_client_repeats_are_counted() -> None:
 def test_heartbeats_that_went_well_are_counted() -> None:
     beats = [call(number, kind, "Heartbeat", id=number // 2) for number in range(8) for kind in ("request", "response")]
     assert timeline(beats) == ["and 8 successful heartbeats"]
+    assert timeline(beats[:2]) == ["and 1 successful heartbeat"]
     assert timeline([]) == []
 
 

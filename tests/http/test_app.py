@@ -72,22 +72,42 @@ def test_records_are_written_as_text_and_read_as_they_are(http: httpx.Client) ->
         ("POST", "/nodes/x/stop", {}, 422, "node 'x': must be a valid integer"),
         ("POST", "/nodes/1/stop", {"x": 1}, 422, "x: unknown field; there are no fields"),
         ("POST", "/nodes/9/stop", {}, 409, "there is no node 9; there are 1"),
-        ("GET", "/groups/g/wait?member=2", None, 422, "member: unknown field; known: state, members"),
+        ("GET", "/groups/g/wait?member=2", None, 422, "all_owned, timeout"),
         ("GET", "/groups/g/wait?timeout=-1", None, 422, "timeout '-1': must be greater than or equal to 0"),
         ("GET", "/groups/g/wait?timeout=1000", None, 422, "timeout '1000': must be less than or equal to 600"),
         ("POST", "/topics/orders/records", {"records": 3}, 422, "records 3: must be a list"),
         ("POST", "/topics/orders/records", [], 422, "(body) []: must be an object"),
         ("POST", "/rules", {}, 422, "rule: missing"),
-        ("POST", "/rules", {"rule": {"match": {"api": []}, "action": {"kind": "drop"}}}, 409, "unknown API []"),
-        ("POST", "/holds", {"match": {"api": {}}}, 409, "unknown API {}"),
+        ("POST", "/rules", {"rule": {"match": {"api": []}, "action": {"kind": "drop"}}}, 422, "unknown API []"),
+        ("POST", "/holds", {"match": {"api": {}}}, 422, "unknown API {}"),
         (
             "POST",
             "/rules",
             {"rule": {"match": {"api": "Heartbeat"}, "action": {"kind": "error", "name": {}}}},
-            409,
+            422,
             "unknown error {}",
         ),
-        ("DELETE", "/topics", None, 405, "method not allowed"),
+        ("DELETE", "/topics", None, 405, "method not allowed; allowed: GET, HEAD; see /openapi.json"),
+        ("POST", "/topics/orders", None, 405, "method not allowed; allowed: PUT; see /openapi.json"),
+        ("PATCH", "/groups/g/clock", None, 405, "method not allowed; allowed: GET, HEAD, PUT; see /openapi.json"),
+        ("GET", "/groups/g/wait?state=Stabel", None, 422, "'Stabel' is not known; did you mean 'Stable'?"),
+        ("PUT", "/groups/g/clock", {"mode": "manuel"}, 422, "did you mean 'manual'?"),
+        ("POST", "/groups/g/clock/advance", {"by": 1, "keep_alive": "conected"}, 422, "did you mean 'connected'?"),
+        ("POST", "/groups/g/actions/evict", {"member": "m", "as_if": "sesion"}, 422, "did you mean 'session'?"),
+        ("POST", "/groups/g/actions/freeze", {"state": "Stabel"}, 422, "did you mean 'Stable'?"),
+        ("POST", "/reset", {"scope": ["rulez"]}, 422, "did you mean 'rules'?"),
+        ("POST", "/groups/g/puppets/p", {"behaviour": "brain_ded"}, 422, "is not known"),
+        ("POST", "/groups/g/puppets/p", {"group_protocol": "shar"}, 422, "did you mean 'share'?"),
+        ("GET", "/transactions/x/wait?state=Ongoin", None, 422, "did you mean 'Ongoing'?"),
+        ("PUT", "/topics/orders/partitions/0/markers", {"markers": "lots"}, 422, "did you mean 'lost'?"),
+        ("POST", "/credentials/actions/rotate_certificate", {"to": "expird"}, 422, "did you mean 'expired'?"),
+        ("POST", "/groups_file", {"lines": [{"group_id": 1}]}, 422, "group_id"),
+        ("GET", "/rules/rule-9", None, 404, "unknown rule 'rule-9'"),
+        ("DELETE", "/rules/rule-9", None, 404, "unknown rule 'rule-9'"),
+        ("GET", "/holds/hold-9", None, 404, "unknown hold 'hold-9'"),
+        ("DELETE", "/holds/hold-9", None, 404, "unknown hold 'hold-9'"),
+        ("GET", "/holds/hold-9/entered", None, 404, "unknown hold 'hold-9'"),
+        ("POST", "/holds/hold-9/release", {}, 404, "unknown hold 'hold-9'"),
         ("GET", "/nothing", None, 404, "not found; see /openapi.json"),
         ("GET", "/groups/svc/wiat", None, 404, f"not found; did you mean {CLUSTER}/groups/svc/wait?"),
         ("GET", "/groups/svc/what/else", None, 404, "else: not found; see /openapi.json"),
@@ -178,7 +198,8 @@ def test_clusters_are_made_and_deleted_each_with_ports_of_its_own(http: httpx.Cl
     assert problem(taken, 409)["detail"].startswith("cannot listen on 192.0.2.1:0: ")
     assert http.delete("/v1/clusters/two").status_code == 204
     assert "there are default" in problem(http.get("/v1/clusters/two"), 404)["detail"]
-    assert "group.max.sise" in problem(http.post("/v1/clusters", json={"config": {"group.max.sise": 2}}), 409)["detail"]
+    assert "group.max.sise" in problem(http.post("/v1/clusters", json={"config": {"group.max.sise": 2}}), 422)["detail"]
+    assert "'sasl_ssl'" in problem(http.post("/v1/clusters", json={"security": "sasl_sl"}), 422)["detail"]
     assert [each["id"] for each in http.get("/v1/clusters").json()] == ["default"]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from koordinator import fixtures, handles
+from koordinator import faults, fixtures, handles
 from koordinator.emulator.control.operations import OPERATIONS
 from koordinator.emulator.http.routes import ROUTES
 from koordinator.handles.checks import GroupTimeout
@@ -106,6 +106,14 @@ def test_refusals_raise_as_in_process(server: Remote) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_removed_rule_is_no_stopped_cluster(server: Remote) -> None:
+    rule = server.cluster().add_rule("Heartbeat", faults.drop())
+    rule.remove()
+    with pytest.raises(ValueError, match="unknown rule"):
+        rule.remove()
+
+
 def test_a_wait_inside_a_running_loop_is_refused(server: Remote) -> None:
     group = server.cluster().group("g")
 

@@ -169,7 +169,7 @@ def test_a_client_without_trust_is_told_in_the_log_where_the_certificate_is(capl
         told = [record.getMessage() for record in caplog.records]
         assert len(told) == 2, told
         assert f"the client does not trust the certificate: give it {cluster.ca_file}" in told[0]
-        assert "at a SSL port: a request without TLS: set security.protocol=SSL in the client" in told[1]
+        assert "at an SSL port: a request without TLS: set security.protocol=SSL in the client" in told[1]
 
 
 @pytest.mark.parametrize("client_auth", ["none", "requested", "required"])

@@ -33,6 +33,10 @@ REAUTHENTICATION_INTERVAL_MS = 1_000
 ILLEGAL_AFTER = "SaslAuthenticate request received after successful authentication"
 
 
+class NotAuthenticated(Malformed):
+    """A request of a client that does not log in; clients without SASL repeat it on each new connection."""
+
+
 class State(Enum):
     """The next input of a connection."""
 
@@ -97,7 +101,10 @@ class Authenticator:
         return self._state is State.EXCHANGE
 
     def check(self, now: int, key: int) -> None:
-        """Raise Malformed, which closes the connection, if a request of an API is not expected now."""
+        """Raise Malformed, which closes the connection, if a request of an API is not expected now.
+
+        It is NotAuthenticated before the authentication.
+        """
         if self._state is State.DONE:
             if self._ends_at is not None and now >= self._ends_at and key != ApiKey.SASL_HANDSHAKE:
                 raise Malformed(f"the session of User:{self.user} has ended: the client did not authenticate again")
@@ -106,7 +113,7 @@ class Authenticator:
             return
         if self._state is State.START and key == ApiKey.API_VERSIONS:
             return
-        raise Malformed(f"a request before the authentication, which begins with SaslHandshake (api key {key})")
+        raise NotAuthenticated(f"a request before the authentication, which begins with SaslHandshake (api key {key})")
 
     def expire(self, now: int) -> bool:
         """End the session, and return whether there is one: the next request closes the connection (KIP-368)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 from ...config.value_rules import InvalidSetting
 from ...core.brokers import PLAINTEXT
 from ...core.java.hash_order import java_order
@@ -21,12 +21,17 @@ WITH_TLS = {SSL, SASL_SSL}
 WITH_SASL = {SASL_PLAINTEXT, SASL_SSL}
 
 
+def at_port(protocol: str) -> str:
+    """Return "at a PLAINTEXT port", with the article that the protocol has in speech."""
+    return f"at {'an' if protocol in (SSL, 'HTTPS') else 'a'} {protocol} port"
+
+
 def checked_protocol(name: str) -> str:
     """Return a security protocol in upper case. Raises ValueError for another word."""
     if name.upper() not in PROTOCOLS:
         known = ", ".join(protocol.lower() for protocol in PROTOCOLS)
         near = did_you_mean(name.lower(), [protocol.lower() for protocol in PROTOCOLS])
-        raise ValueError(f"security {name!r}: must be one of {known}{near}")
+        raise UnknownWord(f"security {name!r}: must be one of {known}{near}")
     return name.upper()
 
 

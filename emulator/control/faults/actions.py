@@ -31,6 +31,18 @@ class RuleError(ValueError):
     """An invalid rule, hold or match. Raised before any state changes."""
 
 
+class NoSuchRule(RuleError):
+    """A name that is not the id of a rule or hold; `kind` is "rule" or "hold"."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class RuleConflict(RuleError):
+    """A valid rule or hold whose state, or that of the cluster, does not allow the operation."""
+
+
 @value
 class ReturnError:
     """Return an error without applying the request. `at` defaults to the API's first error level.

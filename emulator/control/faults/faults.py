@@ -12,7 +12,7 @@ from ...config.suggest import unknown
 from ...trace.events import RequestReceived
 from ..resolve import error_name
 from ..results import RuleInfo, UnusedRule
-from .actions import ReturnError, RuleError, Throttle, action_data
+from .actions import NoSuchRule, ReturnError, RuleConflict, RuleError, Throttle, action_data
 from .in_flight import RuleStats
 from .request_context import RequestContext
 from .rules import ANY_API, API_NAMES, FaultRule, Match
@@ -33,7 +33,7 @@ class Faults:
         self._number = 0
 
     def add_rule(self, now: int, *, rule: Mapping[str, object]) -> RuleInfo:
-        """Add a rule and return it as `rule` does.
+        """Add a rule and return it.
 
         Raise RuleError (a ValueError) if the rule is invalid or can never match in this cluster.
         """
@@ -44,7 +44,7 @@ class Faults:
             named = replace(added.action, name=error_name(self._runtime, added.action.name))
             added = replace(added, action=named)
         if added.id in rule_stats:
-            raise RuleError(f"id {added.id!r}: a rule with this id exists already")
+            raise RuleConflict(f"id {added.id!r}: a rule with this id exists already")
         check_match(self._runtime, added.match)
         self._number = number
         rule_stats[added.id] = RuleStats(added)
@@ -67,7 +67,7 @@ class Faults:
             self.add_rule(now, rule=rule.data())
 
     def remove_rule(self, now: int, *, rule: str) -> RuleInfo:
-        """Remove a rule and return it as `rule` does. Its decisions on requests in flight stand."""
+        """Remove a rule and return it. Its decisions on requests in flight stand."""
         stats = self._stats(rule)
         del self._injector.rule_stats[rule]
         self._injector.update_registration()
@@ -105,7 +105,7 @@ class Faults:
     def _stats(self, rule_id: str) -> RuleStats:
         rule_stats = self._injector.rule_stats
         if rule_id not in rule_stats:
-            raise RuleError(unknown("rule", rule_id, rule_stats))
+            raise NoSuchRule("rule", unknown("rule", rule_id, rule_stats))
         return rule_stats[rule_id]
 
     def _near(self, stats: RuleStats) -> str:

@@ -9,7 +9,7 @@ from ...config.suggest import unknown
 from ...trace.events import RequestReceived
 from ..resolve import error_name
 from ..results import HoldEntry, HoldInfo, LockstepRound
-from .actions import ReturnError, RuleError
+from .actions import NoSuchRule, ReturnError, RuleConflict, RuleError
 from .error_responses import check_place, is_served_first
 from .faults import check_match, nearest
 from .in_flight import HoldPoint
@@ -37,7 +37,7 @@ class Holds:
         self._numbers = count(1)
 
     def add(self, now: int, *, match: Mapping[str, object]) -> HoldInfo:
-        """Hold matching requests from now on and return the hold as `look` does.
+        """Hold matching requests from now on, and return the hold.
 
         Raise RuleError (a ValueError) if no request to this cluster can match.
         """
@@ -55,7 +55,7 @@ class Holds:
         return self._add(now, "lockstep", Match(api, group=group), names)
 
     def all(self, now: int) -> list[HoldInfo]:
-        """Return all holds and lock-steps, oldest first, as `look` does."""
+        """Return all holds and lock-steps, oldest first."""
         return [self.look(now, hold=hold) for hold in self._injector.hold_points]
 
     def look(self, _now: int, *, hold: str) -> HoldInfo:
@@ -106,14 +106,14 @@ class Holds:
 
         `error` is a name, or a number in the numbering of the cluster (`error.codes`).
 
-        Raise RuleError if no request has entered or the hold was released before.
+        Raise RuleConflict (a RuleError) if no request has entered or the hold was released before.
         """
         hold_point = self._hold_point(hold)
         if hold_point.is_open:
-            raise RuleError(f"{hold_point.id} on {hold_point.match}: already released")
+            raise RuleConflict(f"{hold_point.id} on {hold_point.match}: already released")
         if not hold_point.entered:
-            raise RuleError(
-                f"{hold_point.id} on {hold_point.match}: no request has entered it; call wait_entered first"
+            raise RuleConflict(
+                f"{hold_point.id} on {hold_point.match}: no request has entered it; wait until one has entered"
             )
         action = None if error is None else self._error_action(hold_point, error_name(self._runtime, error), at)
         requests = self._open(hold_point)
@@ -152,7 +152,7 @@ class Holds:
     def _hold_point(self, hold: str) -> HoldPoint:
         hold_points = self._injector.hold_points
         if hold not in hold_points:
-            raise RuleError(f"{unknown('hold', hold, hold_points)}; a removed hold cannot be used again")
+            raise NoSuchRule("hold", f"{unknown('hold', hold, hold_points)}; a removed hold cannot be used again")
         return hold_points[hold]
 
     @staticmethod
@@ -166,7 +166,9 @@ class Holds:
         action = ReturnError(error, at)
         for api in {in_flight.context.api for in_flight in hold_point.inside}:
             if is_served_first(api):
-                raise RuleError(f"{hold_point.id}: {api} does not support error responses; release it without an error")
+                raise RuleConflict(
+                    f"{hold_point.id}: {api} does not support error responses; release it without an error"
+                )
             check_place(api, at)
         return action
 

@@ -69,7 +69,7 @@ class Groups:
 
         Conditions that are None are ignored. A group counts as Stable when every member has its assignment. With
         `all_owned` exactly one member also owns each partition of the subscribed topics, of a share group at least
-        one. Raises ValueError for an unknown state.
+        one. Raises UnknownWord (a ValueError) for another state.
         """
         if state is not None:
             require_state(state)

@@ -44,7 +44,7 @@ class Topics:
             yield from self._runtime.produce_in_steps(now, topic, seeds)
 
     def produce(self, now: int, *, topic: str, records: Sequence[Any]) -> Steps[int]:
-        """Append records, all or none, and return their number. Raises RefusedError (a ValueError) as Kafka would.
+        """Append records, all or none, and return their number. Raises RefusedError (a ValueError) for invalid ones.
 
         A record is a value, a pair of key and value, or an object with some of `key value partition timestamp headers`;
         text is written as UTF-8.

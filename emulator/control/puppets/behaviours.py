@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.wire.values import value
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,7 +92,7 @@ def behaviour_of(data: str | Mapping[str, object]) -> Behaviour:
     parameters = {"kind": data} if isinstance(data, str) else dict(data)
     kind = str(parameters.pop("kind", ""))
     if kind not in PARAMETERS:
-        raise ValueError(
+        raise UnknownWord(
             f"behaviour {kind!r} is not known{did_you_mean(kind, PARAMETERS)}; known: {', '.join(PARAMETERS)}"
         )
     parameter = PARAMETERS[kind]

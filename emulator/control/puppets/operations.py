@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from koordinator.wire.apis import APIS, ApiKey
 from koordinator.wire.messages.connect_protocol import PROTOCOLS as WORKER_PROTOCOLS
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 from ...core.groups.group import CONSUMER
 from ..assignors import ASSIGNORS
 from ..results import PuppetInfo
@@ -109,7 +109,7 @@ class Puppets:
         if not name:
             raise ValueError("name '': must not be empty")
         if (group, name) in self._supervisor.puppets:
-            raise ValueError(f"group {group!r} has a puppet {name!r} already: {self._names(group)}")
+            raise ValueError(f"group {group!r} has a puppet {name!r} already: use another name")
         options = PuppetOptions(
             group_id=group,
             name=name,
@@ -302,7 +302,7 @@ def _worker(
 def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_only: bool) -> tuple[str, ...]:
     if protocol_type not in KNOWN:
         types = ", ".join(KNOWN)
-        raise ValueError(f"protocol_type {protocol_type!r}: puppets have {types}{did_you_mean(protocol_type, KNOWN)}")
+        raise UnknownWord(f"protocol_type {protocol_type!r}: puppets have {types}{did_you_mean(protocol_type, KNOWN)}")
     known = KNOWN[protocol_type]
     if protocols is None:
         names = OFFERED[protocol_type]
@@ -310,7 +310,7 @@ def _protocols(protocol_type: str, protocols: Sequence[str] | None, *, eager_onl
         names = (protocols,) if isinstance(protocols, str) else tuple(protocols)
     for name in names:
         if not name or (name not in known and protocol_type == CONNECT):
-            raise ValueError(f"protocol {name!r} is not known; known: {', '.join(known)}{did_you_mean(name, known)}")
+            raise UnknownWord(f"protocol {name!r} is not known; known: {', '.join(known)}{did_you_mean(name, known)}")
     if eager_only:
         names = tuple(name for name in names if name not in COOPERATIVE)
     if not names or len(set(names)) != len(names):
@@ -339,7 +339,7 @@ def _check_protocol(
     }
     if group_protocol not in known:
         hint = did_you_mean(group_protocol, known)
-        raise ValueError(f"group_protocol {group_protocol!r} is not known{hint}; known: {', '.join(known)}")
+        raise UnknownWord(f"group_protocol {group_protocol!r} is not known{hint}; known: {', '.join(known)}")
     kinds, settings = known[group_protocol]
     wrong = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
     if options.behaviour.kind in kinds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 from .document import ClusterDocument, check_resettable, empty_cluster, read_cluster, restore_cluster
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Snapshots:
         """Empty the cluster: some of rules, holds, puppets, acls, groups, topics and trace. Connections stay open."""
         for name in scope:
             if name not in SCOPES:
-                raise ValueError(f"scope {name!r}: must be some of {', '.join(SCOPES)}{did_you_mean(name, SCOPES)}")
+                raise UnknownWord(f"scope {name!r}: must be some of {', '.join(SCOPES)}{did_you_mean(name, SCOPES)}")
         groups, topics = "groups" in scope, "topics" in scope
         if groups or topics:
             check_resettable(self._runtime, "reset")

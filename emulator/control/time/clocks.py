@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...config.suggest import UnknownWord, did_you_mean
 from ...core import overrides
 from ...core.clock import mode_of
 from ...core.groups import offset_expiry
@@ -131,7 +132,8 @@ class Clocks:
         """
         ms = duration_ms(by)
         if keep_alive not in KEEP_ALIVE:
-            raise ValueError(f"keep_alive={keep_alive!r}: must be {' or '.join(map(repr, KEEP_ALIVE))}")
+            choices = " or ".join(map(repr, KEEP_ALIVE))
+            raise UnknownWord(f"keep_alive={keep_alive!r}: must be {choices}{did_you_mean(keep_alive, KEEP_ALIVE)}")
         to = self._runtime.cluster.clocks.of(group, now).read(now) + ms
         victims = self._victims(group, expire, to, keep_alive)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...config.suggest import did_you_mean
+from ...config.suggest import UnknownWord, did_you_mean
 from ...core.data.producers import NONE
 from ...core.data.topic import TRANSACTIONS_TOPIC
 from ...core.transactions.markers import DELAYED, LOST
@@ -51,9 +51,9 @@ class Transactions:
         return self._info(*found)
 
     def meets(self, now: int, *, transaction: str, state: str) -> bool:
-        """Return whether a transactional id is in a state. Raises ValueError for an unknown state."""
+        """Return whether a transactional id is in a state. Raises UnknownWord (a ValueError) for another state."""
         if state not in STATES:
-            raise ValueError(f"state {state!r}: must be one of {', '.join(STATES)}{did_you_mean(state, STATES)}")
+            raise UnknownWord(f"state {state!r}: must be one of {', '.join(STATES)}{did_you_mean(state, STATES)}")
         return self.describe(now, transaction=transaction).state == state
 
     def none_open(self, _now: int) -> GroupCheck:
@@ -80,7 +80,7 @@ class Transactions:
         self._end(now, transaction, "abort_transaction", TransactionCause.OPERATOR)
 
     def expire(self, now: int, *, transaction: str) -> None:
-        """Let the timeout of an Ongoing transaction pass now; no clock moves. Raises ValueError as `abort`."""
+        """Let the timeout of an Ongoing transaction pass now; no clock moves. Raises ValueError in another state."""
         self._end(now, transaction, "expire_transaction", TransactionCause.TIMED_OUT)
 
     def set_markers(self, _now: int, *, topic: str, partition: int, markers: str) -> None:
@@ -90,7 +90,7 @@ class Transactions:
         again. One with a lost marker completes, but its records stay undecided: a hanging transaction (KIP-890).
         """
         if markers not in MARKERS:
-            raise ValueError(
+            raise UnknownWord(
                 f"markers={markers!r}: must be one of {', '.join(MARKERS)}{did_you_mean(markers, MARKERS)}"
             )
         cluster = self._runtime.cluster

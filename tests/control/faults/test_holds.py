@@ -116,7 +116,7 @@ class TestMistakes:
     def test_release_is_refused_before_an_entry_and_after_a_release(self) -> None:
         nodes = FaultyNodes()
         hold = nodes.hold("Heartbeat")
-        with pytest.raises(RuleError, match="no request has entered it; call wait_entered first"):
+        with pytest.raises(RuleError, match="no request has entered it; wait until one has entered"):
             nodes.release(hold)
         send(nodes, HEARTBEAT, 3)
         with pytest.raises(RuleError, match="did you mean 'ILLEGAL_GENERATION'"):

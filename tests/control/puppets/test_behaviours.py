@@ -224,7 +224,7 @@ def test_a_duplicate_or_unknown_name_is_refused_with_the_known_names() -> None:
     scene = PuppetScene()
     scene.puppet("one")
     scene.puppet("one", group="other")
-    with pytest.raises(ValueError, match="group 'g' has a puppet 'one' already: it has 'one'"):
+    with pytest.raises(ValueError, match="group 'g' has a puppet 'one' already: use another name"):
         scene.puppet("one")
     with pytest.raises(ValueError, match="group 'g' has no puppet 'two': it has 'one'"):
         scene.perform("two", "join")

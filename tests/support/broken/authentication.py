@@ -16,7 +16,7 @@ AUTHENTICATION_RULES = (
         SASL,
         "nothing but ApiVersions and SaslHandshake is served before the authentication",
         f"{CODE}/authenticator.py",
-        'raise Malformed(f"a request before the authentication',
+        'raise NotAuthenticated(f"a request before the authentication',
         'print(f"a request before the authentication',
         (f"{TESTS}::test_another_first_request_closes_the_connection",),
     ),
