@@ -10,6 +10,9 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GATEWAY_PORT_VARIABLE = "PYSPARK_GATEWAY_PORT"
+"""An environment variable set by spark-submit, which has started Java and knows the master."""
+
 _SETTING = "NAME=VALUE"
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import StructType
@@ -25,8 +24,9 @@ from pyspark.sql.utils import is_remote
 from . import snapshots
 from .frames import from_arrow
 from .schema import TABLES
-from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, parquet_files
+from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, local_folder
 from .table_files import WRITTEN, read_rows, write_rows, write_tables
+from .views import Query, duckdb_query, open_views, spark_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -56,12 +56,15 @@ class Store:
     @property
     def local(self) -> Path | None:
         """The folder, unless it is on another file system; with Spark Connect it is the server's."""
-        path = self.root.removeprefix("file:")
-        return None if "://" in path or is_remote() else Path(path)
+        return None if is_remote() else local_folder(self.root)
 
     def open(self, spark: SparkSession, as_of: str | None = None) -> Tables:
         """Return the tables as of a snapshot or a time, by default the current ones. Raises JobRefused."""
         return Tables(spark, self.root, snapshots.as_of(self._files(spark), self.root, as_of))
+
+    def query(self, spark: SparkSession) -> Query:
+        """Return the queries of the current tables. Raises JobRefused."""
+        return spark_query(self.open(spark)) if self.local is None else duckdb_query(open_views(self.root))
 
     def begin(self, spark: SparkSession) -> Draft:
         """Return the current tables to change. Raises JobRefused if they have another schema version."""
@@ -88,12 +91,6 @@ class Tables:
         folders = self.snapshot.folders(table.path, homes)
         frame = self._read(table, folders)
         return frame if homes is None else frame.where(F.col("home").isin(list(homes)))
-
-    def has_rows(self, table: Table) -> bool:
-        """Return whether a table has rows; of a store on another file system, whether it has folders."""
-        if self._local is None:
-            return bool(self.snapshot.folders(table.path))
-        return any(pq.read_metadata(file).num_rows for file in parquet_files(self._local, table.path, self.snapshot))
 
     def create_views(self) -> None:
         """Create a temporary view of each table in the Spark session: gold/rebalance is `gold_rebalance`."""

@@ -1,25 +1,109 @@
-"""The tables of a local store as views of DuckDB, without Spark: gold/rebalance is `gold.rebalance`."""
+"""The tables of a store as views: gold/rebalance is `gold.rebalance`.
+
+DuckDB reads a store on this machine, Spark any other one. Queries are in the SQL that both share; macros give DuckDB
+some functions of Spark.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import snapshots
-from .job_errors import JobRefused
+from .job_errors import JobFailed, JobRefused
 from .schema import TABLES
 from .schema.kinds import ArrayOf, Kind, MapOf, StructOf, text
-from .snapshots import LocalSnapshotFiles, parquet_files
+from .session_options import GATEWAY_PORT_VARIABLE
+from .snapshots import SNAPSHOTS, LocalSnapshotFiles, local_folder, parquet_files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from duckdb import DuckDBPyConnection
 
     from .schema import Table
+    from .store import Tables
+
+Rows = list[dict[str, Any]]
+"""The rows of a query, by column."""
 
 TYPES = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
 """Spark's types with another name in DuckDB."""
+
+LIKE_SPARK = (
+    "SET GLOBAL default_null_order = 'nulls_first_on_asc_last_on_desc'",
+    "CREATE MACRO unix_seconds(moment) AS epoch_us(moment) // 1000000",
+    "CREATE MACRO count_if(condition) AS count(*) FILTER (condition)",
+    "CREATE MACRO percentile_approx(number, share) AS quantile_disc(number, share)",
+    "CREATE MACRO percentile(number, share) AS quantile_cont(number, share)",
+    "CREATE MACRO collect_set(one) AS coalesce(list(DISTINCT one) FILTER (one IS NOT NULL), [])",
+    "CREATE MACRO min_by(one, place) AS arg_min_null(one, place)",
+)
+"""The order and the functions of Spark, for DuckDB."""
+
+_TABLE_NAME = re.compile(r"\b(bronze|silver|gold|mart)\.(\w+)")
+
+_ARGUMENT = re.compile(r":(\w+)")
+
+
+class Query:
+    """Runs queries. `:name` in the text of a query is an argument."""
+
+    def __init__(self, run: Callable[[str, dict[str, Any]], Rows]) -> None:
+        self._run = run
+
+    def __call__(self, text: str, **arguments: Any) -> Rows:  # noqa: ANN401 - numbers and texts
+        """Return the rows of a query. Arguments that are not in its text are ignored. Raises JobFailed."""
+        names = set(_ARGUMENT.findall(text))
+        return self._run(text, {name: value for name, value in arguments.items() if name in names})
+
+
+@contextmanager
+def open_query(root: str, as_of: str | None = None, **session: Any) -> Iterator[Query]:  # noqa: ANN401 - Spark's options
+    """Open a store for queries: by DuckDB if it is on this machine, else by a Spark session with these options.
+
+    Raises JobRefused if there is no store, or Spark does not start.
+    """
+    folder, on_cluster = local_folder(root), session.get("master") or GATEWAY_PORT_VARIABLE in os.environ
+    if folder and not session.get("remote") and ((folder / SNAPSHOTS).is_dir() or not on_cluster):
+        with open_views(root, as_of) as connection:
+            yield duckdb_query(connection)
+        return
+    from .session import open_session  # noqa: PLC0415 - Spark's import takes a second
+    from .store import Store  # noqa: PLC0415 - the same
+
+    with open_session(**session) as spark:
+        yield spark_query(Store(root).open(spark, as_of))
+
+
+def duckdb_query(connection: DuckDBPyConnection) -> Query:
+    """Return the queries of a connection with views."""
+    import duckdb  # noqa: PLC0415 - an optional dependency
+
+    def run(query: str, arguments: dict[str, Any]) -> Rows:
+        try:
+            with connection.cursor() as cursor:
+                found = cursor.execute(_ARGUMENT.sub(r"$\1", query), arguments)
+                names = [column[0] for column in found.description or ()]
+                return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        except (duckdb.IOException, duckdb.InvalidInputException) as error:
+            raise JobFailed(f"{error}. Repair or remove the file, and run the command again") from error
+
+    return Query(run)
+
+
+def spark_query(tables: Tables) -> Query:
+    """Return the queries of a Spark session, whose temporary views become these tables."""
+    tables.create_views()
+
+    def run(query: str, arguments: dict[str, Any]) -> Rows:
+        found = tables.spark.sql(_TABLE_NAME.sub(r"\1_\2", query), args=arguments)
+        return [row.asDict(recursive=True) for row in found.collect()]
+
+    return Query(run)
 
 
 def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
@@ -32,9 +116,11 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
         import duckdb  # noqa: PLC0415 - an optional dependency
     except ModuleNotFoundError:
         raise JobRefused("duckdb is not installed: pip install duckdb") from None
-    folder = Path(root)
+    folder = local_folder(root) or Path(root)
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
     connection = duckdb.connect()
+    for statement in LIKE_SPARK:
+        connection.execute(statement)
     for path, table in TABLES.items():
         files = parquet_files(folder, path, snapshot)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {table.layer}")

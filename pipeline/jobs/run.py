@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ..loading import LoadResult
-    from ..report.files import ReportContents
-    from ..store import Tables
 
 STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 """Number of progress steps of a load with one new batch."""
@@ -122,16 +120,12 @@ def run(
         click.echo(f"tables       {store.root}")
         if html_path is None:
             return
+        # it draws charts: matplotlib is not imported for a load alone
+        from ..report.files import ReportContents  # noqa: PLC0415
+
         with progress(REPORT_STEPS) as report_progress:
-            contents = _read_report(store.open(spark), report_progress)
+            contents = ReportContents.read(store.query(spark), report_progress)
     contents.write(html_path, markdown_path, title)
-
-
-def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
-    # it draws charts: matplotlib is not imported for a load alone
-    from ..report.files import ReportContents  # noqa: PLC0415
-
-    return ReportContents.read(tables, report_progress)
 
 
 def warn(changed: Iterable[str], unknown: Iterable[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from ..loading import Loader
-from ..schema import REBALANCE, VERDICT
 from ..session import open_session
 from . import run as runs
 
@@ -51,9 +50,9 @@ def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
     runs.warn(sorted(set(loaded.changed) - warned), loaded.unknown)
     warned.update(loaded.changed)
     if loaded.counts:
-        tables = loader.store.open(loader.spark)
-        rebalances = tables.read(REBALANCE).count()
-        failed = tables.read(VERDICT).where("status = 'fail'").count()
+        query = loader.store.query(loader.spark)
+        rebalances = query("SELECT count(*) AS n FROM gold.rebalance")[0]["n"]
+        failed = query("SELECT count(*) AS n FROM mart.verdict WHERE status = 'fail'")[0]["n"]
         n_unread = sum(row.n for row in loaded.unread)
         unread = f", {n_unread:,} lines of logs not understood" if n_unread else ""
         click.echo(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
 from koordinator.emulator.pages.html import html_of
 
 from ..silver.trace_rows import NAMES, RENAMED
@@ -14,8 +12,7 @@ from ..silver.trace_rows import NAMES, RENAMED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame
-
+    from ..views import Query
     from .facts import Facts
 
 TRACES_MAX = 20
@@ -40,16 +37,19 @@ def traces_to_show(facts: Facts) -> dict[str, int]:
     return seqs
 
 
-def timelines(event: DataFrame, trace: DataFrame, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
+def timelines(query: Query, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
     """Yield each trace id with its page."""
-    titles = {row.trace_id: row for row in trace.where(F.col("trace_id").isin(list(seqs))).collect()}
     for trace_id, seq in seqs.items():
-        own = event.where((F.col("trace_id") == trace_id) & (F.col("seq") >= seq - EVENTS_BEFORE))
-        rows = own.orderBy("seq").limit(EVENTS_MAX).collect()
-        about = titles[trace_id]
-        shown = f"{len(rows):,} of {about.n_events:,} events of the trace" if len(rows) != about.n_events else ""
-        title = about.test_id or about.cluster or trace_id
-        yield trace_id, html_of(lines(row.asDict() for row in rows), title=title, subtitle=shown)
+        (about,) = query("SELECT * FROM silver.trace WHERE trace_id = :trace_id", trace_id=trace_id)
+        rows = query(
+            "SELECT * FROM silver.event WHERE trace_id = :trace_id AND seq >= :first ORDER BY seq LIMIT :events_max",
+            trace_id=trace_id,
+            first=seq - EVENTS_BEFORE,
+            events_max=EVENTS_MAX,
+        )
+        shown = f"{len(rows):,} of {about['n_events']:,} events of the trace" if len(rows) != about["n_events"] else ""
+        title = about["test_id"] or about["cluster"] or trace_id
+        yield trace_id, html_of(lines(rows), title=title, subtitle=shown)
 
 
 def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from spark.literal_frames import literal
+from spark.report_store import query_of
 
 from koordinator.pipeline import schema
-from koordinator.pipeline.marts.cohort import compare_cohorts, metric_values
+from koordinator.pipeline.cohorts import cohort_names, compare_cohorts
 from koordinator.pipeline.marts.test_run import client_matrix, flaky
 from koordinator.pipeline.marts.test_run import test_run as run_of_test
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -74,17 +77,20 @@ def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
     }
 
 
-def test_differences_have_an_interval_and_the_baseline_has_none(spark: SparkSession) -> None:
-    rows = [("old", value) for value in (1.0, 2.0, 3.0)] + [("new", value) for value in (11.0, 12.0, 13.0)]
-    values = spark.createDataFrame(
-        [(name, "ms", value, 0) for name, value in rows], "cohort string, metric string, value double, started_us long"
-    )
-    base, other = compare_cohorts(values, "old").collect()
-    assert (base.cohort, base.n, base.mean, base.median, base.difference) == ("old", 3, 2, 2, None)
-    assert (other.cohort, other.difference) == ("new", 10)
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_differences_have_an_interval_and_the_baseline_has_none(
+    spark: SparkSession, tmp_path: Path, *, by_spark: bool
+) -> None:
+    rows = [{"membership": "old", "join_ms": value} for value in (1.0, 2.0, 3.0)]
+    rows += [{"membership": "new", "join_ms": value} for value in (11.0, 12.0, 13.0)]
+    query = query_of(spark, tmp_path, {schema.REBALANCE.path: rows}, by_spark=by_spark)
+    base, other = compare_cohorts(query, "membership", "old")
+    assert [base[name] for name in ("cohort", "n", "mean", "median", "difference")] == ["old", 3, 2, 2, None]
+    assert (other["cohort"], other["difference"]) == ("new", 10)
     # each mean has the variance 1/3
-    assert (other.low, other.high) == pytest.approx((10 - 1.959964 * (2 / 3) ** 0.5, 10 + 1.959964 * (2 / 3) ** 0.5))
-    assert other.p95 == pytest.approx(12.9)
+    reach = 1.959964 * (2 / 3) ** 0.5
+    assert (other["low"], other["high"]) == pytest.approx((10 - reach, 10 + reach))
+    assert other["p95"] == pytest.approx(12.9)
 
 
 @pytest.mark.parametrize(
@@ -95,19 +101,24 @@ def test_differences_have_an_interval_and_the_baseline_has_none(spark: SparkSess
         ("client_version", {"several", "a 1"}),
     ],
 )
-def test_cohorts_share_a_version_commit_or_membership(spark: SparkSession, by: str, cohorts: set[str]) -> None:
-    trace = literal(spark, schema.TRACE, {"trace_id": "t1", "commit": "abc", "started_us": 1})
-    members = [
+def test_cohorts_share_a_version_commit_or_membership(
+    spark: SparkSession, tmp_path: Path, by: str, cohorts: set[str]
+) -> None:
+    members: list[dict[str, object]] = [
         {"member_id": "m1", "is_static": True, "client_software": "a", "client_version": "1"},
         {"member_id": "m2", "is_static": False, "client_software": "b", "client_version": "2"},
     ]
-    member = literal(spark, schema.MEMBER, *members, trace_id="t1", group_id="g", first_seq=1)
-    rebalance = literal(spark, schema.REBALANCE, {"join_ms": 2.0}, trace_id="t1", group_id="g", membership="mixed")
     stop = {"member_id": "m1", "stopped_ms": 5.0, "membership": "static", "client_software": "a", "client_version": "1"}
-    downtime = literal(spark, schema.MEMBER_DOWNTIME, stop, trace_id="t1", group_id="g")
-    rows = metric_values(by, rebalance, downtime, member, trace).collect()
-    assert {row.cohort for row in rows} == cohorts
-    assert {(row.metric, row.value) for row in rows} == {
+    rows = {
+        schema.TRACE.path: [{"commit": "abc", "started_us": 1}],
+        schema.MEMBER.path: [{"group_id": "g", "first_seq": 1} | member for member in members],
+        schema.REBALANCE.path: [{"group_id": "g", "join_ms": 2.0, "membership": "mixed"}],
+        schema.MEMBER_DOWNTIME.path: [{"group_id": "g"} | stop],
+    }
+    query = query_of(spark, tmp_path, rows)
+    assert {*cohort_names(query, by)} == cohorts
+    found = compare_cohorts(query, by, "none of them")
+    assert {(row["metric"], row["mean"]) for row in found} == {
         ("join_ms", 2.0),
         ("stopped_ms", 5.0),
         ("rebalances_per_trace", 1.0),

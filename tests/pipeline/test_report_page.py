@@ -8,15 +8,16 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.report_store import EVIL, empty_facts, reader, store_facts
+from spark.report_store import EVIL, empty_facts, query_of, store_facts
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.report.charts import draw_charts
-from koordinator.pipeline.report.facts import Facts, read_facts
+from koordinator.pipeline.report.facts import STATES, Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
-from koordinator.pipeline.report.queries import STATES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 ADDRESS = "report-timelines/t.html"
@@ -131,9 +132,9 @@ def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
     assert "The store is empty." in short
 
 
-def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession) -> None:
+def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession, tmp_path: Path) -> None:
     idle = {schema.VERDICT.path: [{"group_id": "g", "check_id": "C03", "status": "not_applicable"}]}
-    for facts in (empty_facts(spark), read_facts(reader(spark, idle))):
+    for facts in (empty_facts(spark), read_facts(query_of(spark, tmp_path, idle))):
         tiles = re.sub(r"\s+", " ", Elements(page(facts, title="nothing", timelines={})).texts["tiles"])
         assert "\N{EN DASH} checks failed nothing was judged" in tiles
         assert "### Verdicts: nothing was judged" in summary(facts, title="nothing")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -18,7 +17,6 @@ from koordinator.pipeline.jobs import compare as compare_job
 from koordinator.pipeline.jobs import verify as verify_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from click.testing import Result
@@ -26,10 +24,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def store(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return an empty folder; the jobs use the existing session."""
-    for job in (verify_job, compare_job):
-        monkeypatch.setattr(job, "open_session", lambda **_: nullcontext(spark))
+def store(tmp_path: Path) -> Path:
+    """Return an empty folder."""
     return tmp_path / "store"
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
@@ -15,16 +17,17 @@ from koordinator.pipeline import schema
 from koordinator.pipeline.report.facts import read_facts
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.store import Store
+from koordinator.pipeline.views import spark_query
 from spark.literal_frames import literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from koordinator.pipeline.report.facts import Facts
     from koordinator.pipeline.schema import Table
+    from koordinator.pipeline.views import Query
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -233,13 +236,22 @@ def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame])
     draft.commit()
 
 
+def query_of(spark: SparkSession, root: Path, rows: dict[str, list[Row]] = ROWS, *, by_spark: bool = False) -> Query:
+    """Write a store with these rows into a new folder, and return its queries: those of DuckDB, or of Spark."""
+    read = reader(spark, rows)
+    write_store(spark, root, {schema.TABLES[path]: read(schema.TABLES[path]) for path in rows})
+    return spark_query(Store(str(root)).open(spark)) if by_spark else Store(str(root)).query(spark)
+
+
 @cache
-def store_facts(spark: SparkSession) -> Facts:
+def store_facts(spark: SparkSession, *, by_spark: bool = False) -> Facts:
     """Return the facts of this store, queried once for all tests."""
-    return read_facts(reader(spark))
+    with TemporaryDirectory() as folder:
+        return read_facts(query_of(spark, Path(folder), by_spark=by_spark))
 
 
 @cache
 def empty_facts(spark: SparkSession) -> Facts:
     """Return the facts of an empty store."""
-    return read_facts(reader(spark, {}))
+    with TemporaryDirectory() as folder:
+        return read_facts(query_of(spark, Path(folder), {}))
