@@ -1,7 +1,6 @@
 """The tables of a store as views: gold/rebalance is `gold.rebalance`.
 
-DuckDB reads a store on this machine, Spark any other one. Queries are in the SQL that both share; macros give DuckDB
-some functions of Spark.
+DuckDB reads a store on this machine, Spark any other one.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from . import snapshots
 from .job_errors import JobFailed, JobRefused
 from .schema import TABLES
-from .schema.kinds import ArrayOf, Kind, MapOf, StructOf, text
 from .session_options import GATEWAY_PORT_VARIABLE
 from .snapshots import SNAPSHOTS, LocalSnapshotFiles, local_folder, parquet_files
+from .sql import connect, duckdb_type, with_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,22 +28,6 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 """The rows of a query, by column."""
-
-TYPES = {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}
-"""Spark's types with another name in DuckDB."""
-
-LIKE_SPARK = (
-    "SET GLOBAL default_null_order = 'nulls_first_on_asc_last_on_desc'",
-    "CREATE MACRO unix_seconds(moment) AS epoch_us(moment) // 1000000",
-    "CREATE MACRO count_if(condition) AS count(*) FILTER (condition)",
-    "CREATE MACRO percentile_approx(number, share) AS quantile_disc(number, share)",
-    "CREATE MACRO percentile(number, share) AS quantile_cont(number, share)",
-    "CREATE MACRO collect_set(one) AS coalesce(list(DISTINCT one) FILTER (one IS NOT NULL), [])",
-    "CREATE MACRO min_by(one, place) AS arg_min_null(one, place)",
-)
-"""The order and the functions of Spark, for DuckDB."""
-
-_TABLE_NAME = re.compile(r"\b(bronze|silver|gold|mart)\.(\w+)")
 
 _ARGUMENT = re.compile(r":(\w+)")
 
@@ -100,7 +83,7 @@ def spark_query(tables: Tables) -> Query:
     tables.create_views()
 
     def run(query: str, arguments: dict[str, Any]) -> Rows:
-        found = tables.spark.sql(_TABLE_NAME.sub(r"\1_\2", query), args=arguments)
+        found = tables.spark.sql(with_views(query), args=arguments)
         return [row.asDict(recursive=True) for row in found.collect()]
 
     return Query(run)
@@ -113,14 +96,11 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
     DuckDB.
     """
     try:
-        import duckdb  # noqa: PLC0415 - an optional dependency
+        connection = connect()
     except ModuleNotFoundError:
         raise JobRefused("duckdb is not installed: pip install duckdb") from None
     folder = local_folder(root) or Path(root)
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
-    connection = duckdb.connect()
-    for statement in LIKE_SPARK:
-        connection.execute(statement)
     for path, table in TABLES.items():
         files = parquet_files(folder, path, snapshot)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {table.layer}")
@@ -129,24 +109,10 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:
-    columns = ", ".join(f'CAST(NULL AS {_type(each.kind)}) AS "{each.name}"' for each in table.stored)
+    columns = ", ".join(f'CAST(NULL AS {duckdb_type(each.kind)}) AS "{each.name}"' for each in table.stored)
     empty = f"SELECT {columns} WHERE false"
     if not files:
         return empty
     names = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
     options = "union_by_name = true, hive_partitioning = false"
     return f"{empty} UNION ALL BY NAME SELECT * FROM read_parquet([{names}], {options})"  # noqa: S608 - our own files
-
-
-def _type(kind: Kind) -> str:
-    """Return DuckDB's name of a type."""
-    match kind:
-        case ArrayOf():
-            return f"{_type(kind.element)}[]"
-        case MapOf():
-            return f"MAP({_type(kind.key)}, {_type(kind.value)})"
-        case StructOf():
-            fields = (f'"{each.name}" {_type(each.kind)}' for each in kind.columns)
-            return f"STRUCT({', '.join(fields)})"
-        case _:
-            return TYPES.get(text(kind), text(kind))

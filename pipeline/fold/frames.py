@@ -32,7 +32,19 @@ if TYPE_CHECKING:
     from .group_facts import Row
 
 COLUMNS = (
-    *("trace_id", "seq", "wall_us", "group_us", "kind", "node", "conn_id", "correlation_id", "api", "api_version"),
+    *(
+        "trace_id",
+        "seq",
+        "source",
+        "wall_us",
+        "group_us",
+        "kind",
+        "node",
+        "conn_id",
+        "correlation_id",
+        "api",
+        "api_version",
+    ),
     *("client_id", "principal", "client_software", "client_version"),
     *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
@@ -53,7 +65,7 @@ FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
     *(schema.FENCING, schema.DELIVERY, schema.DEAD_LETTER, schema.TASK, schema.TRANSACTION, schema.VERDICT),
-    schema.GROUP_STATE,
+    *(schema.GROUP_STATE, schema.CLIENT_JOIN),
 )
 """The tables that the fold makes."""
 
@@ -84,8 +96,7 @@ def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame, *, small:
 
     A log that goes on has its new events only, and the states of its groups. The driver folds `small` loads.
     """
-    # client logs describe no group as a coordinator does
-    events = event.where(F.col("kind") != "client").select(*COLUMNS)
+    events = event.select(*COLUMNS)
     ends = trace.where(F.col("watched_us").isNotNull()).select(
         "trace_id",
         F.lit(NEVER).alias("seq"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from koordinator.trace.names import SUFFIX
+
+from ..sql import queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +26,7 @@ INTERVALS_S = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 86
 
 BARS_MAX = 60
 
-QUERIES: dict[str, str] = dict(
-    re.findall(
-        r"^-- query (\w+)[^\n]*\n(.*?)(?=\n\n|\Z)",
-        files(__package__ or "").joinpath("queries.sql").read_text(encoding="utf-8"),
-        re.DOTALL | re.MULTILINE,
-    )
-)
+QUERIES = queries_of(__package__ or "", "queries.sql")
 """The queries of `queries.sql`, by name. `totals`, the first, has one row."""
 
 FAILURES_MAX = 200

@@ -10,8 +10,8 @@ from spark.report_store import query_of
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.cohorts import cohort_names, compare_cohorts
-from koordinator.pipeline.marts.test_run import client_matrix, flaky
-from koordinator.pipeline.marts.test_run import test_run as run_of_test
+from koordinator.pipeline.layers import QUERIES
+from koordinator.pipeline.sql import sql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,10 @@ def rebalances(spark: SparkSession, **of_trace: int) -> DataFrame:
     return literal(spark, schema.REBALANCE, *rows, group_id="g", join_ms=2.0)
 
 
+def runs_of(**inputs: DataFrame) -> DataFrame:
+    return sql(QUERIES["mart/test_run"], schema.TEST_RUN, **inputs)
+
+
 def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: SparkSession) -> None:
     ran = [("t1", "r1", "passed"), ("t2", "r2", "failed"), ("t3", "r3", "error"), ("t4", "r4", "skipped")]
     # a test with two clusters has two traces, and is one run
@@ -35,10 +39,11 @@ def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: Sp
     # a trace outside of tests is no run of one
     traces = [{"trace_id": trace, "run_id": run} for trace, run, _ in (*ran, ("t6", "t6", None))]
     trace = literal(spark, schema.TRACE, *traces)
-    none = (literal(spark, schema.MEMBER), literal(spark, schema.VERDICT))
-    runs = run_of_test(trace, test, none[0], rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9, t6=1), none[1])
+    none = {"silver_member": literal(spark, schema.MEMBER), "mart_verdict": literal(spark, schema.VERDICT)}
+    begun = rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9, t6=1)
+    runs = runs_of(silver_trace=trace, silver_test=test, gold_rebalance=begun, **none)
     assert runs.count() == 6
-    (row,) = flaky(runs).collect()
+    (row,) = sql(QUERIES["mart/flaky"], schema.FLAKY, mart_test_run=runs).collect()
     assert (row.runs, row.failed) == (3, 2)
     assert row.flake_rate == pytest.approx(1 / 3)
     assert (row.rebalances_passed, row.rebalances_failed) == (3, 5)
@@ -68,7 +73,14 @@ def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
         trace_id="t1",
         group_id="g",
     )
-    rows = client_matrix(run_of_test(trace, test, member, rebalances(spark, t1=3), verdict)).collect()
+    runs = runs_of(
+        silver_trace=trace,
+        silver_test=test,
+        silver_member=member,
+        gold_rebalance=rebalances(spark, t1=3),
+        mart_verdict=verdict,
+    )
+    rows = sql(QUERIES["mart/client_matrix"], schema.CLIENT_MATRIX, mart_test_run=runs).collect()
     found = {row.client_software: (row.scenario, row.status, row.runs, row.failed, row.rebalances) for row in rows}
     assert found == {
         "a": ("x", "fail", 1, 1, 3),

@@ -13,10 +13,10 @@ from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
 from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.fold.frames import folded, unfolded
-from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, TRACE
+from koordinator.pipeline.layers import QUERIES
+from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, RUN, TEST, TRACE
 from koordinator.pipeline.silver import intake
-from koordinator.pipeline.silver.trace import run, trace
-from koordinator.pipeline.silver.trace import test as ended
+from koordinator.pipeline.sql import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -53,14 +53,14 @@ def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
         {"trace_id": "t", "wall_us": 10, "cluster": "c", "libs": {"a": "1"}, "source": "koordinator"},
         {"trace_id": "t", "wall_us": 10, "run_id": "r", "test_id": "x", "cluster": "c", "source": "koordinator"},
     )
-    found = one(trace(event, header))
+    found = one(sql(QUERIES["silver/trace"], TRACE, silver_event=event, silver_header=header))
     assert (found.run_id, found.test_id, found.cluster, found.libs) == ("r", "x", "c", {"a": "1"})
     assert (found.started_us, found.n_events, found.lost) == (10, 2, 3)
 
 
 def test_a_trace_without_a_header_is_its_own_run(spark: SparkSession) -> None:
     event = literal(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
-    found = one(trace(event, literal(spark, HEADER)))
+    found = one(sql(QUERIES["silver/trace"], TRACE, silver_event=event, silver_header=literal(spark, HEADER)))
     assert (found.run_id, found.test_id, found.source) == ("t", None, "server_log")
     assert (found.started_us, found.n_events, found.lost) == (30, 1, 0)
 
@@ -73,7 +73,7 @@ def test_a_run_consists_of_the_traces_that_name_it(spark: SparkSession) -> None:
         {"trace_id": "2", "run_id": "r", "test_id": "x", "started_us": 7, "n_events": 6, "commit": "abc"},
         {"trace_id": "3", "run_id": "r", "started_us": 8, "n_events": 1},
     )
-    found = one(run(traces))
+    found = one(sql(QUERIES["silver/run"], RUN, silver_trace=traces))
     assert (found.started_us, found.n_tests, found.n_traces, found.n_events) == (7, 1, 3, 12)
     assert found.commit == "abc"
 
@@ -92,7 +92,8 @@ def test_the_worst_outcome_of_a_test_counts(spark: SparkSession) -> None:
         {"trace_id": "1", "test_id": "x", "outcome": "passed", "duration_ms": 9.0, "rerun": 1, "seed": 7},
         {"trace_id": "1", "test_id": "x", "outcome": "error", "duration_ms": 8.0, "rerun": 1, "seed": 7},
     )
-    found = {row.test_id: row for row in ended(traces, outcome).collect()}
+    rows = sql(QUERIES["silver/test"], TEST, silver_trace=traces, silver_outcome=outcome).collect()
+    found = {row.test_id: row for row in rows}
     assert (found["x"].outcome, found["x"].duration_ms, found["x"].rerun, found["x"].seed) == ("error", 8.0, 1, 7)
     assert (found["y"].outcome, found["y"].rerun, found["y"].seed) == (None, 0, 6)
     assert set(found) == {"x", "y"}
