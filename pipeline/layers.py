@@ -12,15 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .fold.frames import FOLD, FOLDED, folded, unfolded
+from .frames import inputs_of, queries_of, sql
 from .schema import CALL, EVENT, GROUP_STATE, TABLES, TRACE
 from .silver.call import call
-from .sql import inputs_of, queries_of, sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .frames import Frame
     from .schema import Table
-    from .sql import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,10 @@ from pyspark.sql import SparkSession
 
 from . import java
 from .job_errors import JobRefused
-from .session_options import GATEWAY_PORT_VARIABLE
+from .session_options import GATEWAY_PORT_VARIABLE, LOCAL_MASTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-LOCAL_MASTER = "local[*]"
-"""The default master: all cores of this machine."""
 
 COMMON_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import snapshots
+from .frames import connect, with_views
 from .job_errors import JobFailed, JobRefused
 from .schema import TABLES
+from .schema.kinds import duckdb_type
 from .session_options import GATEWAY_PORT_VARIABLE
 from .snapshots import SNAPSHOTS, LocalSnapshotFiles, local_folder, parquet_files
-from .sql import connect, duckdb_type, with_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,6 +84,7 @@ def spark_query(tables: Tables) -> Query:
     tables.create_views()
 
     def run(query: str, arguments: dict[str, Any]) -> Rows:
+        assert tables.spark is not None, "opened by Spark"
         found = tables.spark.sql(with_views(query), args=arguments)
         return [row.asDict(recursive=True) for row in found.collect()]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.trace.names import SUFFIX
 
-from ..sql import queries_of
+from ..frames import queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

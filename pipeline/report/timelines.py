@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.emulator.pages.html import html_of
 
-from ..silver.trace_rows import NAMES, RENAMED
+from ..silver.trace_lines import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ..views import Query
     from .facts import Facts
@@ -23,8 +22,6 @@ EVENTS_MAX = 20_000
 
 EVENTS_BEFORE = 2_000
 """Number of these events before the first evidence."""
-
-NOT_IN_LINES = {"trace_id", "source", "home", "batch", "name"}
 
 
 def traces_to_show(facts: Facts) -> dict[str, int]:
@@ -49,19 +46,4 @@ def timelines(query: Query, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
         )
         shown = f"{len(rows):,} of {about['n_events']:,} events of the trace" if len(rows) != about["n_events"] else ""
         title = about["test_id"] or about["cluster"] or trace_id
-        yield trace_id, html_of(lines(rows), title=title, subtitle=shown)
-
-
-def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Convert events to the lines of their trace."""
-    for event in events:
-        line = {
-            RENAMED.get(name, name): value
-            for name, value in event.items()
-            if name not in NOT_IN_LINES and value is not None
-        }
-        if event["name"] is not None and event["kind"] in NAMES:
-            line[NAMES[event["kind"]]] = event["name"]
-        if event["body"] is not None:
-            line["body"] = json.loads(event["body"])
-        yield line
+        yield trace_id, html_of(lines_of(rows), title=title, subtitle=shown)

@@ -10,51 +10,54 @@ from spark.report_store import query_of
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.cohorts import cohort_names, compare_cohorts
+from koordinator.pipeline.frames import rows_of, sql
 from koordinator.pipeline.layers import QUERIES
-from koordinator.pipeline.sql import sql
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from koordinator.pipeline.frames import Frame
 
 
-def rebalances(spark: SparkSession, **of_trace: int) -> DataFrame:
+def rebalances(**of_trace: int) -> Frame:
     rows = [
         {"trace_id": trace_id, "rebalance_no": number} for trace_id, n in of_trace.items() for number in range(1, n + 1)
     ]
-    return literal(spark, schema.REBALANCE, *rows, group_id="g", join_ms=2.0)
+    return literal(None, schema.REBALANCE, *rows, group_id="g", join_ms=2.0)
 
 
-def runs_of(**inputs: DataFrame) -> DataFrame:
+def runs_of(**inputs: Frame) -> pa.Table:
     return sql(QUERIES["mart/test_run"], schema.TEST_RUN, **inputs)
 
 
-def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority(spark: SparkSession) -> None:
+def test_flake_rate_is_the_share_of_runs_that_differ_from_the_majority() -> None:
     ran = [("t1", "r1", "passed"), ("t2", "r2", "failed"), ("t3", "r3", "error"), ("t4", "r4", "skipped")]
     # a test with two clusters has two traces, and is one run
     ran.append(("t5", "r1", "passed"))
     rows = [{"trace_id": trace, "run_id": run, "outcome": outcome} for trace, run, outcome in ran]
-    test = literal(spark, schema.TEST, *rows, test_id="x", rerun=0)
+    test = literal(None, schema.TEST, *rows, test_id="x", rerun=0)
     # a trace outside of tests is no run of one
     traces = [{"trace_id": trace, "run_id": run} for trace, run, _ in (*ran, ("t6", "t6", None))]
-    trace = literal(spark, schema.TRACE, *traces)
-    none = {"silver_member": literal(spark, schema.MEMBER), "mart_verdict": literal(spark, schema.VERDICT)}
-    begun = rebalances(spark, t1=1, t5=2, t2=4, t3=6, t4=9, t6=1)
+    trace = literal(None, schema.TRACE, *traces)
+    none = {"silver_member": literal(None, schema.MEMBER), "mart_verdict": literal(None, schema.VERDICT)}
+    begun = rebalances(t1=1, t5=2, t2=4, t3=6, t4=9, t6=1)
     runs = runs_of(silver_trace=trace, silver_test=test, gold_rebalance=begun, **none)
-    assert runs.count() == 6
-    (row,) = sql(QUERIES["mart/flaky"], schema.FLAKY, mart_test_run=runs).collect()
+    assert len(runs) == 6
+    (row,) = rows_of(sql(QUERIES["mart/flaky"], schema.FLAKY, mart_test_run=runs))
     assert (row.runs, row.failed) == (3, 2)
     assert row.flake_rate == pytest.approx(1 / 3)
     assert (row.rebalances_passed, row.rebalances_failed) == (3, 5)
 
 
-def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
-    trace = literal(spark, schema.TRACE, {"trace_id": "t1", "started_us": 1_000_000}, test_id="x")
-    test = literal(spark, schema.TEST, {"trace_id": "t1", "test_id": "x", "outcome": "failed"})
+def test_a_client_counts_only_its_own_verdicts() -> None:
+    trace = literal(None, schema.TRACE, {"trace_id": "t1", "started_us": 1_000_000}, test_id="x")
+    test = literal(None, schema.TEST, {"trace_id": "t1", "test_id": "x", "outcome": "failed"})
     clients = [("a", "1"), ("b", "2"), ("unjudged", "3")]
     member = literal(
-        spark,
+        None,
         schema.MEMBER,
         *({"member_id": name, "client_software": name, "client_version": version} for name, version in clients),
         trace_id="t1",
@@ -67,7 +70,7 @@ def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
         ("coordinator", "S01", "fail"),
     ]
     verdict = literal(
-        spark,
+        None,
         schema.VERDICT,
         *({"subject": subject, "check_id": check, "status": status} for subject, check, status in said),
         trace_id="t1",
@@ -77,10 +80,10 @@ def test_a_client_counts_only_its_own_verdicts(spark: SparkSession) -> None:
         silver_trace=trace,
         silver_test=test,
         silver_member=member,
-        gold_rebalance=rebalances(spark, t1=3),
+        gold_rebalance=rebalances(t1=3),
         mart_verdict=verdict,
     )
-    rows = sql(QUERIES["mart/client_matrix"], schema.CLIENT_MATRIX, mart_test_run=runs).collect()
+    rows = rows_of(sql(QUERIES["mart/client_matrix"], schema.CLIENT_MATRIX, mart_test_run=runs))
     found = {row.client_software: (row.scenario, row.status, row.runs, row.failed, row.rebalances) for row in rows}
     assert found == {
         "a": ("x", "fail", 1, 1, 3),

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def store(spark: SparkSession, tmp_path: Path) -> Path:
+def store(tmp_path: Path) -> Path:
     """Write the report's tables as `run` would, with one event."""
     event = {"trace_id": "t", "seq": 3, "kind": "response", "group_id": "C03"}
-    tables = {schema.TABLES[path]: reader(spark)(schema.TABLES[path]) for path in ROWS}
-    write_store(spark, tmp_path / "store", tables | {schema.EVENT: literal(spark, schema.EVENT, event)})
+    tables = {schema.TABLES[path]: reader()(schema.TABLES[path]) for path in ROWS}
+    write_store(tmp_path / "store", tables | {schema.EVENT: literal(None, schema.EVENT, event)})
     return tmp_path / "store"
 
 
