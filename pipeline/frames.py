@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import pyarrow as pa
 
+from .job_errors import JobRefused
 from .schema.kinds import duckdb_type
 
 if TYPE_CHECKING:
@@ -78,9 +79,11 @@ def inputs_of(query: str) -> list[str]:
 
 
 def connect() -> DuckDBPyConnection:
-    """Return a connection of DuckDB that has the functions of Spark."""
-    import duckdb  # noqa: PLC0415 - an optional dependency
-
+    """Return a connection of DuckDB that has the functions of Spark. Raises JobRefused without DuckDB."""
+    try:
+        import duckdb  # noqa: PLC0415 - an optional dependency
+    except ModuleNotFoundError:
+        raise JobRefused("duckdb is not installed: pip install duckdb") from None
     connection = duckdb.connect()
     connection.execute(LIKE_SPARK)
     return connection

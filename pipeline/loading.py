@@ -196,7 +196,10 @@ class Loader:
 
         Raises JobRefused, also if another load writes to the store, JobFailed, and Spark's own exceptions.
         """
-        with locked(None if self._on_cluster else self.store.local):
+        if self._on_cluster:
+            # with Spark Connect the folder of the store is the server's
+            self.open_spark()
+        with locked(self.store.local):
             try:
                 return self._load(inputs)
             finally:

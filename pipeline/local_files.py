@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from .frames import Row, select_schema
 from .schema import BRONZE_LINE, EVENT
 from .silver.line_rows import md5
+from .table_files import parquet_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 SUFFIXES = ("*.jsonl", "*.jsonl.*", "*.json", "*.json.*", "*.log", "*.log.*", "*.txt", "*.txt.*", "*.parquet")
 """Names of input files: Parquet, and lines of text, rotated and compressed or not: `server.log.2026-11-21-20.gz`."""
@@ -60,31 +61,44 @@ def list_files(inputs: Sequence[str]) -> list[Row] | None:
         if "://" in path or "{" in path:
             return None
         here = path.removeprefix("file:")
-        for file in sorted(set(map(Path, [here] if Path(here).exists() else glob(here)))):  # noqa: PTH207 - absolute
-            for each in sorted(file.rglob("*")) if file.is_dir() else [file]:
-                below = each.relative_to(file).parts or (each.name,)
-                is_hidden = any(name.startswith(("_", ".")) for name in below)
-                if not is_hidden and each.is_file() and any(fnmatch(each.name, suffix) for suffix in SUFFIXES):
-                    found[str(each)] = _listed(each)
+        for root in [here] if Path(here).exists() else sorted(glob(here)):  # noqa: PTH207 - with folders in between
+            found |= {name: _listed(name) for name in _below(os.path.normpath(root))}
     unreadable = tuple(set(PACKED) - set(UNPACKED_HERE))
     rows = [row for row in found.values() if row.file_size]
     return None if any(row.path.endswith(unreadable) for row in rows) else rows
 
 
-def _listed(path: Path) -> Row:
-    stat, own = path.stat(), str(path.absolute())
+def _below(root: str) -> Iterator[str]:
+    """Return a file, or those in a folder and below, that have the name of an input file; others are hidden."""
+    folders = os.walk(root, followlinks=True) if Path(root).is_dir() else [("", [], [root])]
+    for folder, below, names in folders:
+        below[:] = sorted(name for name in below if not name.startswith(("_", ".")))
+        for path in (Path(folder, name) for name in sorted(names)):
+            if any(fnmatch(path.name, suffix) for suffix in SUFFIXES) and not path.name.startswith(("_", ".")):
+                yield str(path)
+
+
+def _listed(path: str) -> Row:
+    stat = Path(path).stat()
     # the form in which Spark writes paths
-    source_file = "file:" + re.sub(r"[^\w\-!.~'()*,;:$&+=@/]", lambda match: quote(match[0]), own)
+    source_file = "file:" + re.sub(r"[^\w\-!.~'()*,;:$&+=@/]", lambda match: quote(match[0]), path)
     ingest_id = md5(f"{source_file}|{stat.st_size}|{stat.st_mtime_ns // 1_000_000 * 1000}")
-    return Row(path=own, source_file=source_file, ingest_id=ingest_id, file_size=stat.st_size)
+    return Row(path=path, source_file=source_file, ingest_id=ingest_id, file_size=stat.st_size)
 
 
 def read_lines(files: Sequence[Row]) -> pa.Table:
-    """Return bronze/line of text files. A damaged file is one line without text."""
-    tables = [BRONZE_LINE.arrow.empty_table()]
+    """Return bronze/line of text files. A compressed file that is damaged is one line without text.
+
+    Raises OSError for a file that cannot be read.
+    """
+    tables = []
     for file in files:
+        packed = next((name for suffix, name in UNPACKED_HERE.items() if file.path.endswith(suffix)), None)
+        content = Path(file.path).read_bytes()
         try:
-            tables.append(_lines(file, _content(file.path).splitlines()))
+            if packed is not None:
+                content = pa.input_stream(pa.py_buffer(content), compression=packed).read()
+            tables.append(_lines(file, content.splitlines()))
         except (pa.ArrowException, OSError):
             tables.append(_lines(file, [None], None, None))
     return pa.concat_tables(tables)
@@ -117,21 +131,17 @@ def read_grown(files: Sequence[Row], known: Sequence[Row]) -> tuple[pa.Table, li
 
 
 def read_parquet(files: Sequence[Row]) -> pa.Table:
-    """Return the rows of Parquet files, with the columns of silver/event, `source_file` and `ingest_id`."""
+    """Return the rows of Parquet files, with the columns of silver/event, `source_file` and `ingest_id`.
+
+    Raises JobFailed for a file that cannot be read.
+    """
     tables = []
     for file in files:
-        rows = select_schema(pq.ParquetFile(file.path).read(), EVENT)
+        rows = select_schema(parquet_rows(Path(file.path)), EVENT)
         for name in ("source_file", "ingest_id"):
             rows = rows.append_column(name, pa.array([file[name]] * len(rows), pa.string()))
         tables.append(rows)
     return pa.concat_tables(tables)
-
-
-def _content(path: str) -> bytes:
-    packed = next((name for suffix, name in UNPACKED_HERE.items() if path.endswith(suffix)), None)
-    with pa.input_stream(path, compression=packed) as file:
-        content: bytes = file.read()
-    return content
 
 
 def _lines(file: Row, lines: Sequence[bytes | None], start: int | None = 0, block_start: int | None = 0) -> pa.Table:

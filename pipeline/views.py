@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import snapshots
 from .frames import connect, with_views
-from .job_errors import JobFailed, JobRefused
+from .job_errors import JobFailed
 from .schema import TABLES
 from .schema.kinds import duckdb_type
 from .session_options import GATEWAY_PORT_VARIABLE
@@ -97,12 +97,9 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
     A column that older files lack is null. Raises JobRefused unless the folder is a store on this machine, or without
     DuckDB.
     """
-    try:
-        connection = connect()
-    except ModuleNotFoundError:
-        raise JobRefused("duckdb is not installed: pip install duckdb") from None
     folder = local_folder(root) or Path(root)
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
+    connection = connect()
     for path, table in TABLES.items():
         files = parquet_files(folder, path, snapshot)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {table.layer}")

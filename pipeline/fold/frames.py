@@ -117,7 +117,7 @@ def folded(event: Frame, trace: Frame, group_state: Frame) -> Any:  # noqa: ANN4
     """
     events = sql(EVENTS, silver_event=event, silver_group_state=group_state, silver_trace=trace)
     # groupBy would give a worker all events of a trace at once; sorted partitions arrive in batches
-    rows = mapped(events, _fold_partition, ROWS, ("trace_id", "seq"))
+    rows = mapped(events, fold_partition, ROWS, ("trace_id", "seq"))
     return sql("SELECT rows.*, run_id, test_id, cluster FROM {rows} AS rows LEFT JOIN silver.trace USING (trace_id)",
                FOLD, rows=rows, silver_trace=trace)  # fmt: skip
 
@@ -136,7 +136,7 @@ def unfolded(table: Table, fold_: Frame) -> Any:  # noqa: ANN401 - a Frame
     return fold_.where(fold_[table.name].isNotNull()).select(*columns, *home)
 
 
-def _fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Fold each trace of a partition that is sorted by trace and line."""
     result = ROWS.arrow
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koordinator.trace.names import SUFFIX
 
-from ..frames import queries_of
+from ..frames import Row, queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,43 +35,11 @@ QUERIES_AT_ONCE = 4
 """Spark takes longer to plan the query of a small table than to run it, and plans each query on one core."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """The results, each named after its query in `queries.sql`.
+class Facts(Row):
+    """The rows of each query of `queries.sql`, by its name; `totals` is a row.
 
     `interval_s` is the interval of a bar over time.
     """
-
-    totals: dict[str, Any]
-    interval_s: int
-    by_time: Rows
-    causes: Rows
-    join_times: Rows
-    stopped_groups: Rows
-    stopped_members: Rows
-    weeks: Rows
-    stragglers: Rows
-    state_times: Rows
-    moves: Rows
-    cohorts: Rows
-    gains: Rows
-    commits: Rows
-    wasted: Rows
-    storms: Rows
-    longest: Rows
-    checks: Rows
-    failures: Rows
-    flaky: Rows
-    rebalance_heavy: Rows
-    clients: Rows
-    heartbeats: Rows
-    removals: Rows
-    fencing: Rows
-    transactions: Rows
-    logs: Rows
-    rows_read: Rows
-    quarantine: Rows
-    unread: Rows
 
 
 def read_facts(query: Query, report_progress: Callable[[str], None] = lambda _: None) -> Facts:
@@ -95,7 +62,7 @@ def read_facts(query: Query, report_progress: Callable[[str], None] = lambda _: 
     return Facts(totals=totals, interval_s=interval_s, **results)
 
 
-STEPS = len(fields(Facts)) - 1
+STEPS = len(QUERIES)
 """Number of progress steps: one for the totals, one for each other query."""
 
 

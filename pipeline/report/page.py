@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
@@ -195,7 +194,7 @@ def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, A
 
 def _groups(facts: Facts) -> dict[tuple[str, str], int]:
     """Return a number for each group of the tables, by scope and group id; those with the most rows come first."""
-    tables = (rows for field in fields(facts) if isinstance(rows := getattr(facts, field.name), list))
+    tables = (rows for rows in facts.values() if isinstance(rows, list))
     keys = Counter((row["scope"], row["group_id"]) for rows in tables for row in rows if "group_id" in row)
     return {key: number for number, (key, _) in enumerate(keys.most_common(GROUPS_MAX))}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from .kinds import ArrayOf, Kind, MapOf, StructOf, TableColumn, arrow_type, spark_type
@@ -71,12 +70,11 @@ class Table:
         return [each.name for each in self.definitions]
 
 
-@cache
+# cached functions would not go to Spark's workers, which have no koordinator
 def _struct(columns: tuple[TableColumn, ...]) -> StructType:
     return cast("StructType", spark_type(StructOf(columns)))
 
 
-@cache
 def _arrow_schema(columns: tuple[TableColumn, ...]) -> pa.Schema:
     import pyarrow as pa  # noqa: PLC0415 - an optional dependency
 

@@ -112,7 +112,7 @@ def file_types(lines: Frame, sources: Iterable[str]) -> dict[str, tuple[str, str
         return {}
     ranks: dict[str, list[int]] = {}
     of_trace, unknown = len(MARKS), len(MARKS) + 1
-    for row in rows_of(mapped(lines, _file_ranks, _RANKS)):
+    for row in rows_of(mapped(lines, file_ranks, _RANKS)):
         best = ranks.setdefault(stem_of(row.source_file), [unknown, unknown])
         best[:] = map(min, best, (row.block_start, row.row_id))
     names: list[str] = [*MARKS, SOURCE, UNKNOWN]
@@ -128,7 +128,8 @@ _RANKS = Table("bronze", "rank", "", (), BRONZE_LINE.definitions[:3])
 """A file, and the numbers of its first mark and of its client."""
 
 
-def _file_ranks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def file_ranks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return for each file the number of the first mark that matches a line, and that of its client."""
     marks = [re.compile(mark) for mark in MARKS.values()]
     is_trace, unknown = re.compile(TRACE_LINE), len(marks) + 1
     clients = [number for number, name in enumerate(MARKS) if name in OTHER_CLIENTS]
@@ -147,10 +148,11 @@ def _file_ranks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def read_lines(lines: Frame, types: FileTypes) -> Any:  # noqa: ANN401 - a Frame
     """Return ROWS of the lines of traces, and of logs in the order of each file."""
-    return mapped(lines, partial(_read_partition, types), ROWS, PLACE[0:1] + PLACE[2:] if types.by_file else ())
+    return mapped(lines, partial(read_partition, types), ROWS, PLACE[0:1] + PLACE[2:] if types.by_file else ())
 
 
-def _read_partition(types: FileTypes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def read_partition(types: FileTypes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return ROWS of the lines of a partition, which has the lines of a log in order."""
     for name, parts in groupby(_by_file(batches), key=itemgetter(0)):
         read = _log_rows if name in types.by_file else _trace_rows
         rows = read(types, name, (part for _, part in parts))
