@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from .schema import Table
 
@@ -166,8 +166,15 @@ def union(frames: Sequence[Frame]) -> Any:  # noqa: ANN401 - a Frame
 
 def like(frame: Frame, rows: pa.Table) -> Any:  # noqa: ANN401 - a Frame
     """Return rows in memory as another frame has its own."""
-    # Spark would drop all rows after two empty batches
-    return rows if isinstance(frame, pa.Table) else frame.sparkSession.createDataFrame(rows.combine_chunks())
+    return rows if isinstance(frame, pa.Table) else in_spark(frame.sparkSession, rows)
+
+
+def in_spark(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Return rows in memory as a frame of Spark."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - Spark's import takes a second
+
+    # Spark would drop all rows after two empty batches, and Spark Connect refuses a table without rows or types
+    return spark.createDataFrame(rows.combine_chunks(), from_arrow_schema(rows.schema))
 
 
 def with_constants(frame: Frame, **values: str) -> Any:  # noqa: ANN401 - a Frame

@@ -17,7 +17,7 @@ import koordinator
 from . import layers, local_files
 from .continuation import Continuation
 from .fold.frames import FOLD, unfolded
-from .frames import like, rows_of, sql, table_of, with_constants
+from .frames import in_spark, like, rows_of, sql, table_of, with_constants
 from .job_errors import JobFailed
 from .local_files import PACKED, PARQUET, LogOptions, unpacked_bytes
 from .lock import locked
@@ -343,7 +343,7 @@ class Loader:
         self._append(self._frame(table_of([row | options for row in files], FILE)), FILE, batch)
 
     def _frame(self, rows: pa.Table) -> Any:  # noqa: ANN401 - a Frame
-        return rows if self._spark is None else self._spark.createDataFrame(rows)
+        return rows if self._spark is None else in_spark(self._spark, rows)
 
     def _append(self, frame: Frame, table: Table, batch: str, homes: Sequence[str] = ()) -> Any:  # noqa: ANN401
         """Add rows of a batch to a table; return its columns of them."""
