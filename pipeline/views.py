@@ -65,16 +65,12 @@ def open_query(root: str, as_of: str | None = None, **session: Any) -> Iterator[
 
 def duckdb_query(connection: DuckDBPyConnection) -> Query:
     """Return the queries of a connection with views."""
-    import duckdb  # noqa: PLC0415 - an optional dependency
 
     def run(query: str, arguments: dict[str, Any]) -> Rows:
-        try:
-            with connection.cursor() as cursor:
-                found = cursor.execute(_ARGUMENT.sub(r"$\1", query), arguments)
-                names = [column[0] for column in found.description or ()]
-                return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        except (duckdb.IOException, duckdb.InvalidInputException) as error:
-            raise JobFailed(f"{error}. Repair or remove the file, and run the command again") from error
+        with _damage_explained(), connection.cursor() as cursor:
+            found = cursor.execute(_ARGUMENT.sub(r"$\1", query), arguments)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     return Query(run)
 
@@ -95,7 +91,7 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
     """Return a connection with a view of each table, as of a snapshot or a time, by default the current one.
 
     A column that older files lack is null. Raises JobRefused unless the folder is a store on this machine, or without
-    DuckDB.
+    DuckDB; JobFailed if a file cannot be read.
     """
     folder = local_folder(root) or Path(root)
     snapshot = snapshots.as_of(LocalSnapshotFiles(folder), root, as_of)
@@ -103,8 +99,21 @@ def open_views(root: str, as_of: str | None = None) -> DuckDBPyConnection:
     for path, table in TABLES.items():
         files = parquet_files(folder, path, snapshot)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {table.layer}")
-        connection.execute(f"CREATE VIEW {table.layer}.{table.name} AS {_select(table, files)}")
+        with _damage_explained():
+            connection.execute(f"CREATE VIEW {table.layer}.{table.name} AS {_select(table, files)}")
     return connection
+
+
+@contextmanager
+def _damage_explained() -> Iterator[None]:
+    """Turn DuckDB's exception for a file that cannot be read into a JobFailed with one line."""
+    import duckdb  # noqa: PLC0415 - an optional dependency
+
+    try:
+        yield
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        reason = str(error).splitlines()[0].partition("Error: ")[2]
+        raise JobFailed(f"{reason}. Repair or remove the file, and run the command again") from error
 
 
 def _select(table: Table, files: Sequence[Path]) -> str:
