@@ -6,65 +6,78 @@ older rows name differently. Any other trace is folded from its first event on.
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import pyarrow as pa
 
 from .fold.settled import SETTLED_ROWS
+from .frames import like, rows_of, sql, union
 from .schema import EVENT, GROUP_STATE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pyspark.sql import DataFrame
-
+    from .frames import Frame
     from .schema import Table
     from .store import Draft
 
-GROUP = ["trace_id", "group_id"]
+GOING_ON = """
+    WITH firsts AS (SELECT trace_id, group_id, min(seq) AS first_seq FROM silver.event GROUP BY 1, 2),
+    strangers AS (SELECT trace_id, group_id, explode(strangers) AS member_id FROM silver.group_state),
+    renamed AS (
+      SELECT DISTINCT trace_id, group_id, true AS is_renamed
+      FROM strangers JOIN silver.event AS event USING (trace_id, group_id, member_id)
+      WHERE event.instance_id IS NOT NULL)
+    SELECT trace_id
+    FROM silver.group_state LEFT JOIN firsts USING (trace_id, group_id) LEFT JOIN renamed USING (trace_id, group_id)
+    GROUP BY trace_id
+    HAVING count_if(cut_seq IS NULL OR coalesce(first_seq <= last_seq, false) OR coalesce(is_renamed, false)) = 0
+"""
+"""The logs that go on. Stores of earlier releases have states of other traces, without a cut."""
 
 
 class Continuation:
     """The traces of a load: `new` are its events, and `touched` the known traces among them, with these `homes`."""
 
-    def __init__(self, draft: Draft, homes: Sequence[str], new: Sequence[DataFrame], touched: Collection[str]) -> None:
+    def __init__(self, draft: Draft, homes: Sequence[str], new: Sequence[Frame], touched: Collection[str]) -> None:
         self._draft, self._homes, self._touched = draft, homes, sorted(touched)
-        self._new = reduce(lambda one, other: one.unionByName(other), new)
-        states = draft.read(GROUP_STATE, homes).where(F.col("trace_id").isin(self._touched))
-        self._going_on = self._logs(states) if touched else []
-        self.states = states.where(F.col("trace_id").isin(self._going_on))
+        self._new: Frame = union(new)
+        states = self._of(draft.read(GROUP_STATE, homes), self._touched)
+        found = rows_of(sql(GOING_ON, silver_group_state=states, silver_event=self._new)) if touched else []
+        self._going_on = [row.trace_id for row in found]
+        self.states = self._of(states, self._going_on)
         """The states of the groups that go on."""
 
-    def _logs(self, states: DataFrame) -> list[str]:
-        """Return the logs that go on with the states of their groups."""
-        names = F.collect_set(F.when(F.col("instance_id").isNotNull(), F.col("member_id"))).alias("names")
-        firsts = self._new.groupBy(GROUP).agg(F.min("seq").alias("first_seq"), names)
-        is_late = F.col("first_seq") <= F.col("last_seq")
-        is_renamed = F.arrays_overlap("names", "strangers")
-        # stores of earlier releases have states of other traces, without a cut
-        must_restart = F.col("cut_seq").isNull() | F.coalesce(is_late | is_renamed, F.lit(col=False))
-        found = states.join(firsts, GROUP, "left").groupBy("trace_id").agg(F.max(must_restart).alias("must_restart"))
-        return [row.trace_id for row in found.where("NOT must_restart").collect()]
+    @staticmethod
+    def _of(frame: Frame, trace_ids: Sequence[str], which: str = "IN") -> Any:  # noqa: ANN401 - a Frame
+        """Return the rows of some traces, or with `NOT IN` those of all others."""
+        names = like(frame, pa.table({"trace_id": pa.array(trace_ids, pa.string())}))
+        query = f"SELECT * FROM {{frame}} WHERE trace_id {which} (SELECT trace_id FROM {{names}})"  # noqa: S608
+        return sql(query, frame=frame, names=names)
 
-    def events(self) -> DataFrame:
+    def events(self) -> Frame:
         """Return the events to fold."""
         whole = sorted({*self._touched} - {*self._going_on})
         if not whole:
             return self._new
-        old = self._draft.read(EVENT, self._homes).where(F.col("trace_id").isin(whole)).select(*EVENT.names)
-        return self._new.where(~F.col("trace_id").isin(whole)).unionByName(old)
+        old = sql("SELECT * FROM {old}", EVENT, old=self._of(self._draft.read(EVENT, self._homes), whole))
+        events: Frame = union([self._of(self._new, whole, "NOT IN"), old])
+        return events
 
-    def kept(self, table: Table, made: DataFrame) -> DataFrame | None:
+    def kept(self, table: Table, made: Frame) -> Frame | None:
         """Return the rows of the fold that stay: those of other traces, and settled ones that are not `made` again."""
         if not self._draft.snapshot.folders(table.path, self._homes):
             return None
-        rows = self._draft.read(table, self._homes).select(*table.names)
-        kept = rows.where(~F.col("trace_id").isin(self._touched))
+        rows = self._draft.read(table, self._homes)
+        kept: Frame = sql("SELECT * FROM {kept}", table, kept=self._of(rows, self._touched, "NOT IN"))
         if table.path not in SETTLED_ROWS or not self._going_on:
             return kept
-        column, key = SETTLED_ROWS[table.path], [*table.key]
-        is_settled = F.lit(col=True) if column is None else F.col(column) < F.col("cut_seq")
-        cuts = F.broadcast(self.states.select(*GROUP, "cut_seq"))
-        settled = rows.join(cuts, GROUP).where(is_settled).join(made.select(*key), key, "left_anti")
-        return kept.unionByName(settled.select(*table.names))
+        column, key = SETTLED_ROWS[table.path], ", ".join(table.key)
+        query = f"""
+            SELECT rows.* FROM {{rows}} AS rows JOIN {{states}} AS states USING (trace_id, group_id)
+                 LEFT JOIN (SELECT {key}, true AS is_made FROM {{made}}) USING ({key})
+            WHERE is_made IS NULL AND {"true" if column is None else f"rows.{column} < cut_seq"}
+        """  # noqa: S608 - our own names
+        settled = sql(query, table, rows=rows, states=sql("SELECT trace_id, group_id, cut_seq FROM {s}", s=self.states),
+                      made=made)  # fmt: skip
+        return union([kept, settled])

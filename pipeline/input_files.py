@@ -1,8 +1,7 @@
-"""The input files of a load, and their lines."""
+"""The input files of a load that Spark reads, and their lines."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
@@ -13,42 +12,14 @@ from pyspark.storagelevel import StorageLevel
 
 from .bronze import lines
 from .console import escaped
-from .frames import select_schema
+from .frames import Row, rows_of, select_schema
+from .local_files import PACKED, SUFFIXES
 from .schema import BRONZE_LINE, EVENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
-
-FILES = "{*.jsonl,*.jsonl.*,*.json,*.json.*,*.log,*.log.*,*.txt,*.txt.*,*.parquet}"
-"""Names of input files: Parquet, and lines of text, rotated and compressed or not: `server.log.2026-11-21-20.gz`."""
-
-PARQUET = ".parquet"
-
-COMPRESSION = 25
-"""Rough ratio of a trace to its compressed file or Parquet file (docs/pipeline-cluster.md)."""
-
-PACKED = (".gz", ".zst", ".zstd", ".bz2", ".lz4", ".snappy", ".deflate")
-"""Suffixes of compressed text files, which cannot grow."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogOptions:
-    """Properties of the logs in a load: the brokers' `cluster`, the zone of times that name none, and if they grow."""
-
-    cluster: str | None = None
-    time_zone: str = "UTC"
-    follow: bool = False
-
-    def columns(self) -> dict[str, Column]:
-        """Return the columns of bronze/file."""
-        return {"cluster": F.lit(self.cluster).cast("string"), "time_zone": F.lit(self.time_zone)}
-
-
-def unpacked_bytes(name: str, size: int) -> int:
-    """Return roughly the number of bytes of a file's lines."""
-    return size * (COMPRESSION if name.endswith((*PACKED, PARQUET)) else 1)
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def list_files(spark: SparkSession, inputs: Sequence[str]) -> list[Row]:
@@ -56,12 +27,11 @@ def list_files(spark: SparkSession, inputs: Sequence[str]) -> list[Row]:
     listing = (
         spark.read.format("binaryFile")
         .option("recursiveFileLookup", value=True)
-        .option("pathGlobFilter", FILES)
+        .option("pathGlobFilter", f"{{{','.join(SUFFIXES)}}}")
         .load(list(inputs))
     )
     columns = ("path", "source_file", "ingest_id", "file_size")
-    files: list[Row] = lines.with_file_columns(listing.where("length > 0")).select(*columns).collect()
-    return files
+    return rows_of(lines.with_file_columns(listing.where("length > 0")).select(*columns))
 
 
 def read_lines(spark: SparkSession, files: Sequence[str], damaged: Sequence[str] = ()) -> DataFrame:
@@ -84,7 +54,7 @@ def read_parquet(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     return lines.with_file_columns(spark.read.schema(EVENT.columns).parquet(*escaped(files)))
 
 
-def read_grown(spark: SparkSession, files: Sequence[Row], known: DataFrame) -> tuple[DataFrame, DataFrame] | None:
+def read_grown(spark: SparkSession, files: Sequence[Row], known: DataFrame) -> tuple[DataFrame, list[Row]] | None:
     """Return the complete lines that plain text files have gained, as bronze/line, and these files, as bronze/file.
 
     A file that was replaced is read from its start. `known` is bronze/file; None if there is no new line.
@@ -113,7 +83,7 @@ def read_grown(spark: SparkSession, files: Sequence[Row], known: DataFrame) -> t
     counted = new.groupBy("source_file", "ingest_id", "file_size", "first_line").agg(
         (F.max("row_id") + 1).alias("n_lines")
     )
-    return select_schema(new, BRONZE_LINE), counted
+    return select_schema(new, BRONZE_LINE), rows_of(counted)
 
 
 def _is_readable(spark: SparkSession, file: str) -> bool:

@@ -11,20 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from . import schema as tables
 from .fold.frames import FOLD, FOLDED, folded, unfolded
-from .gold.avoided import avoided
-from .gold.client_join import client_join
-from .gold.heartbeat import heartbeat
-from .marts.test_run import client_matrix, flaky, test_run
+from .frames import inputs_of, queries_of, sql
+from .schema import CALL, EVENT, GROUP_STATE, TABLES, TRACE
 from .silver.call import call
-from .silver.trace import run, test, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
-
+    from .frames import Frame
     from .schema import Table
 
 
@@ -33,30 +28,33 @@ class Step:
     """A table, the function that builds it, and the input tables of that function."""
 
     table: Table
-    build: Callable[..., DataFrame]
+    build: Callable[..., Frame]
     inputs: tuple[Table, ...]
 
 
+QUERIES = queries_of(__package__ or "", "tables.sql")
+"""The queries of `tables.sql`, by the path of the table that they make."""
+
+
+def _from_query(path: str) -> Step:
+    """Return the step of a table that a query makes."""
+    names = inputs_of(QUERIES[path])
+
+    def build(*inputs: Frame) -> Frame:
+        frames = {name.replace("/", "_"): frame for name, frame in zip(names, inputs, strict=True)}
+        return sql(QUERIES[path], TABLES[path], **frames)
+
+    return Step(TABLES[path], build, tuple(TABLES[name] for name in names))
+
+
 PER_HOME_STEPS: tuple[Step, ...] = (
-    Step(tables.TRACE, trace, (tables.EVENT, tables.HEADER)),
-    Step(tables.TEST, test, (tables.TRACE, tables.OUTCOME)),
-    Step(FOLD, folded, (tables.EVENT, tables.TRACE, tables.GROUP_STATE)),
+    *map(_from_query, ("silver/trace", "silver/test")),
+    Step(FOLD, folded, (EVENT, TRACE, GROUP_STATE)),
     *(Step(table, partial(unfolded, table), (FOLD,)) for table in FOLDED),
-    Step(tables.CALL, call, (tables.EVENT,)),
-    Step(tables.HEARTBEAT, heartbeat, (tables.CALL, tables.MEMBER_SPAN, tables.TRACE)),
-    Step(tables.CLIENT_JOIN, client_join, (tables.EVENT, tables.TRACE)),
-    Step(tables.AVOIDED, avoided, (tables.EVENT, tables.TRACE)),
-    Step(
-        tables.TEST_RUN,
-        test_run,
-        (tables.TRACE, tables.TEST, tables.MEMBER, tables.REBALANCE, tables.VERDICT),
-    ),
+    Step(CALL, call, (EVENT,)),
+    *map(_from_query, ("gold/heartbeat", "gold/avoided", "mart/test_run")),
 )
 """Tables derived from the events, headers and outcomes of single traces; a load rebuilds them per `home`."""
 
-STORE_STEPS: tuple[Step, ...] = (
-    Step(tables.RUN, run, (tables.TRACE,)),
-    Step(tables.FLAKY, flaky, (tables.TEST_RUN,)),
-    Step(tables.CLIENT_MATRIX, client_matrix, (tables.TEST_RUN,)),
-)
+STORE_STEPS: tuple[Step, ...] = (*map(_from_query, ("silver/run", "mart/flaky", "mart/client_matrix")),)
 """Tables that compare runs; every load rebuilds them as a whole."""

@@ -6,24 +6,20 @@ killed changes nothing.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-from pyspark import cloudpickle
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.utils import is_remote
-from pyspark.storagelevel import StorageLevel
+import pyarrow as pa
 
 import koordinator
 
-from . import input_files, layers
+from . import layers, local_files
 from .continuation import Continuation
 from .fold.frames import FOLD, unfolded
-from .frames import from_rows, in_driver, select_schema
-from .input_files import PACKED, PARQUET, LogOptions, unpacked_bytes
+from .frames import in_spark, like, rows_of, sql, table_of, with_constants
 from .job_errors import JobFailed
+from .local_files import PACKED, PARQUET, LogOptions, unpacked_bytes
 from .lock import locked
 from .schema import (
     BRONZE_LINE,
@@ -39,24 +35,40 @@ from .schema import (
     UNREAD_KINDS,
 )
 from .silver import intake
+from .silver.line_rows import UNKNOWN
 from .silver.logs.reader import FOREIGN
 from .silver.logs.sequence import NODE_MASK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from types import ModuleType
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from .frames import Frame, Row
     from .layers import Step
     from .schema import Table
-    from .silver.intake import ParsedRows
     from .store import Draft, Store
 
 COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined")
 """The columns of bronze/counts that add up to the rows read."""
 
-SMALL_BYTES = 4 << 20
-"""Bytes of new lines, and of files in the store, up to which the driver keeps and writes the rows of a load itself."""
+SMALL_BYTES = 32 << 20
+"""Bytes of input lines, and of files in the store, up to which a load keeps its rows in memory, without Spark."""
+
+LAST_EVENTS = f"""
+    SELECT trace_id, seq & {NODE_MASK} AS of_node, max(seq) AS last_seq, max(group_us) AS last_group_us
+    FROM silver.event WHERE source != 'koordinator' GROUP BY 1, 2
+"""  # noqa: S608 - a number
+"""The last event of each log and broker."""
+
+TRACES = """
+    SELECT trace_id, home
+    FROM (SELECT DISTINCT trace_id FROM {rows} WHERE part IN ('event', 'header', 'test', 'watched'))
+         LEFT JOIN bronze.trace USING (trace_id)
+    WHERE trace_id IS NOT NULL
+"""
+"""The traces of a load, with the home of those that are known."""
 
 BAD_SHOWN = 5
 """Number of quarantined rows that a load names."""
@@ -111,7 +123,7 @@ class LoadResult:
     @property
     def unknown(self) -> list[str]:
         """The files without any known line."""
-        return sorted(row.source_file for row in self.counts if row.source == intake.UNKNOWN)
+        return sorted(row.source_file for row in self.counts if row.source == UNKNOWN)
 
     def bad_lines(self) -> list[str]:
         """Return one line for each row in `bad`: file, line number, reason and detail."""
@@ -150,25 +162,32 @@ class _Batch:
     """The new `events` of a load of one kind, the homes of their traces, and the known traces among these."""
 
     homes: list[str]
-    events: DataFrame
+    events: Frame
     touched: list[str]
 
 
 class Loader:
-    """Loads inputs into a store, and reports each step to `report_progress`."""
+    """Loads inputs into a store, and reports each step to `report_progress`.
+
+    `open_spark` returns the session. A load of little data on this machine keeps its rows in memory and needs none,
+    unless Spark is `on_cluster`.
+    """
 
     def __init__(
         self,
-        spark: SparkSession,
+        open_spark: Callable[[], SparkSession],
         store: Store,
         report_progress: Callable[[str], None],
         max_bad_ratio: float,
         options: LogOptions | None = None,
+        *,
+        on_cluster: bool = False,
     ) -> None:
-        self.spark, self.store, self.max_bad_ratio = spark, store, max_bad_ratio
-        self._options = options or LogOptions()
+        self.open_spark, self.store, self.max_bad_ratio = open_spark, store, max_bad_ratio
+        self._options, self._on_cluster = options or LogOptions(), on_cluster
         self.report_progress = report_progress
-        self._folded: dict[str, DataFrame] = {}
+        self._spark: SparkSession | None = None
+        self._folded: dict[str, Frame] = {}
         self._draft: Draft
         self._continuation: Continuation
 
@@ -177,30 +196,20 @@ class Loader:
 
         Raises JobRefused, also if another load writes to the store, JobFailed, and Spark's own exceptions.
         """
+        if self._on_cluster:
+            # with Spark Connect the folder of the store is the server's
+            self.open_spark()
         with locked(self.store.local):
             try:
                 return self._load(inputs)
             finally:
-                self.spark.catalog.clearCache()
+                if self._spark is not None:
+                    self._spark.catalog.clearCache()
 
     def _load(self, inputs: Sequence[str]) -> LoadResult:
-        _send_code(self.spark)
         self.report_progress("looking for new files")
-        self._draft = self.store.begin(self.spark)
-        files = input_files.list_files(self.spark, inputs)
-        sizes: dict[str, set[int]] = {}
-        for row in self._draft.read(FILE).select("source_file", "file_size").collect():
-            sizes.setdefault(row.source_file, set()).add(row.file_size)
-        kinds: dict[str, list[Row]] = {"text": [], "parquet": [], "grown": []}
-        for row in files:
-            if self._options.follow and not row.source_file.endswith((*PACKED, PARQUET)):
-                kinds["grown"].append(row)
-            elif row.source_file not in sizes:
-                kinds["parquet" if row.source_file.endswith(PARQUET) else "text"].append(row)
-        changed = {row.source_file for row in files if row.file_size not in sizes.get(row.source_file, {row.file_size})}
-        loaded = LoadResult(len(files), changed=[] if self._options.follow else sorted(changed))
-        new = sum(unpacked_bytes(row.source_file, row.file_size) for rows in kinds.values() for row in rows)
-        self._draft.is_small = new <= SMALL_BYTES and self._draft.has_at_most(SMALL_BYTES)
+        self._spark = None
+        loaded, kinds = self._small_files(inputs) or self._files_of_spark(inputs)
         batches = [batch for kind, rows in kinds.items() if rows and (batch := self._ingest(kind, rows, loaded))]
         if batches:
             self._check_quality(loaded)
@@ -210,6 +219,39 @@ class Loader:
             self._rebuild(homes)
             self._draft.commit()
         return loaded
+
+    def _small_files(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]] | None:
+        """Begin a load in memory, if the store and the new files are on this machine, and have at most SMALL_BYTES."""
+        if self._on_cluster or not self.store.has_at_most(SMALL_BYTES):
+            return None
+        files = local_files.list_files(inputs)
+        if files is None:
+            return None
+        self._draft = self.store.begin()
+        loaded, kinds = self._new_files(files)
+        new = sum(unpacked_bytes(row.source_file, row.file_size) for rows in kinds.values() for row in rows)
+        return (loaded, kinds) if new <= SMALL_BYTES else None
+
+    def _files_of_spark(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]]:
+        """Begin a load by Spark."""
+        self._spark = self.open_spark()
+        _send_code(self._spark)
+        self._draft = self.store.begin(self._spark)
+        return self._new_files(_input_files().list_files(self._spark, inputs))
+
+    def _new_files(self, files: list[Row]) -> tuple[LoadResult, dict[str, list[Row]]]:
+        """Return the new files by kind, and the result of a load that has not read them yet."""
+        sizes: dict[str, set[int]] = {}
+        for row in rows_of(self._draft.read(FILE).select(["source_file", "file_size"])):
+            sizes.setdefault(row.source_file, set()).add(row.file_size)
+        kinds: dict[str, list[Row]] = {"text": [], "parquet": [], "grown": []}
+        for row in files:
+            if self._options.follow and not row.source_file.endswith((*PACKED, PARQUET)):
+                kinds["grown"].append(row)
+            elif row.source_file not in sizes:
+                kinds["parquet" if row.source_file.endswith(PARQUET) else "text"].append(row)
+        changed = {row.source_file for row in files if row.file_size not in sizes.get(row.source_file, {row.file_size})}
+        return LoadResult(len(files), changed=[] if self._options.follow else sorted(changed)), kinds
 
     def _check_quality(self, loaded: LoadResult) -> None:
         if loaded.refused_ratio > self.max_bad_ratio:
@@ -225,8 +267,7 @@ class Loader:
             self._build(step, homes)
         for step in layers.STORE_STEPS:
             self.report_progress(step.table.path)
-            inputs = (self._draft.read(table).select(*table.names) for table in step.inputs)
-            self._draft.replace(step.build(*inputs), step.table)
+            self._draft.replace(step.build(*map(self._draft.read, step.inputs)), step.table)
 
     def _ingest(self, kind: str, files: list[Row], loaded: LoadResult) -> _Batch | None:
         """Add the events, headers, outcomes and invalid rows of some files; None if they have no new row."""
@@ -235,87 +276,100 @@ class Loader:
         read = self._read(kind, batch, files)
         if read is None:
             return None
-        rows, lines, files_read = read
-        if not rows.is_small:
-            rows.expensive.persist(StorageLevel.DISK_ONLY)
-        try:
-            old = self._assign_homes(batch, rows)
-            touched = {} if old is None else {row.trace_id: row.home for row in old.collect()}
-            old_homes = sorted({*touched.values()})
-            homes = sorted({batch, *old_homes})
-            ingested = intake.ingest(rows, self._draft.read(EVENT, old_homes) if old_homes else None)
-            ids = files_read.select("source_file", "ingest_id")
-            counts: list[Row] = ingested.counts.join(ids, "source_file").select(*COUNTS.names).collect()
-            event = self._append(_with_home(ingested.event, old, batch), EVENT, batch, homes)
-            self._append(_with_home(ingested.header, old, batch), HEADER, batch, homes)
-            self._append(_with_home(ingested.outcome, old, batch), OUTCOME, batch, homes)
-            if any(row.quarantined for row in counts):
-                bad = self._append(ingested.quarantine, QUARANTINE, batch).orderBy("source_file", "line_no")
-                loaded.bad = (loaded.bad + bad.limit(BAD_SHOWN).collect())[:BAD_SHOWN]
-        finally:
-            rows.expensive.unpersist()
-        self._append(from_rows(self.spark, counts, COUNTS.columns), COUNTS, batch)
-        if ingested.unread is not None:
-            loaded.unread += self._append(ingested.unread, UNREAD, batch).collect()
+        rows, lines = read
+        if not isinstance(rows, pa.Table) and lines is not None:
+            rows = _kept_on_disk(rows)
+        old = self._assign_homes(batch, rows)
+        old_homes = sorted({*old.values()})
+        homes = sorted({batch, *old_homes})
+        known = sql("SELECT * FROM {old}", EVENT, old=self._draft.read(EVENT, old_homes)) if old else None
+        ingested = intake.ingest(rows, known, is_numbered=kind == "grown")
+        counts = rows_of(ingested.counts)
+        event = self._append(self._with_home(ingested.event, old, batch), EVENT, batch, homes)
+        self._append(self._with_home(ingested.header, old, batch), HEADER, batch, homes)
+        self._append(self._with_home(ingested.outcome, old, batch), OUTCOME, batch, homes)
+        if any(row.quarantined for row in counts):
+            bad = self._append(ingested.quarantine, QUARANTINE, batch)
+            first = f"SELECT * FROM {{bad}} ORDER BY source_file, line_no LIMIT {BAD_SHOWN}"  # noqa: S608 - a number
+            loaded.bad = (loaded.bad + rows_of(sql(first, bad=bad)))[:BAD_SHOWN]
+        unread = rows_of(ingested.unread)
+        if not isinstance(rows, pa.Table):
+            rows.unpersist()
+        self._append(like(rows, table_of(counts, COUNTS)), COUNTS, batch)
+        if unread:
+            loaded.unread += rows_of(self._append(like(rows, table_of(unread, UNREAD)), UNREAD, batch))
         loaded.counts += counts
-        written = {"event": event.count()} | ({} if lines is None else {"read": lines.count()})
+        written = {"event": _count(event)} | ({} if lines is None else {"read": _count(lines)})
         self._check_balance(batch, counts, written)
-        return _Batch(homes, event, [*touched])
+        return _Batch(homes, event, [*old])
 
-    def _read(self, kind: str, batch: str, files: list[Row]) -> tuple[ParsedRows, DataFrame | None, DataFrame] | None:
-        """Return the rows of some files of a kind, their lines of text, and the files; None if there is no new row."""
-        names = [row.path for row in files]
-        listed = from_rows(self.spark, files)
-        earlier, small = None, self._draft.is_small
+    def _read(self, kind: str, batch: str, files: list[Row]) -> tuple[Any, Frame | None] | None:
+        """Return ROWS of some files of a kind, and their lines of text; None if there is no new row."""
+        options, spark, earlier = self._options, self._spark, None
         if kind == "parquet":
-            read = self._append_files(listed, batch)
-            return intake.parse_table(input_files.read_parquet(self.spark, names), small=small), None, read
+            names = [row.path for row in files]
+            rows = local_files.read_parquet(files) if spark is None else _input_files().read_parquet(spark, names)
+            self._append_files(files, batch)
+            return intake.parse_table(rows), None
         if kind == "grown":
-            grown = input_files.read_grown(self.spark, files, self._draft.read(FILE))
-            if grown is None:
+            known = self._draft.read(FILE)
+            read = local_files.read_grown(files, rows_of(known)) if spark is None else (
+                _input_files().read_grown(spark, files, known))  # fmt: skip
+            if read is None:
                 return None
-            new, listed = grown
+            new, files = read
             earlier = self._last_events()
             lines = self._append(new, BRONZE_LINE, batch)
         else:
-            lines = self._read_lines(names, batch)
-        read = self._append_files(listed, batch)
-        options = self._options
-        return intake.parse_lines(lines, options.cluster, options.time_zone, earlier, small=small), lines, read
+            lines = self._read_lines(files, batch)
+        self._append_files(files, batch)
+        sources = [row.source_file for row in files]
+        return intake.parse_lines(lines, sources, options.cluster, options.time_zone, earlier), lines
 
-    def _read_lines(self, names: list[str], batch: str) -> DataFrame:
+    def _read_lines(self, files: list[Row], batch: str) -> Any:  # noqa: ANN401 - a Frame
+        if self._spark is None:
+            return self._append(local_files.read_lines(files), BRONZE_LINE, batch)
+        names = [row.path for row in files]
         try:
-            return self._append(input_files.read_lines(self.spark, names), BRONZE_LINE, batch)
-        except (PySparkException, Py4JError):
-            damaged = input_files.damaged_files(self.spark, names)
+            return self._append(_input_files().read_lines(self._spark, names), BRONZE_LINE, batch)
+        except Exception:
+            damaged = _input_files().damaged_files(self._spark, names)
             if not damaged:
                 raise
-            return self._append(input_files.read_lines(self.spark, names, damaged), BRONZE_LINE, batch)
+            return self._append(_input_files().read_lines(self._spark, names, damaged), BRONZE_LINE, batch)
 
-    def _append_files(self, files: DataFrame, batch: str) -> DataFrame:
-        return self._append(select_schema(files.withColumns(self._options.columns()), FILE), FILE, batch)
+    def _append_files(self, files: list[Row], batch: str) -> None:
+        options = {"cluster": self._options.cluster, "time_zone": self._options.time_zone}
+        self._append(self._frame(table_of([row | options for row in files], FILE)), FILE, batch)
 
-    def _append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
+    def _frame(self, rows: pa.Table) -> Any:  # noqa: ANN401 - a Frame
+        return rows if self._spark is None else in_spark(self._spark, rows)
+
+    def _append(self, frame: Frame, table: Table, batch: str, homes: Sequence[str] = ()) -> Any:  # noqa: ANN401
         """Add rows of a batch to a table; return its columns of them."""
-        return self._draft.append(frame.withColumn("batch", F.lit(batch)), table, batch, homes).select(*table.names)
+        return self._draft.append(with_constants(frame, batch=batch), table, batch, homes).select(table.names)
 
-    def _last_events(self) -> DataFrame:
-        """Return the last event of each log and broker: `trace_id`, `seq`, `group_us`."""
-        of_logs = self._draft.read(EVENT).where(F.col("source") != "koordinator")
-        return of_logs.groupBy("trace_id", F.col("seq").bitwiseAND(NODE_MASK).alias("of_node")).agg(
-            F.max("seq").alias("last_seq"), F.max("group_us").alias("last_group_us")
+    def _last_events(self) -> Any:  # noqa: ANN401 - a Frame
+        """Return the last event of each log and broker."""
+        return sql(LAST_EVENTS, silver_event=self._draft.read(EVENT))
+
+    def _assign_homes(self, batch: str, rows: Frame) -> dict[str, str]:
+        """Record the home of new traces. Return the homes of the others."""
+        traces = rows_of(sql(TRACES, rows=rows, bronze_trace=self._draft.read(TRACE_HOME)))
+        new = [{"trace_id": row.trace_id} for row in traces if row.home is None]
+        self._draft.append(
+            with_constants(self._frame(table_of(new, TRACE_HOME)), home=batch), TRACE_HOME, batch, [batch]
         )
+        return {row.trace_id: row.home for row in traces if row.home is not None}
 
-    def _assign_homes(self, batch: str, parsed: ParsedRows) -> DataFrame | None:
-        """Record the home of new traces. Return the other traces with their `home`, or None if all are new."""
-        identified = parsed.rows.select("trace_id").unionByName(parsed.metadata.select("trace_id"))
-        traces = identified.where("trace_id is not null").distinct()
-        known = traces.join(self._draft.read(TRACE_HOME), "trace_id", "left")
-        known = in_driver(known) if parsed.is_small else known.persist()
-        new = known.where("home IS NULL").withColumn("home", F.lit(batch))
-        self._draft.append(new, TRACE_HOME, batch, [batch])
-        old = known.where("home IS NOT NULL")
-        return None if old.isEmpty() else old
+    def _with_home(self, frame: Frame, old: dict[str, str], batch: str) -> Any:  # noqa: ANN401 - a Frame
+        """Add the column `home`: the known home of an old trace, else this batch."""
+        if not old:
+            return with_constants(frame, home=batch)
+        homes = pa.table({"trace_id": [*old], "home": [*old.values()]})
+        chosen = f"coalesce(home, '{batch}') AS home"
+        query = f"SELECT rows.*, {chosen} FROM {{rows}} AS rows LEFT JOIN {{homes}} USING (trace_id)"  # noqa: S608
+        return sql(query, rows=frame, homes=self._frame(homes))
 
     def _check_balance(self, batch: str, counts: list[Row], written: dict[str, int]) -> None:
         """Raise Unbalanced unless every row read is accounted for, and every line and event was written."""
@@ -328,44 +382,56 @@ class Loader:
         """Build the table of a step for these homes and write it."""
         self.report_progress(step.table.path)
         if step.table is FOLD:
-            trace = self._draft.read(TRACE, homes)
-            states, small = self._continuation.states, self._draft.is_small
-            self._fold(step.build(self._continuation.events(), trace, states, small=small), homes)
+            going_on = self._continuation
+            self._fold(step.build(going_on.events(), self._draft.read(TRACE, homes), going_on.states), homes)
             return
         made = self._folded.get(step.table.path)
         if made is None:
-            frame = step.build(*(self._draft.read(table, homes).select(*table.names) for table in step.inputs))
+            frame = step.build(*(self._draft.read(table, homes) for table in step.inputs))
             self._draft.write_homes(self._in_homes(frame, homes), step.table, homes)
         elif (kept := self._continuation.kept(step.table, made)) is not None:
             self._draft.write_homes(self._in_homes(kept, homes), step.table, homes)
         self._draft.replace_homes(step.table, homes)
 
-    def _fold(self, rows: DataFrame, homes: list[str]) -> None:
+    def _fold(self, rows: Frame, homes: list[str]) -> None:
         """Write the tables of the fold: where workers reach the store themselves, all of them in one job."""
         tables = [step.table for step in layers.PER_HOME_STEPS if step.inputs == (FOLD,)]
         rows = self._in_homes(rows, homes)
         if self.store.local is not None:
             self._folded = self._draft.write_tables(rows, tables, homes)
             return
-        rows = rows.persist(StorageLevel.DISK_ONLY)
+        assert not isinstance(rows, pa.Table), "a store that is not on this machine is never small"
+        rows = _kept_on_disk(rows)
         self._folded = {table.path: self._draft.write_homes(unfolded(table, rows), table, homes) for table in tables}
 
-    def _in_homes(self, frame: DataFrame, homes: list[str]) -> DataFrame:
+    def _in_homes(self, frame: Frame, homes: list[str]) -> Any:  # noqa: ANN401 - a Frame
         """Return rows with the `home` of their traces."""
         if len(homes) == 1:
-            return frame.withColumn("home", F.lit(homes[0]))
-        return frame.join(F.broadcast(self._draft.read(TRACE_HOME, homes)), "trace_id")
+            return with_constants(frame, home=homes[0])
+        query = "SELECT rows.*, home FROM {rows} AS rows JOIN bronze.trace USING (trace_id)"
+        return sql(query, rows=frame, bronze_trace=self._draft.read(TRACE_HOME, homes))
+
+
+def _input_files() -> ModuleType:
+    from . import input_files  # noqa: PLC0415 - Spark's import takes a second
+
+    return input_files
+
+
+def _kept_on_disk(frame: DataFrame) -> DataFrame:
+    from pyspark.storagelevel import StorageLevel  # noqa: PLC0415 - Spark's import takes a second
+
+    return frame.persist(StorageLevel.DISK_ONLY)
+
+
+def _count(frame: Frame) -> int:
+    return len(frame) if isinstance(frame, pa.Table) else frame.count()
 
 
 def _send_code(spark: SparkSession) -> None:
     """Let Spark send koordinator's functions by value, unless all of Spark runs in this Python environment."""
-    if is_remote() or not (spark.conf.get("spark.master") or "").startswith("local"):
+    from pyspark import cloudpickle  # noqa: PLC0415 - Spark's import takes a second
+
+    if "SPARK_CONNECT_MODE_ENABLED" in os.environ or not (spark.conf.get("spark.master") or "").startswith("local"):
         pickling: Any = cloudpickle
         pickling.register_pickle_by_value(koordinator)
-
-
-def _with_home(frame: DataFrame, old: DataFrame | None, batch: str) -> DataFrame:
-    """Add the column `home`: the known home of an old trace, else this batch."""
-    if old is None:
-        return frame.withColumn("home", F.lit(batch))
-    return frame.join(F.broadcast(old), "trace_id", "left").withColumn("home", F.coalesce("home", F.lit(batch)))

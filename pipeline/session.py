@@ -17,12 +17,10 @@ from pyspark.sql import SparkSession
 
 from . import java
 from .job_errors import JobRefused
+from .session_options import GATEWAY_PORT_VARIABLE, LOCAL_MASTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-LOCAL_MASTER = "local[*]"
-"""The default master: all cores of this machine."""
 
 COMMON_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -88,9 +86,6 @@ They save about 4 % of processor time in big loads. Elsewhere Java rejects the o
 
 JAVA_OPTION_VARIABLES = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 """Environment variables with options for every Java process."""
-
-GATEWAY_PORT_VARIABLE = "PYSPARK_GATEWAY_PORT"
-"""An environment variable set by spark-submit, which has started Java and knows the master."""
 
 GIB = 1 << 30
 

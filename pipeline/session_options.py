@@ -10,6 +10,12 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+GATEWAY_PORT_VARIABLE = "PYSPARK_GATEWAY_PORT"
+"""An environment variable set by spark-submit, which has started Java and knows the master."""
+
+LOCAL_MASTER = "local[*]"
+"""The default master: all cores of this machine."""
+
 _SETTING = "NAME=VALUE"
 
 FILE = click.Path(dir_okay=False, writable=True, path_type=Path)

@@ -15,6 +15,7 @@ import os
 import shutil
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from koordinator.emulator.storage.files import Files
@@ -24,7 +25,6 @@ from .schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 SNAPSHOTS = "snapshots"
 """The folder of the snapshots in a store."""
@@ -134,6 +134,12 @@ class LocalSnapshotFiles:
         gone = self._root / f".{number}-removed"
         (self._root / str(number)).rename(gone)
         shutil.rmtree(gone)
+
+
+def local_folder(root: str) -> Path | None:
+    """Return the folder of a store, unless it is on another file system."""
+    path = root.removeprefix("file:")
+    return None if "://" in path else Path(path)
 
 
 def current(files: SnapshotFiles, root: str) -> StoreSnapshot | None:

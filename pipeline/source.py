@@ -13,9 +13,7 @@ Parquet files of such a frame are a valid input of the pipeline. An invalid line
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from glob import glob
 from io import BufferedReader
 from pathlib import Path
@@ -32,9 +30,9 @@ from koordinator.client.logs import read_from
 from koordinator.client.offsets import leaders
 from koordinator.client.security import ConnectionSecurity, properties
 
-from .bronze.lines import ROTATED
 from .schema import EVENT
-from .silver.trace_rows import NAMES, RENAMED
+from .silver.line_rows import md5, stem_of
+from .silver.trace_lines import trace_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +108,8 @@ class _FileReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         """Yield the rows of a file. Raises ValueError for a line that is not part of a trace."""
         path = partition.value
-        trace_id = hashlib.md5(_stem(path).encode(), usedforsecurity=False).hexdigest()
+        # the form in which Spark writes paths: file:/folder/name
+        trace_id = md5(stem_of(f"file:{Path(path).resolve().as_uri().removeprefix('file://')}"))
         with BufferedReader(pa.input_stream(path, compression="detect")) as packed:
             for number, raw in enumerate(packed, 1):
                 if raw.strip():
@@ -203,29 +202,16 @@ def _addresses(servers: str) -> tuple[Address, ...]:
     return tuple(addresses)
 
 
-def _stem(path: str) -> str:
-    # the form in which Spark writes paths: file:/folder/name
-    return re.sub(ROTATED, "", f"file:{Path(path).resolve().as_uri().removeprefix('file://')}")
-
-
 def _trace_id(record: Record) -> str:
     return str(json.loads(record.value or b"{}").get("trace_id", ""))
 
 
 def _row(raw: bytes, place: str, trace_id: str, names: Sequence[str]) -> tuple[object, ...]:
-    """Return the values of a line for the selected columns, as in `silver.trace_rows`."""
-    try:
-        line = json.loads(raw)
-    except ValueError:
-        line = None
-    if not isinstance(line, dict) or "kind" not in line:
+    """Return the values of a line for the selected columns; a header or an outcome has the line in `body`."""
+    line = raw.decode(errors="replace").rstrip("\r\n")
+    row = trace_row(line, trace_id)
+    if "kind" not in row:
         raise ValueError(f"{place}: expected a JSON object with a key 'kind', like every line of a trace")
-    is_event = line["kind"] not in ("header", "test")
-    body = json.dumps(line["body"], separators=(",", ":")) if "body" in line else None
-    derived = {
-        "source": "koordinator",
-        "trace_id": line.get("trace_id") or trace_id,
-        "name": next((line[name] for name in NAMES.values() if name in line), None),
-        "body": body if is_event else raw.decode().rstrip("\r\n"),
-    }
-    return tuple(derived[name] if name in derived else line.get(RENAMED.get(name, name)) for name in names)
+    if row["part"] in ("header", "test"):
+        row["body"] = line
+    return tuple(map(row.get, names))

@@ -9,30 +9,29 @@ Every folder is written once. The snapshots say which folders are the tables (`s
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.types import StructType
-from pyspark.sql.utils import is_remote
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from . import snapshots
-from .frames import from_arrow
 from .schema import TABLES
-from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, parquet_files
+from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, local_folder
 from .table_files import WRITTEN, read_rows, write_rows, write_tables
+from .views import Query, duckdb_query, open_views, spark_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from .frames import Frame
     from .schema import Table
     from .snapshots import SnapshotFiles
 
@@ -41,10 +40,6 @@ PATH_NOT_FOUND = "PATH_NOT_FOUND"
 
 BYTES_PER_FILE = 128 << 20
 """Size of the files that `compact` writes."""
-
-
-SMALL_TABLE_BYTES = 1 << 20
-"""Size of a table up to which the driver reads it: Spark then filters and joins its rows while it plans."""
 
 
 class Store:
@@ -56,112 +51,111 @@ class Store:
     @property
     def local(self) -> Path | None:
         """The folder, unless it is on another file system; with Spark Connect it is the server's."""
-        path = self.root.removeprefix("file:")
-        return None if "://" in path or is_remote() else Path(path)
+        return None if "SPARK_CONNECT_MODE_ENABLED" in os.environ else local_folder(self.root)
 
     def open(self, spark: SparkSession, as_of: str | None = None) -> Tables:
         """Return the tables as of a snapshot or a time, by default the current ones. Raises JobRefused."""
         return Tables(spark, self.root, snapshots.as_of(self._files(spark), self.root, as_of))
 
-    def begin(self, spark: SparkSession) -> Draft:
-        """Return the current tables to change. Raises JobRefused if they have another schema version."""
+    def query(self, open_spark: Callable[[], SparkSession]) -> Query:
+        """Return the queries of the current tables, of Spark if the store is elsewhere. Raises JobRefused."""
+        return spark_query(self.open(open_spark())) if self.local is None else duckdb_query(open_views(self.root))
+
+    def begin(self, spark: SparkSession | None = None) -> Draft:
+        """Return the current tables to change, in memory without Spark.
+
+        Raises JobRefused if they have another schema version.
+        """
         files = self._files(spark)
         return Draft(spark, self.root, files, snapshots.current(files, self.root) or StoreSnapshot())
 
-    def _files(self, spark: SparkSession) -> SnapshotFiles:
-        return SparkSnapshotFiles(spark, self.root) if self.local is None else LocalSnapshotFiles(self.local)
+    def has_at_most(self, size: int) -> bool:
+        """Return whether the store is on this machine, and its files have no more than some bytes."""
+        folder = self.local
+        if folder is None:
+            return False
+        snapshot = snapshots.current(LocalSnapshotFiles(folder), self.root) or StoreSnapshot()
+        files = (file for path in snapshot.paths() for file in (folder / path).iterdir())
+        return all(total <= size for total in accumulate(file.stat().st_size for file in files))
+
+    def _files(self, spark: SparkSession | None) -> SnapshotFiles:
+        if self.local is not None:
+            return LocalSnapshotFiles(self.local)
+        assert spark is not None, "Spark alone reaches the store"
+        return SparkSnapshotFiles(spark, self.root)
 
 
 class Tables:
-    """The tables of one snapshot."""
+    """The tables of one snapshot, as frames of Spark, or without it in memory."""
 
-    def __init__(self, spark: SparkSession, root: str, snapshot: StoreSnapshot) -> None:
+    def __init__(self, spark: SparkSession | None, root: str, snapshot: StoreSnapshot) -> None:
         self.spark, self.root, self.snapshot = spark, root, snapshot
-        self._local = Store(root).local
-        self._small: dict[tuple[str, tuple[Folder, ...]], DataFrame] = {}
 
-    def read(self, table: Table, homes: Sequence[str] | None = None) -> DataFrame:
+    def read(self, table: Table, homes: Sequence[str] | None = None) -> Any:  # noqa: ANN401 - a Frame
         """Return a table with its columns of origin; with `homes` only their rows. It may have no rows.
 
-        A column that older files lack is null.
+        A column that older files lack is null. Raises JobFailed if a file cannot be read.
         """
-        folders = self.snapshot.folders(table.path, homes)
-        frame = self._read(table, folders)
-        return frame if homes is None else frame.where(F.col("home").isin(list(homes)))
-
-    def has_rows(self, table: Table) -> bool:
-        """Return whether a table has rows; of a store on another file system, whether it has folders."""
-        if self._local is None:
-            return bool(self.snapshot.folders(table.path))
-        return any(pq.read_metadata(file).num_rows for file in parquet_files(self._local, table.path, self.snapshot))
+        return self._read(table, self.snapshot.folders(table.path, homes), homes)
 
     def create_views(self) -> None:
         """Create a temporary view of each table in the Spark session: gold/rebalance is `gold_rebalance`."""
         for table in TABLES.values():
             self.read(table).createOrReplaceTempView(table.path.replace("/", "_"))
 
-    def _read(self, table: Table, folders: Sequence[Folder]) -> DataFrame:
+    def _read(self, table: Table, folders: Sequence[Folder], homes: Sequence[str] | None = None) -> Any:  # noqa: ANN401
+        if self.spark is None:
+            paths = (self._path(table, folder).removeprefix("file:") for folder in folders)
+            rows = read_rows(map(Path, paths), table.stored_arrow)
+            return rows if homes is None else rows.filter(pc.is_in(rows["home"], pa.array(homes, pa.string())))
+        from pyspark.sql.types import StructType  # noqa: PLC0415 - Spark's import takes a second
+
         schema = StructType(table.fields)
-        if self._local is not None and self._has_at_most(SMALL_TABLE_BYTES, [(table.path, each) for each in folders]):
-            key = table.path, tuple(folders)
-            if key not in self._small:
-                rows = read_rows((self._local / table.path / folder.name for folder in folders), schema)
-                self._small[key] = from_arrow(self.spark, rows, schema)
-            return self._small[key]
         if not folders:
             return self.spark.createDataFrame([], schema)
-        paths = [f"{self.root}/{table.path}/{folder.name}" for folder in folders]
-        return self.spark.read.schema(schema).parquet(*paths)
+        frame = self.spark.read.schema(schema).parquet(*(self._path(table, folder) for folder in folders))
+        return frame if homes is None else frame.where(frame["home"].isin(list(homes)))
 
-    def _has_at_most(self, size: int, folders: Iterable[tuple[str, Folder]]) -> bool:
-        """Return whether folders of tables have no more than some bytes; only of a store on this machine."""
-        assert self._local is not None, "other stores are never small"
-        files = (file for table, folder in folders for file in (self._local / table / folder.name).iterdir())
-        return all(total <= size for total in accumulate(file.stat().st_size for file in files))
+    def _path(self, table: Table, folder: Folder) -> str:
+        return f"{self.root}/{table.path}/{folder.name}"
 
 
 class Draft(Tables):
     """The tables as a load changes them; readers see the changes after `commit`."""
 
-    def __init__(self, spark: SparkSession, root: str, files: SnapshotFiles, base: StoreSnapshot) -> None:
+    def __init__(self, spark: SparkSession | None, root: str, files: SnapshotFiles, base: StoreSnapshot) -> None:
         super().__init__(spark, root, base)
         self.number = base.number + 1
         self._files, self._token = files, uuid4().hex[:6]
         self._of_homes: dict[str, list[Folder]] = {}
-        self.is_small = False
-        """Whether the driver writes all rows; only of a store on this machine."""
 
-    def has_at_most(self, size: int) -> bool:
-        """Return whether the store is on this machine, and its files have no more than some bytes."""
-        folders = ((table, folder) for table, each in self.snapshot.tables.items() for folder in each)
-        return self._local is not None and self._has_at_most(size, folders)
-
-    def append(self, frame: DataFrame, table: Table, batch: str, homes: Sequence[str] = ()) -> DataFrame:
+    def append(self, frame: Frame, table: Table, batch: str, homes: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a Frame
         """Add rows to a table and return them."""
         added = self._written(frame, table, batch, homes)
         self._list(table, [*self.snapshot.folders(table.path), added])
         return self._read(table, [added])
 
-    def write_homes(self, frame: DataFrame, table: Table, homes: Sequence[str]) -> DataFrame:
+    def write_homes(self, frame: Frame, table: Table, homes: Sequence[str]) -> Any:  # noqa: ANN401 - a Frame
         """Write rows of some homes and return them; `replace_homes` makes them part of the table."""
         name = f"{self.number}-{len(self._of_homes.get(table.path, []))}"
         return self._new(table, [self._written(frame, table, name, homes)])
 
-    def write_tables(self, frame: DataFrame, tables: Sequence[Table], homes: Sequence[str]) -> dict[str, DataFrame]:
+    def write_tables(self, frame: Frame, tables: Sequence[Table], homes: Sequence[str]) -> dict[str, Any]:
         """Write rows of several tables as `write_homes` does, in one job, and return them by `Table.path`.
 
         The frame has a column for each table, one of which is not null in each row. The store is on this machine.
         """
         folder = Folder(f"{self.number}-{self._token}", tuple(homes))
-        paths = {table.name: f"{self.root.removeprefix('file:')}/{table.path}/{folder.name}" for table in tables}
+        paths = {table.name: self._path(table, folder).removeprefix("file:") for table in tables}
         run = partial(write_tables, paths, {table.name: [*table.names, *table.origin] for table in tables})
-        if self.is_small:
-            have_rows = {name for part in run(frame.toArrow().to_batches()) for name in part["table_name"].to_pylist()}
+        if isinstance(frame, pa.Table):
+            written = pa.Table.from_batches(run(frame.combine_chunks().to_batches(), in_task=False))
         else:
-            have_rows = {row.table_name for row in frame.mapInArrow(run, WRITTEN).collect()}
+            written = frame.mapInArrow(run, WRITTEN).toArrow()
+        have_rows = {*written["table_name"].to_pylist()}
         return {table.path: self._new(table, [folder] if table.name in have_rows else []) for table in tables}
 
-    def replace(self, frame: DataFrame, table: Table) -> None:
+    def replace(self, frame: Frame, table: Table) -> None:
         """Replace all rows of a table."""
         self._list(table, [self._written(frame, table, str(self.number))])
 
@@ -171,17 +165,18 @@ class Draft(Tables):
         folders = [folder for folder in self.snapshot.folders(table.path) if folder not in affected]
         others = sorted({home for folder in affected for home in folder.homes} - set(homes))
         if others:
-            rest = self._read(table, affected).where(F.col("home").isin(others))
+            rest = self._read(table, affected, others)
             folders.append(self._written(rest, table, f"{self.number}-rest", others))
         self._list(table, [*folders, *self._of_homes.pop(table.path, [])])
 
     def compact(self, table: Table) -> None:
-        """Merge the folders of a table into one with files of about BYTES_PER_FILE."""
+        """Merge the folders of a table into one with files of about BYTES_PER_FILE. Needs Spark."""
+        assert self.spark is not None, "begun with Spark"
         folders = self.snapshot.folders(table.path)
         homes = sorted({home for folder in folders for home in folder.homes})
-        paths = [f"{self.root}/{table.path}/{folder.name}" for folder in folders]
-        sizes = self.spark.read.format("binaryFile").option("recursiveFileLookup", value=True).load(paths)
-        total = sizes.agg(F.sum("length")).collect()[0][0] or 0
+        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", value=True)
+        sizes = files.load([self._path(table, folder) for folder in folders]).select("length").toArrow()
+        total = sum(sizes["length"].to_pylist())
         frame = self._read(table, folders).coalesce(1 + total // BYTES_PER_FILE)
         self._list(table, [self._written(frame, table, str(self.number), homes)])
 
@@ -195,14 +190,13 @@ class Draft(Tables):
     def _list(self, table: Table, folders: Sequence[Folder]) -> None:
         self.snapshot = self.snapshot.with_folders(table.path, folders)
 
-    def _new(self, table: Table, folders: Sequence[Folder]) -> DataFrame:
+    def _new(self, table: Table, folders: Sequence[Folder]) -> Any:  # noqa: ANN401 - a Frame
         self._of_homes.setdefault(table.path, []).extend(folders)
-        return self._read(table, folders).select(*table.names)
+        return self._read(table, folders).select(table.names)
 
-    def _written(self, frame: DataFrame, table: Table, name: str, homes: Sequence[str] = ()) -> Folder:
+    def _written(self, frame: Frame, table: Table, name: str, homes: Sequence[str] = ()) -> Folder:
         folder = Folder(f"{name}-{self._token}", tuple(homes))
-        path = f"{self.root}/{table.path}/{folder.name}"
-        write(frame.select(*table.names, *table.origin), path, small=self.is_small)
+        write(frame.select([*table.names, *table.origin]), self._path(table, folder))
         return folder
 
 
@@ -233,19 +227,18 @@ class SparkSnapshotFiles:
         frame.coalesce(1).write.mode("append").text(f"{self._root}/{number}")
 
 
-def write(frame: DataFrame, path: str, *, small: bool = False) -> None:
-    """Write the rows into a new folder. It may have the remains of a failed attempt of the same load.
-
-    `small` rows are written by the driver.
-    """
-    if small:
-        write_rows(frame.toArrow(), Path(path.removeprefix("file:")))
-        return
-    frame.write.mode("overwrite").parquet(path)
+def write(frame: Frame, path: str) -> None:
+    """Write the rows into a new folder. It may have the remains of a failed attempt of the same load."""
+    if isinstance(frame, pa.Table):
+        write_rows(frame, Path(path.removeprefix("file:")))
+    else:
+        frame.write.mode("overwrite").parquet(path)
 
 
 def _existing(read: Callable[[], DataFrame]) -> DataFrame | None:
     """Return the frame of a file or folder, or None if it is missing."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - Spark's import takes a second
+
     try:
         frame = read()
         # Spark Connect looks for the folder only now

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import TaskContext
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from .job_errors import JobFailed
 from .snapshots import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql.types import StructType
 
 GROUP_ROWS = 100_000
 """Number of rows from which a table's rows leave memory for its file."""
@@ -28,23 +24,25 @@ WRITTEN = "table_name STRING"
 """The result of a task: the tables that have rows in its partition."""
 
 
-def read_rows(folders: Iterable[Path], columns: StructType) -> pa.Table:
-    """Return the rows of all files in some folders. A column that a file lacks is null."""
-    schema = to_arrow_schema(columns, timezone="UTC")
+def read_rows(folders: Iterable[Path], schema: pa.Schema) -> pa.Table:
+    """Return the rows of all files in some folders. A column that a file lacks is null. Raises JobFailed."""
     files = (folder / name for folder in folders for name in sorted(visible(path.name for path in folder.iterdir())))
     tables = [schema.empty_table()]
     for file in files:
-        try:
-            rows = pq.ParquetFile(file).read()
-        except (pa.ArrowException, OSError) as error:
-            raise JobFailed(
-                f"{file} cannot be read ({error}). Repair or remove it, and run the command again"
-            ) from error
+        rows = parquet_rows(file)
         for field in schema:
             if field.name not in rows.column_names:
                 rows = rows.append_column(field, pa.nulls(len(rows), field.type))
         tables.append(rows.select(schema.names).cast(schema))
     return pa.concat_tables(tables)
+
+
+def parquet_rows(file: Path) -> pa.Table:
+    """Return the rows of a file. Raises JobFailed if it cannot be read."""
+    try:
+        return pq.ParquetFile(file).read()
+    except (pa.ArrowException, OSError) as error:
+        raise JobFailed(f"{file} cannot be read ({error}). Repair or remove it, and run the command again") from error
 
 
 def write_rows(rows: pa.Table, folder: Path) -> None:
@@ -86,7 +84,11 @@ class TableFile:
 
 
 def write_tables(
-    folders: Mapping[str, str], names: Mapping[str, Sequence[str]], batches: Iterable[pa.RecordBatch]
+    folders: Mapping[str, str],
+    names: Mapping[str, Sequence[str]],
+    batches: Iterable[pa.RecordBatch],
+    *,
+    in_task: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Write one partition, or for the driver all rows, of a frame with a column for each table.
 
@@ -95,8 +97,7 @@ def write_tables(
     `folders` and `names` have the folder and the columns of each table. Columns that a table's own column lacks are
     those of the frame.
     """
-    context = TaskContext.get()
-    part, attempt = (0, 0) if context is None else (context.partitionId(), context.taskAttemptId())
+    part, attempt = _task() if in_task else (0, 0)
     files: dict[str, TableFile] = {}
     for batch in batches:
         for table, folder in folders.items():
@@ -114,3 +115,11 @@ def write_tables(
     for file in files.values():
         file.close()
     yield pa.RecordBatch.from_pydict({"table_name": pa.array([*files], pa.string())})
+
+
+def _task() -> tuple[int, int]:
+    from pyspark import TaskContext  # noqa: PLC0415 - Spark's import takes a second
+
+    context = TaskContext.get()
+    assert context is not None, "Spark runs this in a task"
+    return context.partitionId(), context.taskAttemptId()

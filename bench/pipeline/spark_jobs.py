@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.pipeline import layers, session
-from koordinator.pipeline.jobs.run import is_big
 from koordinator.pipeline.loading import Loader
 from koordinator.pipeline.store import Store
 
@@ -75,10 +74,12 @@ def load(master: str, target: str, *sources: str) -> dict[str, object]:
     """Load new input of some folders into a store; return the seconds of each step."""
     began = time.monotonic()
     marks: list[tuple[str, float]] = []
-    settings = {} if master.startswith("local") else CLUSTER_SETTINGS
-    with session.open_session(master, settings=settings, big=is_big(sources)) as spark:
+    on_cluster = not master.startswith("local")
+    settings = CLUSTER_SETTINGS if on_cluster else {}
+    with session.open_session(master, settings=settings, big=True) as spark:
         marks.append(("start", time.monotonic()))
-        loader = Loader(spark, Store(target), lambda what: marks.append((what, time.monotonic())), MAX_BAD_RATIO)
+        report_progress = lambda what: marks.append((what, time.monotonic()))  # noqa: E731
+        loader = Loader(lambda: spark, Store(target), report_progress, MAX_BAD_RATIO, on_cluster=on_cluster)
         loaded = loader.load(sources)
         marks.append(("end", time.monotonic()))
     if not loaded.rows("event"):

@@ -17,9 +17,6 @@ from ..schema import BRONZE_LINE
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-ROTATED = r"((\.\d{4}-\d{2}-\d{2}(-\d{2})?)|(\.\d{1,3}))*(\.(gz|zst|zstd|bz2|lz4|snappy|deflate))?$"
-"""The suffixes that rotation and compression add to a file name."""
-
 
 def select_lines(text: DataFrame, *more: Column) -> DataFrame:
     """Select the required columns of a frame that Spark reads from text files.
@@ -61,20 +58,9 @@ def whole_lines(text: DataFrame) -> DataFrame:
 
 def bronze_lines(lines: DataFrame) -> DataFrame:
     """Number the lines of one load: bronze/line."""
-    return select_schema(
-        lines.withColumn("row_id", F.monotonically_increasing_id()).withColumn("ingested_at", F.current_timestamp()),
-        BRONZE_LINE,
-    )
-
-
-def stem(source_file: Column) -> Column:
-    """Return the file name without the suffixes of rotation and compression; the parts of one log share it."""
-    return F.regexp_replace(source_file, ROTATED, "")
-
-
-def trace_id_of(source_file: Column) -> Column:
-    """Return the trace id of lines that name none: all files with the same stem belong to one trace."""
-    return F.md5(stem(source_file))
+    numbered = lines.withColumn("row_id", F.monotonically_increasing_id())
+    found: DataFrame = select_schema(numbered.withColumn("ingested_at", F.current_timestamp()), BRONZE_LINE)
+    return found
 
 
 def _file() -> tuple[Column, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..silver.trace_rows import RENAMED
+from ..silver.trace_lines import RENAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

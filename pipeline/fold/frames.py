@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from .. import schema
-from ..frames import mapped
+from ..frames import mapped, sql
 from ..job_errors import JobFailed
 from ..schema import Table
 from ..schema.kinds import StructOf, TableColumn
@@ -27,12 +24,23 @@ from .trace_fold import fold
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import DataFrame
-
+    from ..frames import Frame
     from .group_facts import Row
 
 COLUMNS = (
-    *("trace_id", "seq", "wall_us", "group_us", "kind", "node", "conn_id", "correlation_id", "api", "api_version"),
+    *(
+        "trace_id",
+        "seq",
+        "source",
+        "wall_us",
+        "group_us",
+        "kind",
+        "node",
+        "conn_id",
+        "correlation_id",
+        "api",
+        "api_version",
+    ),
     *("client_id", "principal", "client_software", "client_version"),
     *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
@@ -53,7 +61,7 @@ FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
     *(schema.FENCING, schema.DELIVERY, schema.DEAD_LETTER, schema.TASK, schema.TRANSACTION, schema.VERDICT),
-    schema.GROUP_STATE,
+    *(schema.GROUP_STATE, schema.CLIENT_JOIN),
 )
 """The tables that the fold makes."""
 
@@ -71,48 +79,66 @@ FOLD = Table(
 )
 """The result of the fold; a load keeps it only until it has written the tables."""
 
-ROWS = StructType([field for field in FOLD.columns if field.name not in TRACE_NAMES[1:]])
+ROWS = replace(FOLD, definitions=tuple(each for each in FOLD.definitions if each.name not in TRACE_NAMES[1:]))
 """The columns of the fold that come from events."""
+
+
+def _as_events(**columns: str) -> str:
+    return ", ".join(columns.get(name, "NULL") for name in COLUMNS)
+
+
+EVENTS = " UNION ALL ".join(
+    f"SELECT {columns} FROM {rows}"  # noqa: S608 - our own names
+    for columns, rows in (
+        (", ".join(COLUMNS), "silver.event"),
+        (
+            _as_events(
+                trace_id="trace_id", seq=f"{NEVER}", kind=f"'{WATCHED}'", wall_us="watched_us", group_us="watched_us"
+            ),
+            "silver.trace WHERE watched_us IS NOT NULL",
+        ),
+        (
+            _as_events(trace_id="trace_id", seq="0", kind=f"'{CARRIED}'", group_id="group_id", body="state"),
+            "silver.group_state",
+        ),
+    )
+)
+"""The events, the ends of logs, and the states of groups that go on."""
 
 
 class FoldFailed(JobFailed):
     """A trace whose events cannot be followed; `job_errors` finds it in Spark's text by this name."""
 
 
-def folded(event: DataFrame, trace: DataFrame, group_state: DataFrame, *, small: bool = False) -> DataFrame:
+def folded(event: Frame, trace: Frame, group_state: Frame) -> Any:  # noqa: ANN401 - a Frame
     """Return the rows of all tables: a column for each table, and in each row one that is not null.
 
-    A log that goes on has its new events only, and the states of its groups. The driver folds `small` loads.
+    A log that goes on has its new events only, and the states of its groups.
     """
-    # client logs describe no group as a coordinator does
-    events = event.where(F.col("kind") != "client").select(*COLUMNS)
-    ends = trace.where(F.col("watched_us").isNotNull()).select(
-        "trace_id",
-        F.lit(NEVER).alias("seq"),
-        F.lit(WATCHED).alias("kind"),
-        *(F.col("watched_us").alias(name) for name in ("wall_us", "group_us")),
-    )
-    carried = group_state.select(
-        "trace_id", "group_id", F.lit(0).alias("seq"), F.lit(CARRIED).alias("kind"), F.col("state").alias("body")
-    )
-    for more in (ends, carried):
-        events = events.unionByName(more, allowMissingColumns=True)
+    events = sql(EVENTS, silver_event=event, silver_group_state=group_state, silver_trace=trace)
     # groupBy would give a worker all events of a trace at once; sorted partitions arrive in batches
-    run = partial(_fold_partition, to_arrow_schema(ROWS, timezone="UTC"))
-    in_order = events.repartition("trace_id").sortWithinPartitions("trace_id", "seq")
-    rows = mapped(in_order, run, ROWS, small=small)
-    return rows.join(F.broadcast(trace.select(*TRACE_NAMES)), "trace_id", "left").select(*FOLD.names)
+    rows = mapped(events, fold_partition, ROWS, ("trace_id", "seq"))
+    return sql("SELECT rows.*, run_id, test_id, cluster FROM {rows} AS rows LEFT JOIN silver.trace USING (trace_id)",
+               FOLD, rows=rows, silver_trace=trace)  # fmt: skip
 
 
-def unfolded(table: Table, fold_: DataFrame) -> DataFrame:
+def unfolded(table: Table, fold_: Frame) -> Any:  # noqa: ANN401 - a Frame
     """Return the rows of one table, with their home if the rows of all tables have one."""
+    if isinstance(fold_, pa.Table):
+        rows = fold_.filter(fold_[table.name].is_valid())
+        of_trace = {*TRACE_NAMES, "home"}.intersection(rows.column_names)
+        names = [*table.names, *({"home"} & of_trace)]
+        return pa.table({
+            name: rows[name] if name in of_trace else pc.struct_field(rows[table.name], name) for name in names
+        })  # fmt: skip
     columns = [name if name in TRACE_NAMES else f"{table.name}.{name}" for name in table.names]
     home = ["home"] if "home" in fold_.columns else []
-    return fold_.where(F.col(table.name).isNotNull()).select(*columns, *home)
+    return fold_.where(fold_[table.name].isNotNull()).select(*columns, *home)
 
 
-def _fold_partition(result: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Fold each trace of a partition that is sorted by trace and line."""
+    result = ROWS.arrow
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
         heartbeats = Heartbeats()
         events = pa.concat_tables(heartbeats.shortened(part) for part in _parts(each for _, each in slices))

@@ -80,7 +80,7 @@ def group_state(facts: GroupFacts, rebalances: RebalanceFacts, found: Mapping[st
         return
     settled = _settled(facts, rebalances, found)
     carried = [*_members(facts, settled.cut_seq), *_lines(facts, settled.cut_seq)]
-    lines = [{name: line[name] for name in line if name not in facts.key} for line in carried]
+    lines = [{name: line[name] for name in line if name not in facts.key and name != "source"} for line in carried]
     yield facts.key | {
         "cut_seq": settled.cut_seq,
         "last_seq": settled.last_seq,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from koordinator.emulator.verify.group_trace import GroupTrace
 
 from . import members, shares, verdicts
+from .client_joins import CLIENT, client_joins
 from .group_facts import GroupFacts, find_fetches
 from .partitions import PartitionFacts
 from .rebalances import RebalanceFacts
@@ -29,7 +30,9 @@ def fold(trace_id: str, lines: Sequence[Line]) -> Iterator[tuple[str, Iterable[R
     made.
     """
     states = {line["group_id"]: resume(line["body"]) for line in lines if line["kind"] == CARRIED}
-    lines = [line for line in lines if line["kind"] != CARRIED]
+    if any(line["kind"] == CLIENT for line in lines):
+        yield "gold/client_join", client_joins(trace_id, lines)
+    lines = [line for line in lines if line["kind"] not in (CARRIED, CLIENT)]
     groups = [
         GroupFacts(trace_id, trace, states[trace.group_id][0] if trace.group_id in states else None)
         for trace in _groups(trace_id, lines, states)

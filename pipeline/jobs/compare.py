@@ -9,20 +9,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from .. import schema
+from ..cohorts import BY, cohort_names, compare_cohorts
 from ..console import absolute
 from ..job_errors import JobRefused
-from ..marts.cohort import BY, compare_cohorts, metric_values
-from ..session import open_session
 from ..session_options import FILE, session_options, store_option
-from ..store import Store
+from ..views import open_query
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pyspark.sql import DataFrame
-
-INPUT_TABLES = (schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.MEMBER, schema.TRACE)
 
 
 @click.command
@@ -47,25 +41,17 @@ def compare(
 
     An interval without 0 is in bold: the difference between these cohorts is not due to chance.
     """
-    with open_session(**session) as spark:
-        tables = Store(absolute(root)).open(spark, as_of)
-        values = metric_values(by, *map(tables.read, INPUT_TABLES)).cache()
-        cohorts = _cohorts(values)
+    with open_query(absolute(root), as_of, **session) as query:
+        cohorts = cohort_names(query, by)
         chosen = baseline or ("dynamic" if by == "membership" and "dynamic" in cohorts else next(iter(cohorts), ""))
         if cohorts and chosen not in cohorts:
             raise JobRefused(f"--baseline {chosen}: no such cohort; choose one of: {', '.join(cohorts)}")
-        rows = [row.asDict() for row in compare_cohorts(values, chosen).collect()]
+        rows = compare_cohorts(query, by, chosen)
     if not rows:
         raise JobRefused(f"{root}: no group to compare; load traces with `koordinator-pipeline run` first")
     _show(rows, by, chosen)
     if json_path is not None:
         json_path.write_text(json.dumps({"by": by, "baseline": chosen, "metrics": rows}, indent=2), encoding="utf-8")
-
-
-def _cohorts(values: DataFrame) -> list[str]:
-    """Return the cohorts in the order in which they first occur."""
-    first = values.groupBy("cohort").agg({"started_us": "min"}).withColumnRenamed("min(started_us)", "first_us")
-    return [row.cohort for row in first.orderBy("first_us", "cohort").collect()]
 
 
 def _show(rows: list[dict[str, Any]], by: str, baseline: str) -> None:

@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING
 
 import click
 import pyarrow as pa
-from pyarrow import compute, parquet
-from pyarrow import json as arrow_json
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyarrow import parquet
 from rich.console import Console
 from rich.progress import Progress
 
 from ..generate import EVENTS_PER_TRACE, generate_trace, trace_sizes
 from ..schema import EVENT
-from ..silver.trace_rows import NAMES, RENAMED
+from ..silver.trace_lines import trace_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ..generate import SyntheticTrace
-
-BODY = ',"body":'
-"""Start of the body, the last column of a line. Inside a string value the quotes would be escaped."""
+    from ..silver.trace_lines import Row
 
 
 @click.command()
@@ -110,30 +106,9 @@ def table_of(lines: list[str]) -> pa.Table:
 
     The header and the outcome of the test become rows whose body is the whole line.
     """
-    schema = to_arrow_schema(EVENT.columns)
-    types = {RENAMED.get(field.name, field.name): field.type for field in schema}
-    line_schema = pa.schema([*types.items(), *((name, pa.string()) for name in NAMES.values())])
-    first, *events, last = lines
-    rows = [_whole_line_as_body(first), *map(_body_as_text, events), _whole_line_as_body(last)]
-    parsed = arrow_json.read_json(
-        pa.BufferReader("\n".join(rows).encode()),
-        arrow_json.ReadOptions(use_threads=False),
-        arrow_json.ParseOptions(explicit_schema=line_schema, unexpected_field_behavior="ignore"),
-    )
-    derived = {
-        "name": compute.coalesce(*(parsed.column(name) for name in NAMES.values())),
-        "source": pa.repeat("koordinator", len(rows)),
-        "trace_id": pa.repeat(json.loads(first)["trace_id"], len(rows)),
-    }
-    columns = [derived.get(name, parsed.column(RENAMED.get(name, name))) for name in schema.names]
-    return pa.table(columns, schema=schema)
-
-
-def _whole_line_as_body(line: str) -> str:
-    event = json.loads(line)
-    return json.dumps({"seq": event.get("seq", 0), "wall_ts": event["wall_ts"], "kind": event["kind"], "body": line})
-
-
-def _body_as_text(line: str) -> str:
-    columns, separator, body = line.partition(BODY)
-    return f"{columns}{separator}{json.dumps(body[:-1])}}}" if separator else line
+    trace_id = json.loads(lines[0])["trace_id"]
+    rows: list[Row] = [{"seq": 0} | trace_row(line, trace_id) for line in lines]
+    for at in (0, -1):
+        kept = {name: rows[at][name] for name in ("seq", "wall_us", "kind", "source", "trace_id")}
+        rows[at] = kept | {"body": lines[at]}
+    return pa.Table.from_pylist(rows, EVENT.arrow)

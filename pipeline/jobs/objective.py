@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ..job_errors import EXIT_FAILED, JobRefused
 from ..session_options import FILE, store_option
-from ..views import open_views
+from ..views import open_query
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +38,8 @@ def objective(root: str, as_of: str | None, max_share: float, json_path: Path | 
 
     Exit status 1 if there is one.
     """
-    with open_views(root, as_of) as views:
-        found = views.sql(SHARES)
-        rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    with open_query(root, as_of) as query:
+        rows = query(SHARES)
     if not rows:
         raise JobRefused(f"{root}: no group with members; load traces or broker logs with `koordinator-pipeline run`")
     missed = [row for row in rows if row["share"] > max_share]

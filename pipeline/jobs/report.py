@@ -10,9 +10,8 @@ import click
 from ..console import absolute, progress
 from ..report.facts import STEPS
 from ..report.files import ReportContents
-from ..session import open_session
 from ..session_options import report_options, session_options, store_option
-from ..store import Store
+from ..views import open_query
 
 
 @click.command
@@ -31,7 +30,6 @@ def report(
 
     Prints the path of the page. The page has no script and loads nothing.
     """
-    store = Store(absolute(root))
-    with open_session(**session) as spark, progress(STEPS) as report_progress:
-        result = ReportContents.read(store.open(spark, as_of), report_progress)
+    with open_query(absolute(root), as_of, **session) as query, progress(STEPS) as report_progress:
+        result = ReportContents.read(query, report_progress)
     result.write(html_path, markdown_path, title)

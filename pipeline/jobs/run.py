@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from itertools import accumulate
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
@@ -13,26 +15,22 @@ import click
 
 from .. import layers
 from ..console import URL, absolute, progress
-from ..input_files import LogOptions, unpacked_bytes
 from ..job_errors import JobRefused
 from ..loading import COUNT_COLUMNS, Loader
+from ..local_files import LogOptions
 from ..report.facts import STEPS as REPORT_STEPS
-from ..session import open_session
-from ..session_options import report_options, session_options
+from ..session_options import GATEWAY_PORT_VARIABLE, LOCAL_MASTER, report_options, session_options
 from ..store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
 
     from ..loading import LoadResult
-    from ..report.files import ReportContents
-    from ..store import Tables
 
 STEPS = 3 + len(layers.PER_HOME_STEPS) + len(layers.STORE_STEPS)
 """Number of progress steps of a load with one new batch."""
-
-BIG_INPUT_BYTES = 128 << 20
-"""Bytes of input from which Java should optimize: below, that takes longer than it saves."""
 
 
 def load_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,16 +61,6 @@ def _known_zone(_context: click.Context, _option: click.Parameter, zone: str) ->
     raise click.BadParameter(f"{zone!r} is neither a zone like Europe/Berlin nor an offset like +02:00")
 
 
-def is_big(sources: Sequence[str]) -> bool:
-    """Return whether the input is large, as far as this machine can see it."""
-    paths = [Path(source) for source in sources]
-    if not all(path.exists() for path in paths):
-        return True
-    files = (file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-    sizes = (unpacked_bytes(file.name, file.stat().st_size) for file in files)
-    return any(size > BIG_INPUT_BYTES for size in accumulate(sizes))
-
-
 def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tuple[list[str], Store]:
     """Return the absolute inputs and the store.
 
@@ -87,6 +75,21 @@ def resolve_paths(inputs: Sequence[str], output: str, remote: str | None) -> tup
         if f"{store}/".startswith(f"{path.rstrip('/')}/"):
             raise JobRefused(f"--output {output} is inside --input {path}: choose a folder outside of it")
     return sources, Store(store)
+
+
+@contextmanager
+def spark_if_needed(session: dict[str, Any]) -> Iterator[tuple[Callable[[], SparkSession], bool]]:
+    """Yield the function that opens the session, and whether Spark runs elsewhere. Close the session at the end."""
+
+    def open_spark() -> SparkSession:
+        from ..session import open_session  # noqa: PLC0415 - Spark's import takes a second
+
+        return stack.enter_context(open_session(**session, big=True))
+
+    master = session["master"] or os.environ.get("MASTER") or LOCAL_MASTER
+    on_cluster = bool(session["remote"]) or GATEWAY_PORT_VARIABLE in os.environ or not master.startswith("local")
+    with ExitStack() as stack:
+        yield cache(open_spark), on_cluster
 
 
 @click.command
@@ -111,9 +114,10 @@ def run(
     sources, store = resolve_paths(inputs, output, session["remote"])
     options = log_options(session)
     began = time.monotonic()
-    with open_session(**session, big=is_big(sources)) as spark:
+    with spark_if_needed(session) as (open_spark, on_cluster):
         with progress(STEPS) as report_progress:
-            loaded = Loader(spark, store, report_progress, max_bad_ratio, options).load(sources)
+            loader = Loader(open_spark, store, report_progress, max_bad_ratio, options, on_cluster=on_cluster)
+            loaded = loader.load(sources)
         if not loaded.n_files:
             raise JobRefused(f"{', '.join(inputs)}: no files named *.jsonl, *.log, *.txt, *.json or *.parquet")
         warn(loaded.changed, loaded.unknown)
@@ -122,16 +126,12 @@ def run(
         click.echo(f"tables       {store.root}")
         if html_path is None:
             return
+        # it draws charts: matplotlib is not imported for a load alone
+        from ..report.files import ReportContents  # noqa: PLC0415
+
         with progress(REPORT_STEPS) as report_progress:
-            contents = _read_report(store.open(spark), report_progress)
+            contents = ReportContents.read(store.query(open_spark), report_progress)
     contents.write(html_path, markdown_path, title)
-
-
-def _read_report(tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
-    # it draws charts: matplotlib is not imported for a load alone
-    from ..report.files import ReportContents  # noqa: PLC0415
-
-    return ReportContents.read(tables, report_progress)
 
 
 def warn(changed: Iterable[str], unknown: Iterable[str]) -> None:

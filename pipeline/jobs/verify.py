@@ -12,18 +12,24 @@ from rich.table import Table
 
 from koordinator.emulator.verify.observations import FAIL, INCONCLUSIVE, NOT_APPLICABLE, PASS
 
-from .. import schema
 from ..console import absolute
 from ..fold.verdicts import ERROR, TITLES, severity
 from ..job_errors import EXIT_FAILED, JobRefused
-from ..session import open_session
 from ..session_options import FILE, session_options, store_option
-from ..store import Store
+from ..views import open_query
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 STATUSES = (PASS, FAIL, INCONCLUSIVE, NOT_APPLICABLE)
+
+FAILURES = """
+    SELECT trace_id, run_id, test_id, cluster, group_id, subject, check_id, title, status, severity, n_evidence,
+           first_seq, last_seq, message
+    FROM mart.verdict
+    WHERE status = 'fail'
+    ORDER BY check_id, run_id, test_id, trace_id, group_id
+"""
 
 FAILURES_SHOWN = 20
 """Number of failures to print for each check; the others are only counted."""
@@ -57,19 +63,15 @@ def verify(
 
     Exit status 1 if a check of severity `error` failed; a failed check of severity `warning` does not change it.
     """
-    with open_session(**session) as spark:
-        verdicts = Store(absolute(root)).open(spark, as_of).read(schema.VERDICT)
-        counts = verdicts.groupBy("check_id").pivot("status", list(STATUSES)).count().na.fill(0).collect()
-        failed = verdicts.where(verdicts["status"] == FAIL).orderBy(
-            "check_id", "run_id", "test_id", "trace_id", "group_id"
-        )
-        failures = [row.asDict() for row in failed.drop("home").collect()]
+    with open_query(absolute(root), as_of, **session) as query:
+        counts = query("SELECT check_id, status, count(*) AS n FROM mart.verdict GROUP BY ALL")
+        failures = query(FAILURES)
     if not counts:
         raise JobRefused(f"{root}: no group to check; load traces or broker logs with `koordinator-pipeline run` first")
-    by_id = {row.check_id: row.asDict() for row in counts}
+    by_id = {(row["check_id"], row["status"]): row["n"] for row in counts}
     checks = [
         {"id": check, "title": title, "severity": severity(check)}
-        | {status: by_id.get(check, {}).get(status, 0) for status in STATUSES}
+        | {status: by_id.get((check, status), 0) for status in STATUSES}
         for check, title in TITLES.items()
         if check not in ignore
     ]

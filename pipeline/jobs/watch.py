@@ -8,8 +8,6 @@ from typing import Any
 import click
 
 from ..loading import Loader
-from ..schema import REBALANCE, VERDICT
-from ..session import open_session
 from . import run as runs
 
 
@@ -33,8 +31,8 @@ def watch(
     sources, store = runs.resolve_paths(inputs, output, session["remote"])
     options = runs.log_options(session, follow=True)
     scans, warned = 0, set[str]()
-    with open_session(**session, big=runs.is_big(sources)) as spark:
-        loader = Loader(spark, store, lambda _: None, max_bad_ratio, options)
+    with runs.spark_if_needed(session) as (open_spark, on_cluster):
+        loader = Loader(open_spark, store, lambda _: None, max_bad_ratio, options, on_cluster=on_cluster)
         try:
             while looks is None or scans < looks:
                 if scans:
@@ -51,9 +49,9 @@ def load_new(loader: Loader, sources: list[str], warned: set[str]) -> None:
     runs.warn(sorted(set(loaded.changed) - warned), loaded.unknown)
     warned.update(loaded.changed)
     if loaded.counts:
-        tables = loader.store.open(loader.spark)
-        rebalances = tables.read(REBALANCE).count()
-        failed = tables.read(VERDICT).where("status = 'fail'").count()
+        query = loader.store.query(loader.open_spark)
+        rebalances = query("SELECT count(*) AS n FROM gold.rebalance")[0]["n"]
+        failed = query("SELECT count(*) AS n FROM mart.verdict WHERE status = 'fail'")[0]["n"]
         n_unread = sum(row.n for row in loaded.unread)
         unread = f", {n_unread:,} lines of logs not understood" if n_unread else ""
         click.echo(

@@ -19,7 +19,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from .queries import PER_DECADE, STATES
+from .facts import PER_DECADE, STATES
 from .texts import NONE, milliseconds, seconds, short
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from .facts import Facts, Rows
+    from ..views import Rows
+    from .facts import Facts
 
 INK, MUTED, LINE, ACCENT, PAPER = "#1d2430", "#5b6572", "#e3e7ec", "#2a5f9e", "#ffffff"
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .. import schema
 from .facts import read_facts
 from .page import page, summary
 from .timelines import timelines, traces_to_show
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ..store import Tables
+    from ..views import Query
     from .facts import Facts
 
 
@@ -28,11 +27,10 @@ class ReportContents:
     pages: Sequence[tuple[str, str]]
 
     @classmethod
-    def read(cls, tables: Tables, report_progress: Callable[[str], None]) -> ReportContents:
+    def read(cls, query: Query, report_progress: Callable[[str], None]) -> ReportContents:
         """Query the tables; `report_progress` is called as by `read_facts`."""
-        facts = read_facts(tables.read, report_progress, tables.has_rows)
-        pages = timelines(tables.read(schema.EVENT), tables.read(schema.TRACE), traces_to_show(facts))
-        return cls(facts, [*pages])
+        facts = read_facts(query, report_progress)
+        return cls(facts, [*timelines(query, traces_to_show(facts))])
 
     def write(self, html_path: Path, markdown_path: Path | None, title: str) -> None:
         """Write the page and its timelines, the summary if it has a path, and print the path of the page.

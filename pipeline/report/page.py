@@ -9,19 +9,20 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 import koordinator
 
-from . import advice, charts, queries, texts
+from . import charts, texts
+from .facts import FAILURES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .facts import Facts, Rows
+    from ..views import Rows
+    from .facts import Facts
 
 CONTENTS = (
     ("causes", "Rebalances by cause"),
@@ -56,9 +57,14 @@ COMPARISON: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
     ("minimum moves of a balanced assignment", "needed", texts.count),
     ("records redelivered", "redelivered", texts.count),
 )
-"""The rows of the cohort comparison: label, column of `queries.cohorts`, and formatter."""
+"""The rows of the cohort comparison: label, column of the query `cohorts`, and formatter."""
 
 SUMMARY_ROWS = 10
+
+GROUPS_MAX = 20
+"""Maximum number of groups that a reader can choose."""
+
+WEEK_S = 7 * 86_400
 
 FAILURES_FIRST = 5
 """Number of failures outside of the details."""
@@ -78,9 +84,9 @@ def page(facts: Facts, *, title: str, timelines: Mapping[str, str]) -> str:
         matrix=_matrix(facts.commits),
         groups=_groups(facts),
         starter=_starter(facts.storms),
-        week_s=advice.WEEK_S,
+        week_s=WEEK_S,
         failures_first=FAILURES_FIRST,
-        failures_max=queries.FAILURES_MAX,
+        failures_max=FAILURES_MAX,
         judged=_judged(facts),
         version=koordinator.__version__,
     )
@@ -188,9 +194,9 @@ def _tile(name: str, value: str, more: str, *, bad: bool = False) -> dict[str, A
 
 def _groups(facts: Facts) -> dict[tuple[str, str], int]:
     """Return a number for each group of the tables, by scope and group id; those with the most rows come first."""
-    tables = (rows for field in fields(facts) if isinstance(rows := getattr(facts, field.name), list))
+    tables = (rows for rows in facts.values() if isinstance(rows, list))
     keys = Counter((row["scope"], row["group_id"]) for rows in tables for row in rows if "group_id" in row)
-    return {key: number for number, (key, _) in enumerate(keys.most_common(queries.ROWS_MAX))}
+    return {key: number for number, (key, _) in enumerate(keys.most_common(GROUPS_MAX))}
 
 
 def _starter(storms: Rows) -> dict[str, Any] | None:

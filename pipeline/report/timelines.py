@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from typing import TYPE_CHECKING
 
 from koordinator.emulator.pages.html import html_of
 
-from ..silver.trace_rows import NAMES, RENAMED
+from ..silver.trace_lines import lines_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
-
+    from ..views import Query
     from .facts import Facts
 
 TRACES_MAX = 20
@@ -26,8 +22,6 @@ EVENTS_MAX = 20_000
 
 EVENTS_BEFORE = 2_000
 """Number of these events before the first evidence."""
-
-NOT_IN_LINES = {"trace_id", "source", "home", "batch", "name"}
 
 
 def traces_to_show(facts: Facts) -> dict[str, int]:
@@ -40,28 +34,16 @@ def traces_to_show(facts: Facts) -> dict[str, int]:
     return seqs
 
 
-def timelines(event: DataFrame, trace: DataFrame, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
+def timelines(query: Query, seqs: dict[str, int]) -> Iterator[tuple[str, str]]:
     """Yield each trace id with its page."""
-    titles = {row.trace_id: row for row in trace.where(F.col("trace_id").isin(list(seqs))).collect()}
     for trace_id, seq in seqs.items():
-        own = event.where((F.col("trace_id") == trace_id) & (F.col("seq") >= seq - EVENTS_BEFORE))
-        rows = own.orderBy("seq").limit(EVENTS_MAX).collect()
-        about = titles[trace_id]
-        shown = f"{len(rows):,} of {about.n_events:,} events of the trace" if len(rows) != about.n_events else ""
-        title = about.test_id or about.cluster or trace_id
-        yield trace_id, html_of(lines(row.asDict() for row in rows), title=title, subtitle=shown)
-
-
-def lines(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Convert events to the lines of their trace."""
-    for event in events:
-        line = {
-            RENAMED.get(name, name): value
-            for name, value in event.items()
-            if name not in NOT_IN_LINES and value is not None
-        }
-        if event["name"] is not None and event["kind"] in NAMES:
-            line[NAMES[event["kind"]]] = event["name"]
-        if event["body"] is not None:
-            line["body"] = json.loads(event["body"])
-        yield line
+        (about,) = query("SELECT * FROM silver.trace WHERE trace_id = :trace_id", trace_id=trace_id)
+        rows = query(
+            "SELECT * FROM silver.event WHERE trace_id = :trace_id AND seq >= :first ORDER BY seq LIMIT :events_max",
+            trace_id=trace_id,
+            first=seq - EVENTS_BEFORE,
+            events_max=EVENTS_MAX,
+        )
+        shown = f"{len(rows):,} of {about['n_events']:,} events of the trace" if len(rows) != about["n_events"] else ""
+        title = about["test_id"] or about["cluster"] or trace_id
+        yield trace_id, html_of(lines_of(rows), title=title, subtitle=shown)

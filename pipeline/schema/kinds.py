@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.types import DataType
 
 
@@ -57,6 +58,38 @@ def text(kind: Kind) -> str:
             return f"struct<{','.join(f'{each.name}:{text(each.kind)}' for each in kind.columns)}>"
         case _:
             return kind
+
+
+def duckdb_type(kind: Kind) -> str:
+    """Return DuckDB's name of a type."""
+    match kind:
+        case ArrayOf():
+            return f"{duckdb_type(kind.element)}[]"
+        case MapOf():
+            return f"MAP({duckdb_type(kind.key)}, {duckdb_type(kind.value)})"
+        case StructOf():
+            fields = (f'"{each.name}" {duckdb_type(each.kind)}' for each in kind.columns)
+            return f"STRUCT({', '.join(fields)})"
+        case _:
+            return {"string": "VARCHAR", "timestamp": "TIMESTAMPTZ"}.get(kind, kind)
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Return Arrow's object for a type, as Spark has it. Needs PyArrow."""
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    match kind:
+        case ArrayOf():
+            return pa.list_(pa.field("element", arrow_type(kind.element)))
+        case MapOf():
+            return pa.map_(arrow_type(kind.key), arrow_type(kind.value))
+        case StructOf():
+            return pa.struct([(each.name, arrow_type(each.kind)) for each in kind.columns])
+        case "timestamp":
+            return pa.timestamp("us", "UTC")
+        case _:
+            names = {"bigint": "int64", "boolean": "bool", "int": "int32", "smallint": "int16"}
+            return pa.type_for_alias(names.get(kind, kind))
 
 
 def spark_type(kind: Kind) -> DataType:

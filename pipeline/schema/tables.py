@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from .kinds import ArrayOf, Kind, MapOf, StructOf, TableColumn, spark_type
+from .kinds import ArrayOf, Kind, MapOf, StructOf, TableColumn, arrow_type, spark_type
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql.types import StructField, StructType
 
 STRING, INT, LONG, SHORT = "string", "int", "bigint", "smallint"
@@ -49,6 +49,16 @@ class Table:
         return _struct(self.definitions)
 
     @property
+    def arrow(self) -> pa.Schema:
+        """The columns of the table, for PyArrow."""
+        return _arrow_schema(self.definitions)
+
+    @property
+    def stored_arrow(self) -> pa.Schema:
+        """The columns in the store, for PyArrow."""
+        return _arrow_schema(self.stored)
+
+    @property
     def fields(self) -> list[StructField]:
         """The columns in the store, for Spark."""
         fields: list[StructField] = _struct(self.stored).fields
@@ -60,9 +70,15 @@ class Table:
         return [each.name for each in self.definitions]
 
 
-@cache
+# cached functions would not go to Spark's workers, which have no koordinator
 def _struct(columns: tuple[TableColumn, ...]) -> StructType:
     return cast("StructType", spark_type(StructOf(columns)))
+
+
+def _arrow_schema(columns: tuple[TableColumn, ...]) -> pa.Schema:
+    import pyarrow as pa  # noqa: PLC0415 - an optional dependency
+
+    return pa.schema([(each.name, arrow_type(each.kind)) for each in columns])
 
 
 def table(path: str, doc: str, *columns: tuple[str, Kind, str], key: str, origin: tuple[str, ...] = ("home",)) -> Table:

@@ -2,88 +2,113 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import pyarrow as pa
 
-from ..frames import select_schema
+from ..frames import mapped, sql, union
 from ..schema import CALL
+from .trace_lines import converter
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from collections.abc import Iterable, Iterator
+
+    from ..frames import Frame
+    from .trace_lines import Row
 
 REQUEST_FIELDS = (
-    "session_timeout_ms INT, rebalance_timeout_ms INT, protocol_type STRING, protocols ARRAY<STRING>, "
-    "topics ARRAY<STRING>, owned MAP<STRING, ARRAY<INT>>, assignments MAP<STRING, MAP<STRING, ARRAY<INT>>>, "
-    "offsets ARRAY<ARRAY<STRING>>"
+    *("session_timeout_ms", "rebalance_timeout_ms", "protocol_type", "protocols", "topics", "owned", "assignments"),
 )
-"""Fields of request bodies."""
+"""Fields of request bodies, besides the offsets."""
 
-RESPONSE_FIELDS = (
-    "protocol STRING, leader STRING, members ARRAY<STRING>, skip_assignment BOOLEAN, assignment MAP<STRING, ARRAY<INT>>"
-)
-"""Fields of response bodies."""
+RESPONSE_FIELDS = ("protocol", "leader", "members", "skip_assignment", "assignment")
+"""Fields of the bodies of successful responses."""
 
-RESPONSE_COLUMNS = (
-    *("kind", "seq", "wall_us", "group_us", "member_id", "generation"),
-    *("error", "error_code", "rule_id", "synthetic", "body"),
-)
-"""Columns of a response."""
+CONVERTERS = {
+    each.name: converter(each.kind) for each in CALL.definitions if each.name in (*REQUEST_FIELDS, *RESPONSE_FIELDS)
+}
+
+CALLS = """
+    WITH exchanged AS (
+      SELECT *, kind = 'request' AS is_request, lead(kind) OVER same = 'response' AS has_response,
+             lead(seq) OVER same AS next_seq, lead(wall_us) OVER same AS next_wall_us,
+             lead(group_us) OVER same AS next_group_us, lead(member_id) OVER same AS next_member_id,
+             lead(generation) OVER same AS next_generation, lead(error) OVER same AS next_error,
+             lead(error_code) OVER same AS next_error_code, lead(rule_id) OVER same AS next_rule_id,
+             lead(synthetic) OVER same AS next_synthetic{next_body}
+      FROM silver.event WHERE kind IN ('request', 'response') AND group_id IS NOT NULL AND {is_chosen}
+      WINDOW same AS (PARTITION BY trace_id, group_id, node, conn_id, correlation_id ORDER BY seq)),
+    paired AS (
+      SELECT *, CASE WHEN has_response THEN coalesce(next_error, 'NONE') END AS answer_error
+      FROM exchanged WHERE is_request)
+    SELECT trace_id, group_id, seq, wall_us, group_us, CASE WHEN has_response THEN next_seq END AS answered_seq,
+           CASE WHEN has_response THEN next_wall_us END AS answered_wall_us,
+           CASE WHEN has_response THEN next_group_us END AS answered_group_us, node, conn_id, api, api_version,
+           client_id, principal, client_software, client_version, nullif(member_id, '') AS asked_as,
+           coalesce(nullif(member_id, ''), CASE WHEN has_response THEN nullif(next_member_id, '') END) AS member_id,
+           instance_id, generation,
+           CASE WHEN api = 'JoinGroup' AND answer_error = 'NONE' THEN next_generation END AS formed,
+           answer_error AS error, CASE WHEN has_response THEN next_error_code END AS error_code,
+           coalesce(CASE WHEN has_response THEN next_rule_id END, rule_id) AS rule_id,
+           CASE WHEN has_response THEN next_synthetic END AS synthetic{bodies}
+    FROM paired
+"""
+
+BODIES = """, body AS request_body,
+           CASE WHEN api IN ('JoinGroup', 'SyncGroup') AND answer_error = 'NONE' THEN next_body END AS response_body"""
 
 
-def call(event: DataFrame) -> DataFrame:
+def call(event: Frame) -> Any:  # noqa: ANN401 - a Frame
     """Return silver/call. The response belongs to the last request with the same correlation id.
 
     Heartbeats are the majority and have no body. They get their own files, sorted by error, so that queries for other
     APIs or for refused heartbeats skip the rest.
     """
-    exchanged = event.where(F.col("kind").isin("request", "response") & F.col("group_id").isNotNull())
-    is_heartbeat = F.coalesce(F.col("api") == "Heartbeat", F.lit(col=False))
-    others = _with_bodies(_columns(_paired(exchanged.where(~is_heartbeat))))
-    heartbeats = select_schema(_columns(_paired(exchanged.where(is_heartbeat).drop("body"))), CALL)
-    return heartbeats.sortWithinPartitions("error").unionByName(select_schema(others, CALL))
-
-
-def _paired(exchanged: DataFrame) -> DataFrame:
-    same = Window.partitionBy("trace_id", "group_id", "node", "conn_id", "correlation_id").orderBy("seq")
-    response = F.struct(*(name for name in RESPONSE_COLUMNS if name in exchanged.columns))
-    requests = exchanged.withColumn("next", F.lead(response).over(same)).where("kind = 'request'")
-    return requests.withColumn("answer", F.when(F.col("next.kind") == "response", F.col("next"))).drop("next")
-
-
-def _columns(paired: DataFrame) -> DataFrame:
-    asked_as = _non_empty("member_id")
-    error = F.when(F.col("answer.seq").isNotNull(), F.coalesce("answer.error", F.lit("NONE")))
-    return paired.select(
-        *paired.drop("member_id", "error", "error_code", "rule_id", "synthetic").columns,
-        F.col("answer.seq").alias("answered_seq"),
-        F.col("answer.wall_us").alias("answered_wall_us"),
-        F.col("answer.group_us").alias("answered_group_us"),
-        asked_as.alias("asked_as"),
-        F.coalesce(asked_as, _non_empty("answer.member_id")).alias("member_id"),
-        F.when((F.col("api") == "JoinGroup") & (error == "NONE"), F.col("answer.generation")).alias("formed"),
-        error.alias("error"),
-        F.col("answer.error_code").alias("error_code"),
-        F.coalesce("answer.rule_id", "rule_id").alias("rule_id"),
-        F.col("answer.synthetic").alias("synthetic"),
+    of_heartbeats = CALLS.format(next_body="", is_chosen="api = 'Heartbeat'", bodies="")
+    of_others = CALLS.format(
+        next_body=", lead(body) OVER same AS next_body", is_chosen="coalesce(api, '') != 'Heartbeat'", bodies=BODIES
     )
+    heartbeats = sql(of_heartbeats, CALL, silver_event=event)
+    if not isinstance(heartbeats, pa.Table):
+        heartbeats = heartbeats.sortWithinPartitions("error")
+    return union([heartbeats, mapped(sql(of_others, silver_event=event), _with_bodies, CALL)])
 
 
-def _with_bodies(calls: DataFrame) -> DataFrame:
-    has_result = F.col("api").isin("JoinGroup", "SyncGroup") & F.col("answer.error").isNull()
-    read = calls.withColumns(
-        {
-            "request_body": F.from_json("body", REQUEST_FIELDS),
-            "response_body": F.when(has_result, F.from_json("answer.body", RESPONSE_FIELDS)),
-        }
-    )
-    return read.select("*", "request_body.*", "response_body.*").withColumn("offsets", F.transform("offsets", _offset))
+def _with_bodies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = batch.to_pylist()
+        for row in rows:
+            asked, answered = _parsed(row["request_body"]), _parsed(row["response_body"])
+            row.update(_fields(asked, REQUEST_FIELDS), offsets=_offsets(asked.get("offsets")))
+            row.update(_fields(answered, RESPONSE_FIELDS))
+        yield pa.RecordBatch.from_pylist(rows, CALL.arrow)
 
 
-def _non_empty(name: str) -> Column:
-    return F.when(F.col(name) != "", F.col(name))
+def _parsed(body: str | None) -> Row:
+    try:
+        parsed = json.loads(body or "{}")
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
-def _offset(row: Column) -> Column:
-    return F.struct(row[0].alias("topic"), row[1].cast("int").alias("partition"), row[2].cast("long").alias("offset"))
+def _fields(body: Row, names: Iterable[str]) -> Row:
+    """Return the fields that have values of their types; the others are null."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = None if body.get(name) is None else CONVERTERS[name](body[name])
+        except ValueError:
+            found[name] = None
+    return found
+
+
+def _offsets(rows: Any) -> list[Row] | None:  # noqa: ANN401 - a value of JSON
+    try:
+        return None if rows is None else [
+            {"topic": str(topic), "partition": int(partition), "offset": int(offset)}
+            for topic, partition, offset, *_ in rows
+        ]  # fmt: skip
+    except (TypeError, ValueError):
+        return None

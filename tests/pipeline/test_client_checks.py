@@ -14,13 +14,13 @@ from spark.event_frames import verdicts
 
 from koordinator.emulator.verify.conformance import Verdict, conformance
 from koordinator.emulator.verify.group_trace import GroupTrace
+from koordinator.pipeline.frames import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
     import pytest
-    from pyspark.sql import SparkSession
 
     from koordinator.trace.exchanges import Line
 
@@ -70,12 +70,12 @@ def groups_of(lines: list[Line]) -> list[str]:
     return sorted({line["group_id"] for line in lines if "group_id" in line})
 
 
-def test_verdicts_equal_those_of_the_emulator(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_equal_those_of_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = tales(monkeypatch)
     traces |= {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in TRACES.glob("*.jsonl")
     }
-    rows = {(row.trace_id, row.group_id, row.check_id): row for row in verdicts(spark, traces).collect()}
+    rows = {(row.trace_id, row.group_id, row.check_id): row for row in rows_of(verdicts(traces))}
     mismatches = []
     for trace_id, lines in traces.items():
         for group_id in groups_of(lines):

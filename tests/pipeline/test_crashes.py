@@ -76,9 +76,9 @@ def left(begun: Path, spark: SparkSession) -> dict[str, Path]:
         found[f"{len(found)}: {step}"] = point = begun / f"{len(found)}"
         return copied(whole, point)
 
-    def observed_write(frame: Any, path: str, **how: Any) -> None:
+    def observed_write(frame: Any, path: str) -> None:
         kept(f"before {path}")
-        write(frame, path, **how)
+        write(frame, path)
         cut_off(kept(f"in the middle of {path}") / os.path.relpath(path, whole))
 
     def observed_write_tables(draft: Draft, *arguments: Any) -> Any:

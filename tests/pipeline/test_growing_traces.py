@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +26,9 @@ def events_folded() -> Iterator[list[int]]:
     """Return the number of events that each load folds."""
     counts: list[int] = []
 
-    def counting(event: DataFrame, *more: DataFrame, small: bool) -> DataFrame:
-        counts.append(event.count())
-        return build(event, *more, small=small)
+    def counting(event: pa.Table, *more: pa.Table) -> pa.Table:
+        counts.append(len(event))
+        return build(event, *more)
 
     (build,) = (step.build for step in layers.PER_HOME_STEPS if step.table is FOLD)
     steps = (layers.Step(FOLD, counting, step.inputs) if step.table is FOLD else step for step in layers.PER_HOME_STEPS)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 from scenes.growing_traces import Suite
 from scenes.trace_tales import STABLE, Tale
 from spark.event_frames import row
@@ -83,7 +82,7 @@ TRACES_TOLD = {
 
 def table(lines: Iterable[Line]) -> pa.Table:
     rows = [row(line) for line in lines if line["kind"] != "header"]
-    return pa.Table.from_pylist(rows, to_arrow_schema(EVENT.columns)).select(frames.COLUMNS)
+    return pa.Table.from_pylist(rows, EVENT.arrow).select(frames.COLUMNS)
 
 
 def shortened(events: pa.Table, part_rows: int) -> pa.Table:

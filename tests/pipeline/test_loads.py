@@ -16,7 +16,6 @@ from spark.loads import TRACES, copied, differing, load, put, read_table, tables
 from spark.log_rows import recorded
 
 from koordinator.pipeline import layers, loading
-from koordinator.pipeline import store as stores
 from koordinator.pipeline.fold.frames import FOLD, folded
 from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.job_errors import JobFailed, JobRefused, spark_errors_explained
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
 OF_TRACE = ("run_id", "test_id", "cluster")
 """The columns of a row that come from silver/trace."""
@@ -122,7 +122,6 @@ def both_sizes(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) ->
     before = {name: spark.conf.get(name) for name in settings}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "SMALL_BYTES", -1)
-        patch.setattr(stores, "SMALL_TABLE_BYTES", -1)
         for name, value in settings.items():
             spark.conf.set(name, value)
         load(spark, folder / "large", folder / "inputs", max_bad_ratio=BAD)
@@ -155,9 +154,9 @@ def test_a_small_table_of_the_fold_is_one_file(both_sizes: tuple[Path, Path]) ->
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: DataFrame, *more: DataFrame, small: bool) -> DataFrame:
-        made = folded(event, *more, small=small)
-        return made if event.count() < HALF else made.where("state_time IS NULL")
+    def half_state_time(event: pa.Table, *more: pa.Table) -> pa.Table:
+        made = folded(event, *more)
+        return made if len(event) < HALF else made.filter(made["state_time"].is_null())
 
     shrinks = layers.Step(FOLD, half_state_time, (EVENT, TRACE, GROUP_STATE))
     steps = tuple(shrinks if step.table is FOLD else step for step in layers.PER_HOME_STEPS)
@@ -197,8 +196,8 @@ KILLED = """
 import os, signal, sys
 from koordinator.pipeline import cli, store
 real = store.write
-def write(frame, path, **how):
-    real(frame, path, **how)
+def write(frame, path):
+    real(frame, path)
     if sys.argv[1] in path:
         os.killpg(0, signal.SIGKILL)
 store.write = write

@@ -10,9 +10,9 @@ from spark.loads import load, read_table
 from spark.log_rows import recorded
 
 from koordinator.pipeline import layers
-from koordinator.pipeline.bronze.lines import bronze_lines, select_lines
-from koordinator.pipeline.input_files import LogOptions
+from koordinator.pipeline.frames import rows_of
 from koordinator.pipeline.job_errors import JobFailed
+from koordinator.pipeline.local_files import LogOptions, list_files, read_lines
 from koordinator.pipeline.schema import BRONZE_LINE, COUNTS, EVENT, QUARANTINE, ROUND, STATE_TIME, TRACE, UNREAD
 from koordinator.pipeline.silver.intake import ingest, parse_lines
 from koordinator.pipeline.store import Store
@@ -211,13 +211,14 @@ def test_a_growing_log_gives_the_same_events_as_a_complete_one(spark: SparkSessi
     assert read == [(4, 0), (2, 0), (3, 0), (3, 0), (9, 7)]
 
 
-def test_rows_of_rotated_files_and_additional_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_rotated_files_and_additional_events_are_counted(tmp_path: Path) -> None:
     lines = [f"{line}\n" for line in recorded("4.3")]
     begin = next(at for at in range(len(lines) // 2, len(lines)) if lines[at].startswith("["))
     (tmp_path / "server.log.2026-11-21-20.gz").write_bytes(gzip.compress("".join(lines[:begin]).encode()))
     (tmp_path / "server.log").write_text("".join(lines[begin:]))
-    found = ingest(parse_lines(bronze_lines(select_lines(spark.read.text(str(tmp_path))))))
-    counts, events = found.counts.collect(), found.event.collect()
+    files = list_files([str(tmp_path)]) or []
+    found = ingest(parse_lines(read_lines(files), [file.source_file for file in files]))
+    counts, events = rows_of(found.counts), rows_of(found.event)
     assert [(row.source, row.quarantined, row.duplicate) for row in counts] == [("server_log", 0, 0)] * 2
     assert sum(row.read for row in counts) == sum(row.event + row.ignored for row in counts) == len(lines)
     assert sum(row.event + row.more for row in counts) == len(events)

@@ -7,21 +7,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 from spark.gold_frames import Gold
-from spark.literal_frames import frame_of
 from spark.log_rows import LOGS, RELEASES, recorded
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import rebalances
-from koordinator.pipeline.schema import CLIENT_JOIN, EVENT, REBALANCE
-from koordinator.pipeline.silver.log_rows import read_logs
+from koordinator.pipeline.frames import rows_of, table_of
+from koordinator.pipeline.schema import BRONZE_LINE, CLIENT_JOIN, EVENT, REBALANCE
+from koordinator.pipeline.silver.line_rows import FileTypes, md5, read_lines, stem_of
 from koordinator.pipeline.silver.logs.reader import OTHER_CLIENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import Row, SparkSession
+    from koordinator.pipeline.frames import Row
 
 CLIENTS = {
     "aiokafka-aio-1.log": "aiokafka",
@@ -39,38 +38,34 @@ GOLDEN = (
     *("n_static", "n_timed_out", "join_ms", "sync_ms", "storm_id", "outcome"),
 )
 
-TEXTS = ("source_file", "raw", "ingest_id", "source", "trace_id", "cluster", "client")
-PLACE = ("block_start", "row_id")
-BRONZE = StructType([StructField(name, LongType() if name in PLACE else StringType()) for name in (*TEXTS, *PLACE)])
-"""The columns of bronze/line, and what a load knows of a log."""
-
 Found = tuple[dict[str, list["Row"]], dict[str, list["Row"]], dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
-def found(spark: SparkSession) -> Found:
+def found() -> Found:
     """Return the rebalances of all brokers, the joins of the clients of one broker, and the events as trace lines."""
-    rows = [row for release in RELEASES for row in bronze(release, recorded(release), "server_log")]
-    rows += [row for name, source in CLIENTS.items() for row in bronze(name, recorded("4.3", name), source)]
+    logs = {release: (recorded(release), "server_log") for release in RELEASES}
+    logs |= {name: (recorded("4.3", name), source) for name, source in CLIENTS.items()}
+    rows = [row for name, (texts, _) in logs.items() for row in bronze(f"{name}/log", texts)]
+    types = {f"{name}/log": (source, source if source in OTHER_CLIENTS else None) for name, (_, source) in logs.items()}
+    read = rows_of(read_lines(table_of(rows, BRONZE_LINE), FileTypes(types)))
+    names = {md5(stem_of(f"{name}/log")): name for name in logs}
     lines: dict[str, list[dict[str, Any]]] = {}
-    for row in (
-        read_logs(frame_of(spark, rows, BRONZE), small=True).events.select(*EVENT.names).orderBy("seq").collect()
-    ):
-        lines.setdefault(row.trace_id, []).append(_line(row))
-    gold = Gold(spark, lines)
+    for row in sorted((row for row in read if row.part == "event"), key=lambda row: row.seq):
+        lines.setdefault(names[row.trace_id], []).append(_line(row))
+    gold = Gold(lines)
     return _by_trace(gold.rows(REBALANCE)), _by_trace(gold.rows(CLIENT_JOIN)), lines
 
 
-def bronze(trace: str, lines: Iterable[str], source: str) -> list[dict[str, Any]]:
+def bronze(name: str, lines: Iterable[str]) -> list[dict[str, Any]]:
     """Return the lines of a log, which is a trace of its own."""
-    same = {"source_file": trace, "trace_id": trace, "block_start": 0, "ingest_id": "ingest", "source": source}
-    same |= {"client": source} if source in OTHER_CLIENTS else {}
+    same = {"source_file": name, "block_start": 0, "ingest_id": "ingest"}
     return [same | {"row_id": number, "raw": line} for number, line in enumerate(lines)]
 
 
 def _line(row: Row) -> dict[str, Any]:
     """Return the event as the emulator would write it."""
-    line = {name: value for name, value in row.asDict().items() if value is not None}
+    line = {name: row[name] for name in EVENT.names if row[name] is not None and name != "trace_id"}
     line |= {"wall_ts": line.pop("wall_us"), "group_ts_us": line.pop("group_us")}
     return line | ({"body": json.loads(row.body)} if row.body else {})
 

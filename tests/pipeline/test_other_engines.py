@@ -20,13 +20,11 @@ from spark.report_store import write_store
 from koordinator import Simulation
 from koordinator.pipeline import schema
 from koordinator.pipeline.cli import jobs
-from koordinator.pipeline.frames import from_rows
 from koordinator.pipeline.generate import generate_trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
 
 BENCH = Path(__file__).parents[2] / "bench" / "pipeline"
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
@@ -54,7 +52,7 @@ def engines() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write silver and gold of generated traces, and of traces of real clients."""
     traces = {
         f"g{number}": [json.loads(line) for line in generate_trace(2, number, 1_000).lines] for number in range(1, 4)
@@ -63,12 +61,12 @@ def store(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     traces["g3"] = [line | {"principal": users.get(line.get("client_id"))} for line in traces["g3"]]
     traces |= {path.stem: [json.loads(line) for line in path.open()] for path in sorted(TRACES.glob("*.jsonl"))}
     traces |= {"transactions": transactions(), "deliveries": deliveries(), "tasks": tasks()}
-    gold = Gold(spark, traces)
+    gold = Gold(traces)
     root = tmp_path_factory.mktemp("store")
     made = [
         schema.TABLES[path] for path in (*(f"silver/{name}" for name in SILVER), *(f"gold/{name}" for name in GOLD))
     ]
-    write_store(spark, root, {table: from_rows(spark, gold.rows(table), table.columns) for table in made})
+    write_store(root, {table: gold.table(table) for table in made})
     return root
 
 

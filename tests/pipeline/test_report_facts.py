@@ -8,27 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from spark.literal_frames import literal
-from spark.report_store import EVIL, empty_facts, reader, store_facts
+from spark.report_store import EVIL, empty_facts, query_of, store_facts
 
-from koordinator.pipeline.report import advice, queries
-from koordinator.pipeline.report.facts import Facts, interval, read_facts
-from koordinator.pipeline.schema import MEMBER_DOWNTIME, REBALANCE
+from koordinator.emulator.trace.vocabulary import REMOVAL_CAUSES
+from koordinator.pipeline.report.facts import QUERIES, Facts, interval
+from koordinator.pipeline.schema import REBALANCE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from koordinator.pipeline.schema import Table
+    from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).parents[2] / "docs"
+
+CAUSES = ("join", "leave")
 
 END, DAY_S = datetime(2026, 11, 21, tzinfo=UTC), 86_400
 
 
-@pytest.fixture(scope="module")
-def facts(spark: SparkSession) -> Facts:
-    return store_facts(spark)
+@pytest.fixture(scope="module", params=["duckdb", "spark"])
+def facts(request: pytest.FixtureRequest, spark: SparkSession) -> Facts:
+    """Return the facts that DuckDB and Spark find in the same store."""
+    return store_facts(spark, by_spark=request.param == "spark")
 
 
 def of(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
@@ -43,15 +42,12 @@ def test_totals_cover_all_tables(facts: Facts) -> None:
     assert totals["hours"] == pytest.approx(2, abs=1e-4)
 
 
-def test_tables_without_rows_are_not_queried(spark: SparkSession) -> None:
-    asked: list[str] = []
+def test_both_engines_find_the_same_facts(spark: SparkSession) -> None:
+    assert store_facts(spark) == store_facts(spark, by_spark=True)
 
-    def has_rows(table: Table) -> bool:
-        asked.append(table.path)
-        return False
 
-    assert read_facts(reader(spark, {}), has_rows=has_rows) == empty_facts(spark)
-    assert {REBALANCE.path, MEMBER_DOWNTIME.path} < {*asked}
+def test_the_removals_are_those_of_the_vocabulary() -> None:
+    assert str(REMOVAL_CAUSES) in QUERIES["removals"]
 
 
 def test_rebalances_are_counted_by_cause_and_time(facts: Facts) -> None:
@@ -135,10 +131,11 @@ def test_cohorts_are_compared_by_the_costs_of_rebalances(facts: Facts) -> None:
     assert of(facts.cohorts, "per_hour") == [(pytest.approx(1.0, rel=1e-3),), (6.0,), (4.0,)]
 
 
-def test_consumer_groups_are_a_cohort_of_their_own(spark: SparkSession) -> None:
-    kinds = ({"type": kind, "mode": "cooperative", "membership": "dynamic"} for kind in ("classic", "consumer"))
-    frame = literal(spark, REBALANCE, *kinds, join_ms=1.0)
-    assert [row.cohort for row in queries.join_times(frame).collect()] == ["consumer", "cooperative"]
+def test_consumer_groups_are_a_cohort_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
+    kinds = ("classic", "consumer")
+    rows = [{"type": kind, "mode": "cooperative", "membership": "dynamic", "join_ms": 1.0} for kind in kinds]
+    query = query_of(spark, tmp_path, {REBALANCE.path: rows})
+    assert of(query(QUERIES["join_times"]), "cohort") == [("consumer",), ("cooperative",)]
 
 
 def test_commits_are_counted_by_error_and_state(facts: Facts) -> None:
@@ -184,30 +181,33 @@ def test_the_gains_are_those_of_the_laboratory() -> None:
     assert claims["cooperative-stops-none"]["figures"].endswith("0 cooperative")
 
 
-def test_logs_have_no_gain_from_a_cooperative_assignor(spark: SparkSession) -> None:
-    causes = ({"rebalance_no": number, "cause": f"member_{cause}"} for number, cause in enumerate(("join", "leave")))
-    of_log = literal(spark, REBALANCE, *causes, group_id="g", membership="dynamic", total_ms=5.0)
-    rows = [row.asDict() for row in advice.gains(of_log, literal(spark, MEMBER_DOWNTIME)).collect()]
-    assert of(rows, "static_n", "static_ms", "cooperative_most_ms") == [(2, 10.0, None)]
+def test_logs_have_no_gain_from_a_cooperative_assignor(spark: SparkSession, tmp_path: Path) -> None:
+    shared = {"group_id": "g", "membership": "dynamic", "total_ms": 5.0}
+    rows = [{"rebalance_no": number, "cause": f"member_{cause}"} | shared for number, cause in enumerate(CAUSES)]
+    found = query_of(spark, tmp_path, {REBALANCE.path: rows})(QUERIES["gains"])
+    assert of(found, "static_n", "static_ms", "cooperative_most_ms") == [(2, 10.0, None)]
 
 
-def rebalances_at(spark: SparkSession, *days: float) -> DataFrame:
-    """Return rebalances that began these days before the end."""
-    times = ({"rebalance_no": number, "started_at": END - timedelta(days=day)} for number, day in enumerate(days))
-    return literal(spark, REBALANCE, *times, group_id="g", sync_ms=2.0, total_ms=5.0)
+def weeks(spark: SparkSession, root: Path, since_day: int, *days: float, **more: str) -> list[dict[str, Any]]:
+    """Return the weeks of rebalances that began these days before the end, if the input began `since_day` before."""
+    rows = [
+        {"rebalance_no": number, "started_at": END - timedelta(days=day), "group_id": "g"} | more
+        | {"sync_ms": 2.0, "total_ms": 5.0}
+        for number, day in enumerate(days)
+    ]  # fmt: skip
+    query, until_s = query_of(spark, root, {REBALANCE.path: rows}), int(END.timestamp())
+    return query(QUERIES["weeks"], since_s=until_s - since_day * DAY_S, until_s=until_s)
 
 
-def test_a_week_is_compared_with_the_week_before(spark: SparkSession) -> None:
-    eager, until_s = rebalances_at(spark, 0, 6.9, 7, 13.9, 14), int(END.timestamp())
+def test_a_week_is_compared_with_the_week_before(spark: SparkSession, tmp_path: Path) -> None:
     columns = ("rebalances_now", "rebalances_before", "least_ms_now", "most_ms_now", "least_ms_before")
-    for frame, least_ms in ((eager, 4.0), (eager.withColumn("mode", F.lit("cooperative")), 0.0)):
-        found = advice.weeks(frame, until_s - 14 * DAY_S, until_s).collect()
-        assert of([row.asDict() for row in found], *columns) == [(2, 2, least_ms, 10.0, least_ms)]
+    for mode, least_ms in (("eager", 4.0), ("cooperative", 0.0)):
+        found = weeks(spark, tmp_path / mode, 14, 0, 6.9, 7, 13.9, 14, mode=mode)
+        assert of(found, *columns) == [(2, 2, least_ms, 10.0, least_ms)]
 
 
-def test_an_input_of_a_week_has_no_week_before(spark: SparkSession) -> None:
-    until_s = int(END.timestamp())
-    assert advice.weeks(rebalances_at(spark, 0, 7), until_s - 7 * DAY_S, until_s).isEmpty()
+def test_an_input_of_a_week_has_no_week_before(spark: SparkSession, tmp_path: Path) -> None:
+    assert weeks(spark, tmp_path, 7, 0, 7) == []
 
 
 def test_verdicts_are_counted_and_failures_keep_their_events(facts: Facts) -> None:

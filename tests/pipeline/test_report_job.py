@@ -10,6 +10,7 @@ from spark.literal_frames import literal
 from spark.report_store import ROWS, reader, write_store
 
 from koordinator.pipeline import schema
+from koordinator.pipeline.snapshots import parquet_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def store(spark: SparkSession, tmp_path: Path) -> Path:
+def store(tmp_path: Path) -> Path:
     """Write the report's tables as `run` would, with one event."""
     event = {"trace_id": "t", "seq": 3, "kind": "response", "group_id": "C03"}
-    tables = {schema.TABLES[path]: reader(spark)(schema.TABLES[path]) for path in ROWS}
-    write_store(spark, tmp_path / "store", tables | {schema.EVENT: literal(spark, schema.EVENT, event)})
+    tables = {schema.TABLES[path]: reader()(schema.TABLES[path]) for path in ROWS}
+    write_store(tmp_path / "store", tables | {schema.EVENT: literal(None, schema.EVENT, event)})
     return tmp_path / "store"
 
 
@@ -46,3 +47,13 @@ def test_a_folder_that_is_not_a_store_gives_one_line_and_no_files(tmp_path: Path
     assert done.stderr.strip().startswith(f"koordinator-pipeline: {tmp_path / 'nowhere'}: not a store")
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_that_cannot_be_read_gives_one_line(store: Path, tmp_path: Path, spark: SparkSession) -> None:
+    (file,) = parquet_files(store, "gold/rebalance")
+    file.write_text("damaged")
+    done = run_in_process(spark, ["report", "--store", str(store), "--html", "page.html"], tmp_path)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert str(file) in line
+    assert line.endswith(". Repair or remove the file, and run the command again")

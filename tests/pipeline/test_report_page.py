@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.report_store import EVIL, empty_facts, reader, store_facts
+from spark.report_store import EVIL, empty_facts, query_of, store_facts
 
 from koordinator.pipeline import schema
 from koordinator.pipeline.report.charts import draw_charts
-from koordinator.pipeline.report.facts import Facts, read_facts
+from koordinator.pipeline.report.facts import STATES, Facts, read_facts
 from koordinator.pipeline.report.page import CONTENTS, cell, code, page, summary
-from koordinator.pipeline.report.queries import STATES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 ADDRESS = "report-timelines/t.html"
@@ -109,7 +109,7 @@ def test_sentences_name_the_origin_of_storms_and_the_greatest_gain(facts: Facts)
     rows = {"group_id": "g", "scope": "s", "rebalances_before": 1, "rebalances_now": 3, "least_ms_before": 1.0}
     rows |= {"least_ms_now": 2.0, "most_ms_before": 4.0, "most_ms_now": 9.0}
     totals = facts.totals | {"since_s": 0, "until_s": 8 * 86_400}
-    texts = Elements(page(replace(facts, weeks=[rows], totals=totals), title="", timelines={})).texts
+    texts = Elements(page(Facts(facts, weeks=[rows], totals=totals), title="", timelines={})).texts
     shown = {section: re.sub(r"\s+", " ", text) for section, text in texts.items()}
     assert "1 of 1 storm began with blue-1 ." in shown["wasted"]
     assert "d would gain most: with static members up to 2 of its 5 rebalances (330 ms)" in shown["membership"]
@@ -131,9 +131,9 @@ def test_empty_tables_have_a_page_and_a_summary(spark: SparkSession) -> None:
     assert "The store is empty." in short
 
 
-def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession) -> None:
+def test_checks_that_judged_nothing_have_no_number_of_failures(spark: SparkSession, tmp_path: Path) -> None:
     idle = {schema.VERDICT.path: [{"group_id": "g", "check_id": "C03", "status": "not_applicable"}]}
-    for facts in (empty_facts(spark), read_facts(reader(spark, idle))):
+    for facts in (empty_facts(spark), read_facts(query_of(spark, tmp_path, idle))):
         tiles = re.sub(r"\s+", " ", Elements(page(facts, title="nothing", timelines={})).texts["tiles"])
         assert "\N{EN DASH} checks failed nothing was judged" in tiles
         assert "### Verdicts: nothing was judged" in summary(facts, title="nothing")
@@ -172,7 +172,7 @@ def test_removed_members_are_shown_even_without_a_rebalance(facts: Facts, text: 
 @pytest.mark.filterwarnings("error")
 def test_no_warning_of_a_library_reaches_a_user(facts: Facts) -> None:
     rows = [{"group_id": "群", "scope": "s"} | dict.fromkeys(STATES, 0.0)]
-    draw_charts(replace(facts, state_times=rows))
+    draw_charts(Facts(facts, state_times=rows))
 
 
 def test_every_summary_table_row_has_all_columns(facts: Facts) -> None:

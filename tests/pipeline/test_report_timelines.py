@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from koordinator.pipeline.bronze import lines as bronze
-from koordinator.pipeline.report.timelines import TRACES_MAX, lines, traces_to_show
+from koordinator.pipeline.frames import rows_of
+from koordinator.pipeline.local_files import list_files, read_lines
+from koordinator.pipeline.report.timelines import TRACES_MAX, traces_to_show
 from koordinator.pipeline.silver import intake
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from koordinator.pipeline.silver.trace_lines import lines_of
 
 TRACES = Path(__file__).parent.parent / "pages" / "traces"
 
 
 @pytest.mark.parametrize("name", ["static_bounce", "cooperative", "late_commit"])
-def test_the_lines_of_a_trace_are_restored_from_the_tables(spark: SparkSession, name: str) -> None:
+def test_the_lines_of_a_trace_are_restored_from_the_tables(name: str) -> None:
     path = TRACES / f"{name}.jsonl"
     trace_lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    read = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(path))))
-    found = intake.ingest(intake.parse_lines(read, small=True)).event.orderBy("seq").collect()
-    assert list(lines(row.asDict() for row in found)) == [line for line in trace_lines if line["kind"] != "header"]
+    files = list_files([str(path)]) or []
+    found = intake.ingest(intake.parse_lines(read_lines(files), [files[0].source_file])).event.sort_by("seq")
+    assert list(lines_of(rows_of(found))) == [line for line in trace_lines if line["kind"] != "header"]
 
 
 class TimelineFacts:

@@ -11,88 +11,88 @@ from spark.literal_frames import literal
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
-from koordinator.pipeline.bronze import lines as bronze
 from koordinator.pipeline.fold.frames import folded, unfolded
-from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, TRACE
+from koordinator.pipeline.frames import rows_of, sql
+from koordinator.pipeline.layers import QUERIES
+from koordinator.pipeline.local_files import list_files, read_lines
+from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, RUN, TEST, TRACE
 from koordinator.pipeline.silver import intake
-from koordinator.pipeline.silver.trace import run, trace
-from koordinator.pipeline.silver.trace import test as ended
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-
+    from koordinator.pipeline.frames import Frame, Row
     from koordinator.pipeline.schema import Table
 
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
 
 
-def one(frame: DataFrame) -> Row:
-    (row,) = frame.collect()
+def one(frame: Frame) -> Row:
+    (row,) = rows_of(frame)
     return row
 
 
-def events_of(spark: SparkSession, name: str) -> DataFrame:
-    lines = bronze.bronze_lines(bronze.select_lines(spark.read.text(str(TRACES / f"{name}.jsonl"))))
-    return intake.ingest(intake.parse_lines(lines, small=True)).event
+def events_of(name: str) -> Frame:
+    files = list_files([str(TRACES / f"{name}.jsonl")]) or []
+    return intake.ingest(intake.parse_lines(read_lines(files), [files[0].source_file])).event
 
 
-def fold_of(spark: SparkSession, event: DataFrame, table: Table) -> DataFrame:
-    return unfolded(table, folded(event, literal(spark, TRACE), literal(spark, GROUP_STATE), small=True))
+def fold_of(event: Frame, table: Table) -> Frame:
+    return unfolded(table, folded(event, literal(None, TRACE), literal(None, GROUP_STATE)))
 
 
-def test_a_trace_combines_its_headers_and_events(spark: SparkSession) -> None:
+def test_a_trace_combines_its_headers_and_events() -> None:
     event = literal(
-        spark,
+        None,
         EVENT,
         {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "dropped", "count": 3, "source": "koordinator"},
         {"trace_id": "t", "seq": 4, "wall_us": 40, "kind": "conn", "source": "koordinator"},
     )
     header = literal(
-        spark,
+        None,
         HEADER,
         {"trace_id": "t", "wall_us": 10, "cluster": "c", "libs": {"a": "1"}, "source": "koordinator"},
         {"trace_id": "t", "wall_us": 10, "run_id": "r", "test_id": "x", "cluster": "c", "source": "koordinator"},
     )
-    found = one(trace(event, header))
-    assert (found.run_id, found.test_id, found.cluster, found.libs) == ("r", "x", "c", {"a": "1"})
+    found = one(sql(QUERIES["silver/trace"], TRACE, silver_event=event, silver_header=header))
+    assert (found.run_id, found.test_id, found.cluster, dict(found.libs)) == ("r", "x", "c", {"a": "1"})
     assert (found.started_us, found.n_events, found.lost) == (10, 2, 3)
 
 
-def test_a_trace_without_a_header_is_its_own_run(spark: SparkSession) -> None:
-    event = literal(spark, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
-    found = one(trace(event, literal(spark, HEADER)))
+def test_a_trace_without_a_header_is_its_own_run() -> None:
+    event = literal(None, EVENT, {"trace_id": "t", "seq": 3, "wall_us": 30, "kind": "state", "source": "server_log"})
+    found = one(sql(QUERIES["silver/trace"], TRACE, silver_event=event, silver_header=literal(None, HEADER)))
     assert (found.run_id, found.test_id, found.source) == ("t", None, "server_log")
     assert (found.started_us, found.n_events, found.lost) == (30, 1, 0)
 
 
-def test_a_run_consists_of_the_traces_that_name_it(spark: SparkSession) -> None:
+def test_a_run_consists_of_the_traces_that_name_it() -> None:
     traces = literal(
-        spark,
+        None,
         TRACE,
         {"trace_id": "1", "run_id": "r", "test_id": "x", "started_us": 9, "n_events": 5, "commit": "abc"},
         {"trace_id": "2", "run_id": "r", "test_id": "x", "started_us": 7, "n_events": 6, "commit": "abc"},
         {"trace_id": "3", "run_id": "r", "started_us": 8, "n_events": 1},
     )
-    found = one(run(traces))
+    found = one(sql(QUERIES["silver/run"], RUN, silver_trace=traces))
     assert (found.started_us, found.n_tests, found.n_traces, found.n_events) == (7, 1, 3, 12)
     assert found.commit == "abc"
 
 
-def test_the_worst_outcome_of_a_test_counts(spark: SparkSession) -> None:
+def test_the_worst_outcome_of_a_test_counts() -> None:
     traces = literal(
-        spark,
+        None,
         TRACE,
         {"trace_id": "1", "run_id": "r", "test_id": "x", "rerun": 1, "seed": 5},
         {"trace_id": "2", "run_id": "r", "test_id": "y", "rerun": 0, "seed": 6},
         {"trace_id": "3", "run_id": "r"},
     )
     outcome = literal(
-        spark,
+        None,
         OUTCOME,
         {"trace_id": "1", "test_id": "x", "outcome": "passed", "duration_ms": 9.0, "rerun": 1, "seed": 7},
         {"trace_id": "1", "test_id": "x", "outcome": "error", "duration_ms": 8.0, "rerun": 1, "seed": 7},
     )
-    found = {row.test_id: row for row in ended(traces, outcome).collect()}
+    rows = rows_of(sql(QUERIES["silver/test"], TEST, silver_trace=traces, silver_outcome=outcome))
+    found = {row.test_id: row for row in rows}
     assert (found["x"].outcome, found["x"].duration_ms, found["x"].rerun, found["x"].seed) == ("error", 8.0, 1, 7)
     assert (found["y"].outcome, found["y"].rerun, found["y"].seed) == (None, 0, 6)
     assert set(found) == {"x", "y"}
@@ -103,9 +103,9 @@ def member(seq: int, change: str, **more: object) -> dict[str, object]:
     return {"trace_id": "t", "group_id": "g", "member_id": "m", **at, **more}
 
 
-def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None:
+def test_a_stay_ends_with_the_removal_of_the_member() -> None:
     event = literal(
-        spark,
+        None,
         EVENT,
         member(1, "pending"),
         member(2, "added"),
@@ -113,7 +113,7 @@ def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None
         member(5, "removed", cause="session_expired"),
         member(6, "added"),
     )
-    found = sorted(fold_of(spark, event, MEMBER_SPAN).collect(), key=lambda row: row.joined_seq)
+    found = sorted(rows_of(fold_of(event, MEMBER_SPAN)), key=lambda row: row.joined_seq)
     assert [(row.joined_seq, row.left_seq, row.end_reason) for row in found] == [
         (2, 5, "session_expired"),
         (6, None, None),
@@ -126,14 +126,14 @@ def test_a_stay_ends_with_the_removal_of_the_member(spark: SparkSession) -> None
     )
 
 
-def test_puppets_are_recognized_by_their_events(spark: SparkSession) -> None:
-    event = literal(spark, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
-    assert one(fold_of(spark, event, MEMBER_SPAN)).puppet
+def test_puppets_are_recognized_by_their_events() -> None:
+    event = literal(None, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
+    assert one(fold_of(event, MEMBER_SPAN)).puppet
 
 
-def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: SparkSession) -> None:
-    event = events_of(spark, "static_bounce")
-    spans = fold_of(spark, event, MEMBER_SPAN).collect()
+def test_the_stay_of_a_replacing_static_member_starts_with_its_join() -> None:
+    event = events_of("static_bounce")
+    spans = rows_of(fold_of(event, MEMBER_SPAN))
     old, new = sorted((row for row in spans if row.member == "svc-2"), key=lambda row: row.joined_seq)
     assert (old.end_reason, new.end_reason, old.membership) == ("replaced", None, "static")
     assert old.member_id != new.member_id
@@ -142,7 +142,7 @@ def test_the_stay_of_a_replacing_static_member_starts_with_its_join(spark: Spark
 
 
 @pytest.mark.parametrize("name", ["cooperative", "late_commit", "static_bounce"])
-def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str) -> None:
+def test_assignments_equal_those_of_the_emulator(name: str) -> None:
     lines = [json.loads(line) for line in (TRACES / f"{name}.jsonl").read_text().splitlines()]
     expected = {
         (exchange.generation, who, topic, number)
@@ -151,7 +151,7 @@ def test_assignments_equal_those_of_the_emulator(spark: SparkSession, name: str)
         for topic, numbers in topics.items()
         for number in numbers
     }
-    event = events_of(spark, name)
-    found = fold_of(spark, event, ASSIGNMENT).collect()
+    event = events_of(name)
+    found = rows_of(fold_of(event, ASSIGNMENT))
     assert {(row.generation, row.member, row.topic, row.partition) for row in found} == expected
     assert len(found) == len(expected)

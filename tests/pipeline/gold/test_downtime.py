@@ -11,15 +11,15 @@ from spark.gold_frames import Gold, Tales, of
 from koordinator.pipeline import schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import Row
 
 TALES = Tales()
 COOPERATIVE = "cooperative-sticky"
 
 
 @pytest.fixture(scope="module")
-def gold(spark: SparkSession) -> Gold:
-    return TALES.gold(spark)
+def gold() -> Gold:
+    return TALES.gold()
 
 
 @pytest.fixture(scope="module")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from scenes.trace_tales import SESSION_MS, STABLE, Tale
 from spark.gold_frames import Gold, Tales, of
 
 from koordinator.pipeline import schema
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 TALES = Tales()
 
 
 @pytest.fixture(scope="module")
-def gold(spark: SparkSession) -> Gold:
-    return TALES.gold(spark)
+def gold() -> Gold:
+    return TALES.gold()
 
 
 @TALES.told

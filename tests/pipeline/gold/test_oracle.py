@@ -18,7 +18,7 @@ from koordinator.emulator.verify.zombies import STALE, zombies
 from koordinator.pipeline import schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import Row
 
     from koordinator.emulator.server.cluster_registry import RegisteredCluster
     from koordinator.emulator.verify.group_trace import GroupTrace
@@ -95,7 +95,7 @@ def churn(
 
 
 @pytest.fixture(scope="module")
-def gold(spark: SparkSession) -> Gold:
+def gold() -> Gold:
     traces = {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in RECORDED.glob("*.jsonl")
     }
@@ -105,7 +105,7 @@ def gold(spark: SparkSession) -> Gold:
     traces["slow"] = churn("slow", 4, 12, third="straggler", rebalance_timeout=4, protocols=["range"])
     traces["flapping"] = churn("flapping", 5, 12, third="flapping", static=True, protocols=["cooperative-sticky"])
     traces["stuck"] = churn("stuck", 6, 12, third="never_syncs", rebalance_timeout=12, protocols=["range"])
-    return Gold(spark, traces)
+    return Gold(traces)
 
 
 @pytest.fixture(scope="module")

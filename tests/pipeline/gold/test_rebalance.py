@@ -12,15 +12,15 @@ from koordinator.pipeline import schema
 from koordinator.pipeline.fold.rebalances import STORM_GAP_MS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import Row
 
 TALES = Tales()
 
 
 @pytest.fixture(scope="module")
-def rebalances(spark: SparkSession) -> list[Row]:
+def rebalances() -> list[Row]:
     """Return the rebalances of all tales."""
-    return TALES.gold(spark).rows(schema.REBALANCE)
+    return TALES.gold().rows(schema.REBALANCE)
 
 
 @TALES.told

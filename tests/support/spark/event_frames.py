@@ -13,13 +13,13 @@ from spark.literal_frames import literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
 
 
-def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
+def events(traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> pa.Table:
     """Return silver/event of these lines by trace id, without the headers."""
     return literal(
-        spark,
+        None,
         EVENT,
         *(
             row(line) | {"trace_id": trace_id}
@@ -31,15 +31,15 @@ def events(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]
     )
 
 
-def verdicts(spark: SparkSession, traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> DataFrame:
+def verdicts(traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> pa.Table:
     """Return mart/verdict of these lines."""
-    known = trace_rows(spark, *traces), literal(spark, GROUP_STATE)
-    return unfolded(VERDICT, folded(events(spark, traces), *known, small=True))
+    known = trace_rows(*traces), literal(None, GROUP_STATE)
+    return unfolded(VERDICT, folded(events(traces), *known))
 
 
-def trace_rows(spark: SparkSession, *trace_ids: str) -> DataFrame:
+def trace_rows(*trace_ids: str) -> pa.Table:
     """Return silver/trace of these traces, all in one run."""
-    return literal(spark, TRACE, *({"trace_id": trace_id} for trace_id in trace_ids), run_id="run")
+    return literal(None, TRACE, *({"trace_id": trace_id} for trace_id in trace_ids), run_id="run")
 
 
 def row(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from scenes.trace_tales import Tale
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.pipeline import layers, schema
-from koordinator.pipeline.fold.frames import FOLD
-from koordinator.pipeline.frames import in_driver
-from spark.literal_frames import frame_of, literal
+from koordinator.pipeline.frames import rows_of, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    import pyarrow as pa
+
+    from koordinator.pipeline.frames import Row
 
 RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "puppet": "name", "hold_id": "name"}
 """Keys of a line with another name in the table."""
@@ -35,13 +35,13 @@ class Tales:
         self._tales[tell.__name__] = tell
         return tell.__name__
 
-    def gold(self, spark: SparkSession) -> Gold:
+    def gold(self) -> Gold:
         """Return the tables of all tales."""
         traces = {}
         for name, tell in self._tales.items():
             tell(tale := Tale())
             traces[name] = tale.lines
-        return Gold(spark, traces)
+        return Gold(traces)
 
 
 def of(rows: Iterable[Row], trace_id: str) -> list[Row]:
@@ -52,20 +52,20 @@ def of(rows: Iterable[Row], trace_id: str) -> list[Row]:
 class Gold:
     """The tables of some traces, as rows; each table and its inputs are computed once, as in a load."""
 
-    def __init__(self, spark: SparkSession, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
+    def __init__(self, traces: Mapping[str, Iterable[dict[str, Any]]]) -> None:
         self._lines = {name: [line for line in lines if line["kind"] != "header"] for name, lines in traces.items()}
         events = [{"trace_id": name} | _event(line) for name, lines in self._lines.items() for line in lines]
         headers = [{"trace_id": name, "run_id": "r", "test_id": f"test_{name}", "cluster": "c"} for name in self._lines]
         self._made = {
-            schema.EVENT.path: frame_of(spark, events, schema.EVENT.columns),
-            schema.HEADER.path: frame_of(spark, headers, schema.HEADER.columns),
+            schema.EVENT.path: table_of(events, schema.EVENT),
+            schema.HEADER.path: table_of(headers, schema.HEADER),
             # nothing was loaded before
-            schema.GROUP_STATE.path: literal(spark, schema.GROUP_STATE),
+            schema.GROUP_STATE.path: table_of([], schema.GROUP_STATE),
         }
 
     def rows(self, table: schema.Table) -> list[Row]:
         """Return the rows of a table ordered by its key, which is unique."""
-        found: list[Row] = self._table(table).collect()
+        found = rows_of(self.table(table))
         keys = [tuple(row[name] for name in table.key) for row in found]
         assert len(set(keys)) == len(keys), f"{table.path}: rows with the same key"
         return [found[at] for at in sorted(range(len(found)), key=lambda at: keys[at])]
@@ -80,12 +80,11 @@ class Gold:
         }
         return {key: GroupTrace(lines, key[1]) for key, lines in named.items()}
 
-    def _table(self, table: schema.Table) -> DataFrame:
+    def table(self, table: schema.Table) -> pa.Table:
+        """Return a table."""
         if table.path not in self._made:
             step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
-            how = {"small": True} if table is FOLD else {}
-            frame = step.build(*(self._table(source) for source in step.inputs), **how)
-            self._made[table.path] = in_driver(frame)
+            self._made[table.path] = step.build(*(self.table(source) for source in step.inputs))
         return self._made[table.path]
 
 

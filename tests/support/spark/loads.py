@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from koordinator.pipeline.generate import SyntheticTrace
 from koordinator.pipeline.loading import Loader, LoadResult
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from koordinator.pipeline.input_files import LogOptions
+    from koordinator.pipeline.local_files import LogOptions
     from koordinator.pipeline.schema import Table
     from koordinator.pipeline.snapshots import StoreSnapshot
 
@@ -76,7 +74,7 @@ def load(
     spark: SparkSession, store: Path, *inputs: Path, max_bad_ratio: float = 0.0, options: LogOptions | None = None
 ) -> LoadResult:
     """Load everything in some folders once."""
-    return Loader(spark, Store(str(store)), lambda _: None, max_bad_ratio, options).load([*map(str, inputs)])
+    return Loader(lambda: spark, Store(str(store)), lambda _: None, max_bad_ratio, options).load([*map(str, inputs)])
 
 
 def copied(store: Path, to: Path) -> Path:
@@ -94,7 +92,7 @@ def differing(found: dict[str, list[Any]], expected: dict[str, list[Any]]) -> di
 
 def read_table(store: Path, table: Table, snapshot: StoreSnapshot | None = None) -> pa.Table:
     """Return a table of a store as of a snapshot, by default the current one."""
-    schema = to_arrow_schema(StructType(table.fields), timezone="UTC")
+    schema = table.stored_arrow
     files = parquet_files(store, table.path, snapshot)
     return pa.concat_tables([schema.empty_table(), *map(parquet.read_table, files)], promote_options="permissive")
 

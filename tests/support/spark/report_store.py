@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
 from koordinator.pipeline import schema
+from koordinator.pipeline.frames import with_constants
 from koordinator.pipeline.report.facts import read_facts
 from koordinator.pipeline.schema import TABLES
 from koordinator.pipeline.store import Store
+from koordinator.pipeline.views import spark_query
 from spark.literal_frames import literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
 
     from koordinator.pipeline.report.facts import Facts
     from koordinator.pipeline.schema import Table
+    from koordinator.pipeline.views import Query
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -211,35 +214,43 @@ ALL_HAVE: dict[str, Any] = {
 }
 
 
-def reader(spark: SparkSession, rows: dict[str, list[Row]] = ROWS) -> Callable[[Table], DataFrame]:
+def reader(rows: dict[str, list[Row]] = ROWS) -> Callable[[Table], pa.Table]:
     """Return a function that returns the tables of this store."""
 
-    def read(table: Table) -> DataFrame:
+    def read(table: Table) -> pa.Table:
         also = {} if table is schema.FLAKY else ALL_HAVE
         shared = {name: value for name, value in also.items() if name in table.names}
-        return literal(spark, table, *rows.get(table.path, []), **shared)
+        return literal(None, table, *rows.get(table.path, []), **shared)
 
     assert set(rows) <= set(TABLES)
     return read
 
 
-def write_store(spark: SparkSession, root: Path, tables: dict[Table, DataFrame]) -> None:
+def write_store(root: Path, tables: dict[Table, pa.Table]) -> None:
     """Write a store with these tables, from one load."""
-    draft = Store(str(root)).begin(spark)
-    draft.is_small = True
+    draft = Store(str(root)).begin()
     for table, frame in tables.items():
-        origin = (F.lit("text-1").alias(name) for name in table.origin)
-        draft.append(frame.select("*", *origin), table, "text-1", ["text-1"])
+        made = with_constants(frame, **dict.fromkeys(table.origin, "text-1"))
+        draft.append(made, table, "text-1", ["text-1"])
     draft.commit()
 
 
+def query_of(spark: SparkSession, root: Path, rows: dict[str, list[Row]] = ROWS, *, by_spark: bool = False) -> Query:
+    """Write a store with these rows into a new folder, and return its queries: those of DuckDB, or of Spark."""
+    read = reader(rows)
+    write_store(root, {schema.TABLES[path]: read(schema.TABLES[path]) for path in rows})
+    return spark_query(Store(str(root)).open(spark)) if by_spark else Store(str(root)).query(lambda: spark)
+
+
 @cache
-def store_facts(spark: SparkSession) -> Facts:
+def store_facts(spark: SparkSession, *, by_spark: bool = False) -> Facts:
     """Return the facts of this store, queried once for all tests."""
-    return read_facts(reader(spark))
+    with TemporaryDirectory() as folder:
+        return read_facts(query_of(spark, Path(folder), by_spark=by_spark))
 
 
 @cache
 def empty_facts(spark: SparkSession) -> Facts:
     """Return the facts of an empty store."""
-    return read_facts(reader(spark, {}))
+    with TemporaryDirectory() as folder:
+        return read_facts(query_of(spark, Path(folder), {}))

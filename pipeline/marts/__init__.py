@@ -1,1 +1,0 @@
-"""Marts beside the fold: comparisons of clients, and flaky tests."""
