@@ -27,9 +27,9 @@ type ConformanceCheck struct {
 	Checks  []Verdict `json:"checks"`
 }
 
-// Fired is a timer that fired: Kind is session, pending, initial_delay, join, sync or offsets. DeadlineMs is in the
-// group's time, in ms since the epoch. MemberID and InstanceID name the timer's member, if it has one. Generation is
-// the group's generation before the timer fired.
+// Fired is a timer that fired: Kind is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
+// DeadlineMs is in the group's time, in ms since the epoch. MemberID and InstanceID name the timer's member, if it has
+// one. Generation is the group's generation before the timer fired.
 type Fired struct {
 	Kind       string `json:"kind"`
 	MemberID   string `json:"member_id"`
@@ -633,7 +633,8 @@ func (o LoadGroupsOptions) into(v values) {
 	v.put("source", o.Source)
 }
 
-// LoadGroups replaces groups with those of a groups file (emulator.formats.groups_file).
+// LoadGroups replaces groups with those of a groups file (emulator.formats.groups_file). Fails with 422 at the first
+// invalid line.
 func (h clusterOperations) LoadGroups(lines []any, options ...LoadGroupsOptions) {
 	h.t.Helper()
 	v := values{}
@@ -662,7 +663,7 @@ func (h clusterOperations) Snapshot() map[string]any {
 	return result
 }
 
-// Restore replaces the cluster's content with a snapshot.
+// Restore replaces the cluster's content with a snapshot. Fails with 409 for an invalid document or cluster.
 func (h clusterOperations) Restore(document map[string]any) {
 	h.t.Helper()
 	v := values{}
@@ -725,7 +726,7 @@ func (h clusterOperations) AddJitter(seed int) {
 	h.call("PUT", "/jitter", v, nil)
 }
 
-// Holds returns all holds and lock-steps, oldest first, as look does.
+// Holds returns all holds and lock-steps, oldest first.
 func (h clusterOperations) Holds() []HoldInfo {
 	h.t.Helper()
 	v := values{}
@@ -805,7 +806,7 @@ func (o AllowOptions) into(v values) {
 	v.put("host", o.Host)
 }
 
-// Allow allows a user an operation.
+// Allow allows a user an operation. Fails with 409 where the disk refuses it.
 func (h clusterOperations) Allow(user, operation string, options ...AllowOptions) {
 	h.t.Helper()
 	v := values{}
@@ -832,7 +833,7 @@ func (o DenyOptions) into(v values) {
 	v.put("host", o.Host)
 }
 
-// Deny denys a user an operation, whatever else allows it.
+// Deny denys a user an operation, whatever else allows it. Fails with 409 where the disk refuses it.
 func (h clusterOperations) Deny(user, operation string, options ...DenyOptions) {
 	h.t.Helper()
 	v := values{}
@@ -886,7 +887,7 @@ func (o TokenOptions) into(v values) {
 
 // Token returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. Claims are
 // added, and replace those of the token; nil removes one. It is signed if the cluster has keys
-// (sasl.oauthbearer.jwks.endpoint.url).
+// (sasl.oauthbearer.jwks.endpoint.url). Fails with 409 if none of them is private.
 func (h clusterOperations) Token(user string, options ...TokenOptions) string {
 	h.t.Helper()
 	v := values{}
@@ -931,7 +932,8 @@ func (o RotateCertificateOptions) into(v values) {
 }
 
 // RotateCertificate gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one.
-// Connections that are open go on, as after a change of ssl.keystore.location (KIP-226).
+// Connections that are open go on, as after a change of ssl.keystore.location (KIP-226). Fails with 409 without a
+// listener with TLS, and for an expired certificate of an authority whose key is not known here.
 func (h clusterOperations) RotateCertificate(options ...RotateCertificateOptions) {
 	h.t.Helper()
 	v := values{}
@@ -1033,7 +1035,8 @@ func (o CreateOptions) into(v values) {
 	v.put("configs", o.Configs)
 }
 
-// Create creates a topic, with records if there are any (see produce; a number generates that many).
+// Create creates a topic, with records if there are any (see produce; a number generates that many). Fails with 409 if
+// Kafka would refuse the topic or a record.
 func (h Topic) Create(options ...CreateOptions) {
 	h.t.Helper()
 	v := values{}
@@ -1043,8 +1046,8 @@ func (h Topic) Create(options ...CreateOptions) {
 	h.call("PUT", path("/topics/%v", h.Name), v, nil)
 }
 
-// Produce appends records, all or none, and return their number. A record is a value, a pair of key and value, or an
-// object with some of key value partition timestamp headers; text is written as UTF-8.
+// Produce appends records, all or none, and return their number. Fails with 409 for invalid ones. A record is a value,
+// a pair of key and value, or an object with some of key value partition timestamp headers; text is written as UTF-8.
 func (h Topic) Produce(records []any) int {
 	h.t.Helper()
 	v := values{}
@@ -1054,7 +1057,7 @@ func (h Topic) Produce(records []any) int {
 	return result
 }
 
-// Records returns every record of a topic, partition by partition.
+// Records returns every record of a topic, partition by partition. Fails with 409 for an unknown topic.
 func (h Topic) Records() []StoredRecord {
 	h.t.Helper()
 	v := values{}
@@ -1063,7 +1066,8 @@ func (h Topic) Records() []StoredRecord {
 	return result
 }
 
-// AddPartitions adds count partitions to a topic, and return their new number.
+// AddPartitions adds count partitions to a topic, and return their new number. Fails with 409 where Kafka would
+// refuse.
 func (h Topic) AddPartitions(count int) int {
 	h.t.Helper()
 	v := values{}
@@ -1073,7 +1077,8 @@ func (h Topic) AddPartitions(count int) int {
 	return result
 }
 
-// Compact keeps only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
+// Compact keeps only the last record of each key of a topic, and no tombstones, as its cleaner does in the end. Fails
+// with 409 unless cleanup.policy of the topic has compact.
 func (h Topic) Compact() {
 	h.t.Helper()
 	v := values{}
@@ -1090,7 +1095,7 @@ func (o ExpireRecordsOptions) into(v values) {
 }
 
 // ExpireRecords deletes the records of a topic as its retention does: all, or in each partition those before an
-// offset.
+// offset. Fails with 409 unless cleanup.policy of the topic has delete.
 func (h Topic) ExpireRecords(options ...ExpireRecordsOptions) {
 	h.t.Helper()
 	v := values{}
@@ -1109,7 +1114,7 @@ func (h Topic) Leader(partition int) *int {
 	return result
 }
 
-// MoveLeader makes node To the leader of a partition.
+// MoveLeader makes node To the leader of a partition. Fails with 409 if either is unknown or the node is down.
 func (h Topic) MoveLeader(partition, to int) {
 	h.t.Helper()
 	v := values{}
@@ -1142,7 +1147,8 @@ func (o AddressOptions) into(v values) {
 	v.put("listener", o.Listener)
 }
 
-// Address returns the address that a node advertises to clients of a listener, host:port.
+// Address returns the address that a node advertises to clients of a listener, host:port. Fails with 409 if the node
+// has no such listener.
 func (h Node) Address(options ...AddressOptions) string {
 	h.t.Helper()
 	v := values{}
@@ -1428,7 +1434,8 @@ func (h groupOperations) WaitRevoking(member string, timeout ...time.Duration) {
 	h.wait("WaitRevoking", "GET", path("/groups/%v/revocation/wait", h.ID), v, first(timeout))
 }
 
-// ExpireSession advances to the end of a member's session; other members keep theirs.
+// ExpireSession advances to the end of a member's session; other members keep theirs. Fails with 409 if the member has
+// a pending JoinGroup or SyncGroup.
 func (h groupOperations) ExpireSession(member string) []Fired {
 	h.t.Helper()
 	v := values{}
@@ -1445,7 +1452,7 @@ type ExpireJoinPhaseOptions struct {
 }
 
 // ExpireJoinPhase advances to the end of the join phase; all sessions are kept. This ends the initial delay with all
-// its extensions, too.
+// its extensions, too. Fails with 409 without a join phase.
 func (h groupOperations) ExpireJoinPhase(options ...ExpireJoinPhaseOptions) []Fired {
 	h.t.Helper()
 	v := values{}
@@ -1467,7 +1474,8 @@ type ExpireSyncOptions struct {
 	Timeout time.Duration
 }
 
-// ExpireSync advances to the removal of members without SyncGroup; all sessions are kept.
+// ExpireSync advances to the removal of members without SyncGroup; all sessions are kept. Fails with 409 if the group
+// awaits no SyncGroup.
 func (h groupOperations) ExpireSync(options ...ExpireSyncOptions) []Fired {
 	h.t.Helper()
 	v := values{}
@@ -1484,7 +1492,7 @@ func (h groupOperations) ExpireSync(options ...ExpireSyncOptions) []Fired {
 }
 
 // ExpireRevocation advances to the removal of a member that does not give its partitions up (KIP-848); all sessions
-// are kept.
+// are kept. Fails with 409 if the member has none to give up.
 func (h groupOperations) ExpireRevocation(member string) []Fired {
 	h.t.Helper()
 	v := values{}
@@ -1507,7 +1515,7 @@ func (h groupOperations) ExpirePending(member string) []Fired {
 
 // ExpireOffsets advances to the check that expires every offset that can expire; all sessions are kept (KIP-211).
 // These are all offsets of an Empty group, which is then deleted, or a Stable group's offsets of topics to which it is
-// not subscribed.
+// not subscribed. Fails with 409 if there are none.
 func (h groupOperations) ExpireOffsets() []Fired {
 	h.t.Helper()
 	v := values{}
@@ -1607,7 +1615,7 @@ func (h groupOperations) SetOffsets(offsets []Offset) {
 }
 
 // Throttle throttles the members of a group: responses carry the time, and their connections are muted for it. It
-// lasts until it is called again; 0 ends it.
+// lasts until it is called again; 0 ends it. Fails with 422 for an invalid time.
 func (h groupOperations) Throttle(ms int) {
 	h.t.Helper()
 	v := values{}
@@ -1653,7 +1661,7 @@ func (o ExpireLocksOptions) into(v values) {
 
 // ExpireLocks ends the locks of records now, as if their time was over, and return the number of the records. They are
 // available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-// offset or a member id.
+// offset or a member id. Fails with 409 for an offset without a topic and a partition.
 func (h groupOperations) ExpireLocks(options ...ExpireLocksOptions) int {
 	h.t.Helper()
 	v := values{}
@@ -1868,7 +1876,8 @@ func (o CreatePuppetOptions) into(v values) {
 // records; with "streams" (KIP-1071) it is a member of a streams group, and has tasks of its application, or else of
 // Topics. With protocol type "connect", the puppet is a Kafka Connect worker: Protocols are "sessioned", "compatible"
 // and "default" (eager), Topics maps connectors to numbers of tasks, and Owned maps connectors to the tasks reported
-// as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost worker.
+// as running. As leader it waits ScheduledRebalanceMaxDelayMs (300,000) for a lost worker. Fails with 409 for invalid
+// arguments and for a duplicate name.
 func (h groupOperations) CreatePuppet(name string, options ...CreatePuppetOptions) Puppet {
 	h.t.Helper()
 	v := values{}
@@ -2056,7 +2065,8 @@ func (o ReleaseOptions) into(v values) {
 }
 
 // Release resumes the held requests and open the hold; with Error, return that error without applying them. Error is a
-// name, or a number in the numbering of the cluster (error.codes).
+// name, or a number in the numbering of the cluster (error.codes). Fails with 409 if no request has entered or the
+// hold was released before.
 func (h holdOperations) Release(options ...ReleaseOptions) {
 	h.t.Helper()
 	v := values{}
@@ -2210,14 +2220,15 @@ func (h Transaction) WaitState(state string, timeout ...time.Duration) {
 	h.wait("WaitState", "GET", path("/transactions/%v/wait", h.ID), v, first(timeout))
 }
 
-// Abort aborts an Ongoing transaction and fence its producer, as an operator does with Admin.fenceProducers.
+// Abort aborts an Ongoing transaction and fence its producer, as an operator does with Admin.fenceProducers. Fails
+// with 409 if there is no such transaction or it is in another state.
 func (h Transaction) Abort() {
 	h.t.Helper()
 	v := values{}
 	h.call("POST", path("/transactions/%v/actions/abort", h.ID), v, nil)
 }
 
-// Expire lets the timeout of an Ongoing transaction pass now; no clock moves.
+// Expire lets the timeout of an Ongoing transaction pass now; no clock moves. Fails with 409 in another state.
 func (h Transaction) Expire() {
 	h.t.Helper()
 	v := values{}

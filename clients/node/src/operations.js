@@ -58,9 +58,9 @@ export const toConformanceCheck = (value) => ({
 });
 
 /**
- * A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets. `deadlineMs` is in the group's
- * time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if it has one. `generation` is the
- * group's generation before the timer fired.
+ * A timer that fired: `kind` is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
+ * `deadlineMs` is in the group's time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if
+ * it has one. `generation` is the group's generation before the timer fired.
  * @typedef {object} Fired
  * @property {string} kind
  * @property {string | null} memberId
@@ -860,7 +860,8 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Replace groups with those of a groups file (`emulator.formats.groups_file`).
+   * Replace groups with those of a groups file (`emulator.formats.groups_file`). Fails with 422 at the first invalid
+   * line.
    * @param {(string | Buffer)[]} lines
    * @param {{ source?: string }} [options]
    * @returns {Promise<void>}
@@ -887,7 +888,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Replace the cluster's content with a snapshot.
+   * Replace the cluster's content with a snapshot. Fails with 409 for an invalid document or cluster.
    * @param {Record<string, unknown>} document
    * @returns {Promise<void>}
    */
@@ -943,7 +944,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Return all holds and lock-steps, oldest first, as `look` does.
+   * Return all holds and lock-steps, oldest first.
    * @returns {Promise<HoldInfo[]>}
    */
   async holds() {
@@ -997,7 +998,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Allow a user an operation.
+   * Allow a user an operation. Fails with 409 where the disk refuses it.
    * @param {string} user
    * @param {string} operation
    * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
@@ -1009,7 +1010,7 @@ export class ClusterOperations extends Handle {
   }
 
   /**
-   * Deny a user an operation, whatever else allows it.
+   * Deny a user an operation, whatever else allows it. Fails with 409 where the disk refuses it.
    * @param {string} user
    * @param {string} operation
    * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
@@ -1035,7 +1036,7 @@ export class ClusterOperations extends Handle {
   /**
    * Return a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. `claims` are added,
    * and replace those of the token; null removes one. It is signed if the cluster has keys
-   * (`sasl.oauthbearer.jwks.endpoint.url`).
+   * (`sasl.oauthbearer.jwks.endpoint.url`). Fails with 409 if none of them is private.
    * @param {string} user
    * @param {{ lifetimeMs?: number, claims?: Record<string, unknown> | null }} [options]
    * @returns {Promise<string>}
@@ -1058,7 +1059,8 @@ export class ClusterOperations extends Handle {
 
   /**
    * Give the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections that
-   * are open go on, as after a change of `ssl.keystore.location` (KIP-226).
+   * are open go on, as after a change of `ssl.keystore.location` (KIP-226). Fails with 409 without a listener with
+   * TLS, and for an expired certificate of an authority whose key is not known here.
    * @param {{ to?: string }} [options]
    * @returns {Promise<void>}
    */
@@ -1132,7 +1134,8 @@ export class Topic extends Handle {
   }
 
   /**
-   * Create a topic, with records if there are any (see `produce`; a number generates that many).
+   * Create a topic, with records if there are any (see `produce`; a number generates that many). Fails with 409 if
+   * Kafka would refuse the topic or a record.
    * @param {{ partitions?: number, records?: number | unknown[] | null, configs?: Record<string, string> | null }} [options]
    * @returns {Promise<void>}
    */
@@ -1142,8 +1145,8 @@ export class Topic extends Handle {
   }
 
   /**
-   * Append records, all or none, and return their number. A record is a value, a pair of key and value, or an object
-   * with some of `key value partition timestamp headers`; text is written as UTF-8.
+   * Append records, all or none, and return their number. Fails with 409 for invalid ones. A record is a value, a pair
+   * of key and value, or an object with some of `key value partition timestamp headers`; text is written as UTF-8.
    * @param {unknown[]} records
    * @returns {Promise<number>}
    */
@@ -1152,7 +1155,7 @@ export class Topic extends Handle {
   }
 
   /**
-   * Return every record of a topic, partition by partition.
+   * Return every record of a topic, partition by partition. Fails with 409 for an unknown topic.
    * @returns {Promise<StoredRecord[]>}
    */
   async records() {
@@ -1161,7 +1164,7 @@ export class Topic extends Handle {
   }
 
   /**
-   * Add `count` partitions to a topic, and return their new number.
+   * Add `count` partitions to a topic, and return their new number. Fails with 409 where Kafka would refuse.
    * @param {number} count
    * @returns {Promise<number>}
    */
@@ -1170,7 +1173,8 @@ export class Topic extends Handle {
   }
 
   /**
-   * Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
+   * Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end. Fails with
+   * 409 unless `cleanup.policy` of the topic has `compact`.
    * @returns {Promise<void>}
    */
   async compact() {
@@ -1178,7 +1182,8 @@ export class Topic extends Handle {
   }
 
   /**
-   * Delete the records of a topic as its retention does: all, or in each partition those before an offset.
+   * Delete the records of a topic as its retention does: all, or in each partition those before an offset. Fails with
+   * 409 unless `cleanup.policy` of the topic has `delete`.
    * @param {{ before?: number | null }} [options]
    * @returns {Promise<void>}
    */
@@ -1197,7 +1202,7 @@ export class Topic extends Handle {
   }
 
   /**
-   * Make node `to` the leader of a partition.
+   * Make node `to` the leader of a partition. Fails with 409 if either is unknown or the node is down.
    * @param {number} partition
    * @param {number} to
    * @returns {Promise<void>}
@@ -1233,7 +1238,8 @@ export class Node extends Handle {
   }
 
   /**
-   * Return the address that a node advertises to clients of a listener, `host:port`.
+   * Return the address that a node advertises to clients of a listener, `host:port`. Fails with 409 if the node has no
+   * such listener.
    * @param {{ listener?: string }} [options]
    * @returns {Promise<string>}
    */
@@ -1486,7 +1492,8 @@ export class GroupOperations extends Handle {
   }
 
   /**
-   * Advance to the end of a member's session; other members keep theirs.
+   * Advance to the end of a member's session; other members keep theirs. Fails with 409 if the member has a pending
+   * JoinGroup or SyncGroup.
    * @param {string} member
    * @returns {Promise<Fired[]>}
    */
@@ -1497,7 +1504,7 @@ export class GroupOperations extends Handle {
 
   /**
    * Advance to the end of the join phase; all sessions are kept. This ends the initial delay with all its extensions,
-   * too. With `without` it first waits until all other members have arrived.
+   * too. Fails with 409 without a join phase. With `without` it first waits until all other members have arrived.
    * @param {{ without?: string[], timeoutMs?: number }} [options]
    * @returns {Promise<Fired[]>}
    */
@@ -1509,8 +1516,8 @@ export class GroupOperations extends Handle {
   }
 
   /**
-   * Advance to the removal of members without SyncGroup; all sessions are kept. With `without` it first waits until
-   * all other members have arrived.
+   * Advance to the removal of members without SyncGroup; all sessions are kept. Fails with 409 if the group awaits no
+   * SyncGroup. With `without` it first waits until all other members have arrived.
    * @param {{ without?: string[], timeoutMs?: number }} [options]
    * @returns {Promise<Fired[]>}
    */
@@ -1522,7 +1529,8 @@ export class GroupOperations extends Handle {
   }
 
   /**
-   * Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept.
+   * Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept. Fails
+   * with 409 if the member has none to give up.
    * @param {string} member
    * @returns {Promise<Fired[]>}
    */
@@ -1545,7 +1553,7 @@ export class GroupOperations extends Handle {
   /**
    * Advance to the check that expires every offset that can expire; all sessions are kept (KIP-211). These are all
    * offsets of an Empty group, which is then deleted, or a Stable group's offsets of topics to which it is not
-   * subscribed.
+   * subscribed. Fails with 409 if there are none.
    * @returns {Promise<Fired[]>}
    */
   async expireOffsets() {
@@ -1621,7 +1629,7 @@ export class GroupOperations extends Handle {
 
   /**
    * Throttle the members of a group: responses carry the time, and their connections are muted for it. It lasts until
-   * it is called again; 0 ends it.
+   * it is called again; 0 ends it. Fails with 422 for an invalid time.
    * @param {number} ms
    * @returns {Promise<void>}
    */
@@ -1643,7 +1651,7 @@ export class GroupOperations extends Handle {
   /**
    * End the locks of records now, as if their time was over, and return the number of the records. They are available
    * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
-   * member id.
+   * member id. Fails with 409 for an offset without a topic and a partition.
    * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
    * @returns {Promise<number>}
    */
@@ -1780,7 +1788,7 @@ export class GroupOperations extends Handle {
    * application, or else of `topics`. With protocol type "connect", the puppet is a Kafka Connect worker: `protocols`
    * are "sessioned", "compatible" and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned`
    * maps connectors to the tasks reported as running. As leader it waits `scheduledRebalanceMaxDelayMs` (300,000) for
-   * a lost worker.
+   * a lost worker. Fails with 409 for invalid arguments and for a duplicate name.
    * @param {string} name
    * @param {{ protocols?: string[] | null, instanceId?: string | null, topics?: string[] | Record<string, number> | null, owned?: Record<string, number[]> | null, behaviour?: string | Record<string, unknown>, sessionTimeoutMs?: number | null, rebalanceTimeoutMs?: number, heartbeatIntervalMs?: number | null, clientId?: string | null, protocolType?: string, scheduledRebalanceMaxDelayMs?: number | null, groupProtocol?: string, pattern?: string | null, metadata?: Record<string, Buffer> | null }} [options]
    * @returns {Promise<Puppet>}
@@ -1966,7 +1974,8 @@ export class HoldOperations extends Handle {
 
   /**
    * Resume the held requests and open the hold; with `error`, return that error without applying them. `error` is a
-   * name, or a number in the numbering of the cluster (`error.codes`).
+   * name, or a number in the numbering of the cluster (`error.codes`). Fails with 409 if no request has entered or the
+   * hold was released before.
    * @param {{ error?: string | number | null, at?: string | null }} [options]
    * @returns {Promise<void>}
    */
@@ -2112,7 +2121,8 @@ export class Transaction extends Handle {
   }
 
   /**
-   * Abort an Ongoing transaction and fence its producer, as an operator does with `Admin.fenceProducers`.
+   * Abort an Ongoing transaction and fence its producer, as an operator does with `Admin.fenceProducers`. Fails with
+   * 409 if there is no such transaction or it is in another state.
    * @returns {Promise<void>}
    */
   async abort() {
@@ -2120,7 +2130,7 @@ export class Transaction extends Handle {
   }
 
   /**
-   * Let the timeout of an Ongoing transaction pass now; no clock moves.
+   * Let the timeout of an Ongoing transaction pass now; no clock moves. Fails with 409 in another state.
    * @returns {Promise<void>}
    */
   async expire() {

@@ -63,9 +63,9 @@ export type Fired = {
     generation: number;
 };
 /**
- * A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets. `deadlineMs` is in the group's
- * time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if it has one. `generation` is the
- * group's generation before the timer fired.
+ * A timer that fired: `kind` is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
+ * `deadlineMs` is in the group's time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if
+ * it has one. `generation` is the group's generation before the timer fired.
  * @typedef {object} Fired
  * @property {string} kind
  * @property {string | null} memberId
@@ -844,7 +844,8 @@ export declare class ClusterOperations extends Handle {
      */
     connections(): Promise<ClientConnection[]>;
     /**
-     * Replace groups with those of a groups file (`emulator.formats.groups_file`).
+     * Replace groups with those of a groups file (`emulator.formats.groups_file`). Fails with 422 at the first invalid
+     * line.
      * @param {(string | Buffer)[]} lines
      * @param {{ source?: string }} [options]
      * @returns {Promise<void>}
@@ -863,7 +864,7 @@ export declare class ClusterOperations extends Handle {
      */
     snapshot(): Promise<Record<string, unknown>>;
     /**
-     * Replace the cluster's content with a snapshot.
+     * Replace the cluster's content with a snapshot. Fails with 409 for an invalid document or cluster.
      * @param {Record<string, unknown>} document
      * @returns {Promise<void>}
      */
@@ -899,7 +900,7 @@ export declare class ClusterOperations extends Handle {
      */
     addJitter(seed: number | null): Promise<void>;
     /**
-     * Return all holds and lock-steps, oldest first, as `look` does.
+     * Return all holds and lock-steps, oldest first.
      * @returns {Promise<HoldInfo[]>}
      */
     holds(): Promise<HoldInfo[]>;
@@ -933,7 +934,7 @@ export declare class ClusterOperations extends Handle {
      */
     acls(): Promise<Right[]>;
     /**
-     * Allow a user an operation.
+     * Allow a user an operation. Fails with 409 where the disk refuses it.
      * @param {string} user
      * @param {string} operation
      * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
@@ -946,7 +947,7 @@ export declare class ClusterOperations extends Handle {
         host?: string;
     }): Promise<void>;
     /**
-     * Deny a user an operation, whatever else allows it.
+     * Deny a user an operation, whatever else allows it. Fails with 409 where the disk refuses it.
      * @param {string} user
      * @param {string} operation
      * @param {{ topic?: string | null, group?: string | null, transactionalId?: string | null, host?: string }} [options]
@@ -974,7 +975,7 @@ export declare class ClusterOperations extends Handle {
     /**
      * Return a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. `claims` are added,
      * and replace those of the token; null removes one. It is signed if the cluster has keys
-     * (`sasl.oauthbearer.jwks.endpoint.url`).
+     * (`sasl.oauthbearer.jwks.endpoint.url`). Fails with 409 if none of them is private.
      * @param {string} user
      * @param {{ lifetimeMs?: number, claims?: Record<string, unknown> | null }} [options]
      * @returns {Promise<string>}
@@ -994,7 +995,8 @@ export declare class ClusterOperations extends Handle {
     }): Promise<number>;
     /**
      * Give the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections that
-     * are open go on, as after a change of `ssl.keystore.location` (KIP-226).
+     * are open go on, as after a change of `ssl.keystore.location` (KIP-226). Fails with 409 without a listener with
+     * TLS, and for an expired certificate of an authority whose key is not known here.
      * @param {{ to?: string }} [options]
      * @returns {Promise<void>}
      */
@@ -1052,7 +1054,8 @@ export declare class Topic extends Handle {
      */
     constructor(control: import('./handle.js').Control, name: string);
     /**
-     * Create a topic, with records if there are any (see `produce`; a number generates that many).
+     * Create a topic, with records if there are any (see `produce`; a number generates that many). Fails with 409 if
+     * Kafka would refuse the topic or a record.
      * @param {{ partitions?: number, records?: number | unknown[] | null, configs?: Record<string, string> | null }} [options]
      * @returns {Promise<void>}
      */
@@ -1062,30 +1065,32 @@ export declare class Topic extends Handle {
         configs?: Record<string, string> | null;
     }): Promise<void>;
     /**
-     * Append records, all or none, and return their number. A record is a value, a pair of key and value, or an object
-     * with some of `key value partition timestamp headers`; text is written as UTF-8.
+     * Append records, all or none, and return their number. Fails with 409 for invalid ones. A record is a value, a pair
+     * of key and value, or an object with some of `key value partition timestamp headers`; text is written as UTF-8.
      * @param {unknown[]} records
      * @returns {Promise<number>}
      */
     produce(records: unknown[]): Promise<number>;
     /**
-     * Return every record of a topic, partition by partition.
+     * Return every record of a topic, partition by partition. Fails with 409 for an unknown topic.
      * @returns {Promise<StoredRecord[]>}
      */
     records(): Promise<StoredRecord[]>;
     /**
-     * Add `count` partitions to a topic, and return their new number.
+     * Add `count` partitions to a topic, and return their new number. Fails with 409 where Kafka would refuse.
      * @param {number} count
      * @returns {Promise<number>}
      */
     addPartitions(count: number): Promise<number>;
     /**
-     * Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end.
+     * Keep only the last record of each key of a topic, and no tombstones, as its cleaner does in the end. Fails with
+     * 409 unless `cleanup.policy` of the topic has `compact`.
      * @returns {Promise<void>}
      */
     compact(): Promise<void>;
     /**
-     * Delete the records of a topic as its retention does: all, or in each partition those before an offset.
+     * Delete the records of a topic as its retention does: all, or in each partition those before an offset. Fails with
+     * 409 unless `cleanup.policy` of the topic has `delete`.
      * @param {{ before?: number | null }} [options]
      * @returns {Promise<void>}
      */
@@ -1099,7 +1104,7 @@ export declare class Topic extends Handle {
      */
     leader(partition: number): Promise<number | null>;
     /**
-     * Make node `to` the leader of a partition.
+     * Make node `to` the leader of a partition. Fails with 409 if either is unknown or the node is down.
      * @param {number} partition
      * @param {number} to
      * @returns {Promise<void>}
@@ -1126,7 +1131,8 @@ export declare class Node extends Handle {
      */
     constructor(control: import('./handle.js').Control, id: number);
     /**
-     * Return the address that a node advertises to clients of a listener, `host:port`.
+     * Return the address that a node advertises to clients of a listener, `host:port`. Fails with 409 if the node has no
+     * such listener.
      * @param {{ listener?: string }} [options]
      * @returns {Promise<string>}
      */
@@ -1310,14 +1316,15 @@ export declare class GroupOperations extends Handle {
         timeoutMs?: number;
     }): Promise<void>;
     /**
-     * Advance to the end of a member's session; other members keep theirs.
+     * Advance to the end of a member's session; other members keep theirs. Fails with 409 if the member has a pending
+     * JoinGroup or SyncGroup.
      * @param {string} member
      * @returns {Promise<Fired[]>}
      */
     expireSession(member: string): Promise<Fired[]>;
     /**
      * Advance to the end of the join phase; all sessions are kept. This ends the initial delay with all its extensions,
-     * too. With `without` it first waits until all other members have arrived.
+     * too. Fails with 409 without a join phase. With `without` it first waits until all other members have arrived.
      * @param {{ without?: string[], timeoutMs?: number }} [options]
      * @returns {Promise<Fired[]>}
      */
@@ -1326,8 +1333,8 @@ export declare class GroupOperations extends Handle {
         timeoutMs?: number;
     }): Promise<Fired[]>;
     /**
-     * Advance to the removal of members without SyncGroup; all sessions are kept. With `without` it first waits until
-     * all other members have arrived.
+     * Advance to the removal of members without SyncGroup; all sessions are kept. Fails with 409 if the group awaits no
+     * SyncGroup. With `without` it first waits until all other members have arrived.
      * @param {{ without?: string[], timeoutMs?: number }} [options]
      * @returns {Promise<Fired[]>}
      */
@@ -1336,7 +1343,8 @@ export declare class GroupOperations extends Handle {
         timeoutMs?: number;
     }): Promise<Fired[]>;
     /**
-     * Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept.
+     * Advance to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept. Fails
+     * with 409 if the member has none to give up.
      * @param {string} member
      * @returns {Promise<Fired[]>}
      */
@@ -1351,7 +1359,7 @@ export declare class GroupOperations extends Handle {
     /**
      * Advance to the check that expires every offset that can expire; all sessions are kept (KIP-211). These are all
      * offsets of an Empty group, which is then deleted, or a Stable group's offsets of topics to which it is not
-     * subscribed.
+     * subscribed. Fails with 409 if there are none.
      * @returns {Promise<Fired[]>}
      */
     expireOffsets(): Promise<Fired[]>;
@@ -1408,7 +1416,7 @@ export declare class GroupOperations extends Handle {
     setOffsets(offsets: Offset[]): Promise<void>;
     /**
      * Throttle the members of a group: responses carry the time, and their connections are muted for it. It lasts until
-     * it is called again; 0 ends it.
+     * it is called again; 0 ends it. Fails with 422 for an invalid time.
      * @param {number} ms
      * @returns {Promise<void>}
      */
@@ -1424,7 +1432,7 @@ export declare class GroupOperations extends Handle {
     /**
      * End the locks of records now, as if their time was over, and return the number of the records. They are available
      * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
-     * member id.
+     * member id. Fails with 409 for an offset without a topic and a partition.
      * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
      * @returns {Promise<number>}
      */
@@ -1553,7 +1561,7 @@ export declare class GroupOperations extends Handle {
      * application, or else of `topics`. With protocol type "connect", the puppet is a Kafka Connect worker: `protocols`
      * are "sessioned", "compatible" and "default" (eager), `topics` maps connectors to numbers of tasks, and `owned`
      * maps connectors to the tasks reported as running. As leader it waits `scheduledRebalanceMaxDelayMs` (300,000) for
-     * a lost worker.
+     * a lost worker. Fails with 409 for invalid arguments and for a duplicate name.
      * @param {string} name
      * @param {{ protocols?: string[] | null, instanceId?: string | null, topics?: string[] | Record<string, number> | null, owned?: Record<string, number[]> | null, behaviour?: string | Record<string, unknown>, sessionTimeoutMs?: number | null, rebalanceTimeoutMs?: number, heartbeatIntervalMs?: number | null, clientId?: string | null, protocolType?: string, scheduledRebalanceMaxDelayMs?: number | null, groupProtocol?: string, pattern?: string | null, metadata?: Record<string, Buffer> | null }} [options]
      * @returns {Promise<Puppet>}
@@ -1695,7 +1703,8 @@ export declare class HoldOperations extends Handle {
     remove(): Promise<void>;
     /**
      * Resume the held requests and open the hold; with `error`, return that error without applying them. `error` is a
-     * name, or a number in the numbering of the cluster (`error.codes`).
+     * name, or a number in the numbering of the cluster (`error.codes`). Fails with 409 if no request has entered or the
+     * hold was released before.
      * @param {{ error?: string | number | null, at?: string | null }} [options]
      * @returns {Promise<void>}
      */
@@ -1802,12 +1811,13 @@ export declare class Transaction extends Handle {
         timeoutMs?: number;
     }): Promise<void>;
     /**
-     * Abort an Ongoing transaction and fence its producer, as an operator does with `Admin.fenceProducers`.
+     * Abort an Ongoing transaction and fence its producer, as an operator does with `Admin.fenceProducers`. Fails with
+     * 409 if there is no such transaction or it is in another state.
      * @returns {Promise<void>}
      */
     abort(): Promise<void>;
     /**
-     * Let the timeout of an Ongoing transaction pass now; no clock moves.
+     * Let the timeout of an Ongoing transaction pass now; no clock moves. Fails with 409 in another state.
      * @returns {Promise<void>}
      */
     expire(): Promise<void>;

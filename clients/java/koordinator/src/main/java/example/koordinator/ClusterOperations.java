@@ -54,12 +54,18 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         return call("GET", "/connections", values, each -> Json.list(each, ClientConnection::of));
     }
 
-    /** Replaces groups with those of a groups file ({@code emulator.formats.groups_file}). */
+    /**
+     * Replaces groups with those of a groups file ({@code emulator.formats.groups_file}). Fails with 422 at the first
+     * invalid line.
+     */
     public void loadGroups(List<?> lines) {
         loadGroups(lines, options -> {});
     }
 
-    /** Replaces groups with those of a groups file ({@code emulator.formats.groups_file}). */
+    /**
+     * Replaces groups with those of a groups file ({@code emulator.formats.groups_file}). Fails with 422 at the first
+     * invalid line.
+     */
     public void loadGroups(List<?> lines, Consumer<LoadGroupsOptions> options) {
         var given = new LoadGroupsOptions();
         options.accept(given);
@@ -95,7 +101,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         return call("POST", "/snapshots", values, each -> Json.map(each, Object.class::cast));
     }
 
-    /** Replaces the cluster's content with a snapshot. */
+    /** Replaces the cluster's content with a snapshot. Fails with 409 for an invalid document or cluster. */
     public void restore(Map<String, Object> document) {
         var values = values();
         values.put("document", document);
@@ -160,7 +166,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         call("PUT", "/jitter", values);
     }
 
-    /** Returns all holds and lock-steps, oldest first, as {@code look} does. */
+    /** Returns all holds and lock-steps, oldest first. */
     public List<HoldInfo> holds() {
         var values = values();
         return call("GET", "/holds", values, each -> Json.list(each, HoldInfo::of));
@@ -218,12 +224,12 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         return call("GET", "/acls", values, each -> Json.list(each, Right::of));
     }
 
-    /** Allows a user an operation. */
+    /** Allows a user an operation. Fails with 409 where the disk refuses it. */
     public void allow(String user, String operation) {
         allow(user, operation, options -> {});
     }
 
-    /** Allows a user an operation. */
+    /** Allows a user an operation. Fails with 409 where the disk refuses it. */
     public void allow(String user, String operation, Consumer<AllowOptions> options) {
         var given = new AllowOptions();
         options.accept(given);
@@ -265,12 +271,12 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
         }
     }
 
-    /** Denys a user an operation, whatever else allows it. */
+    /** Denys a user an operation, whatever else allows it. Fails with 409 where the disk refuses it. */
     public void deny(String user, String operation) {
         deny(user, operation, options -> {});
     }
 
-    /** Denys a user an operation, whatever else allows it. */
+    /** Denys a user an operation, whatever else allows it. Fails with 409 where the disk refuses it. */
     public void deny(String user, String operation, Consumer<DenyOptions> options) {
         var given = new DenyOptions();
         options.accept(given);
@@ -367,7 +373,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     /**
      * Returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. {@code claims}
      * are added, and replace those of the token; null removes one. It is signed if the cluster has keys ({@code
-     * sasl.oauthbearer.jwks.endpoint.url}).
+     * sasl.oauthbearer.jwks.endpoint.url}). Fails with 409 if none of them is private.
      */
     public String token(String user) {
         return token(user, options -> {});
@@ -376,7 +382,7 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
     /**
      * Returns a token of SASL/OAUTHBEARER for a user; it has expired if its lifetime is not above 0. {@code claims}
      * are added, and replace those of the token; null removes one. It is signed if the cluster has keys ({@code
-     * sasl.oauthbearer.jwks.endpoint.url}).
+     * sasl.oauthbearer.jwks.endpoint.url}). Fails with 409 if none of them is private.
      */
     public String token(String user, Consumer<TokenOptions> options) {
         var given = new TokenOptions();
@@ -441,7 +447,8 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
 
     /**
      * Gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections
-     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226).
+     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226). Fails with 409 without a
+     * listener with TLS, and for an expired certificate of an authority whose key is not known here.
      */
     public void rotateCertificate() {
         rotateCertificate(options -> {});
@@ -449,7 +456,8 @@ public abstract sealed class ClusterOperations extends Handle permits Koordinato
 
     /**
      * Gives the brokers another certificate: a renewed one, one that has expired, or an untrusted one. Connections
-     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226).
+     * that are open go on, as after a change of {@code ssl.keystore.location} (KIP-226). Fails with 409 without a
+     * listener with TLS, and for an expired certificate of an authority whose key is not known here.
      */
     public void rotateCertificate(Consumer<RotateCertificateOptions> options) {
         var given = new RotateCertificateOptions();

@@ -288,7 +288,10 @@ public abstract sealed class GroupOperations extends Handle permits Group {
         await("waitRevoking", "GET", path("/groups/%s/revocation/wait", id), values, timeout);
     }
 
-    /** Advances to the end of a member's session; other members keep theirs. */
+    /**
+     * Advances to the end of a member's session; other members keep theirs. Fails with 409 if the member has a pending
+     * JoinGroup or SyncGroup.
+     */
     public List<Fired> expireSession(String member) {
         var values = values();
         values.put("member", member);
@@ -298,7 +301,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
 
     /**
      * Advances to the end of the join phase; all sessions are kept. This ends the initial delay with all its
-     * extensions, too. The timeout is 30 s by default.
+     * extensions, too. Fails with 409 without a join phase. The timeout is 30 s by default.
      */
     public List<Fired> expireJoinPhase() {
         return expireJoinPhase(options -> {});
@@ -306,7 +309,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
 
     /**
      * Advances to the end of the join phase; all sessions are kept. This ends the initial delay with all its
-     * extensions, too. The timeout is 30 s by default.
+     * extensions, too. Fails with 409 without a join phase. The timeout is 30 s by default.
      */
     public List<Fired> expireJoinPhase(Consumer<ExpireJoinPhaseOptions> options) {
         var given = new ExpireJoinPhaseOptions();
@@ -342,14 +345,16 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     }
 
     /**
-     * Advances to the removal of members without SyncGroup; all sessions are kept. The timeout is 30 s by default.
+     * Advances to the removal of members without SyncGroup; all sessions are kept. Fails with 409 if the group awaits
+     * no SyncGroup. The timeout is 30 s by default.
      */
     public List<Fired> expireSync() {
         return expireSync(options -> {});
     }
 
     /**
-     * Advances to the removal of members without SyncGroup; all sessions are kept. The timeout is 30 s by default.
+     * Advances to the removal of members without SyncGroup; all sessions are kept. Fails with 409 if the group awaits
+     * no SyncGroup. The timeout is 30 s by default.
      */
     public List<Fired> expireSync(Consumer<ExpireSyncOptions> options) {
         var given = new ExpireSyncOptions();
@@ -383,7 +388,10 @@ public abstract sealed class GroupOperations extends Handle permits Group {
         }
     }
 
-    /** Advances to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept. */
+    /**
+     * Advances to the removal of a member that does not give its partitions up (KIP-848); all sessions are kept. Fails
+     * with 409 if the member has none to give up.
+     */
     public List<Fired> expireRevocation(String member) {
         var values = values();
         values.put("member", member);
@@ -405,7 +413,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Advances to the check that expires every offset that can expire; all sessions are kept (KIP-211). These are all
      * offsets of an Empty group, which is then deleted, or a Stable group's offsets of topics to which it is not
-     * subscribed.
+     * subscribed. Fails with 409 if there are none.
      */
     public List<Fired> expireOffsets() {
         var values = values();
@@ -551,7 +559,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
 
     /**
      * Throttles the members of a group: responses carry the time, and their connections are muted for it. It lasts
-     * until it is called again; 0 ends it.
+     * until it is called again; 0 ends it. Fails with 422 for an invalid time.
      */
     public void throttle(long ms) {
         var values = values();
@@ -590,7 +598,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id.
+     * offset or a member id. Fails with 409 for an offset without a topic and a partition.
      */
     public int expireLocks() {
         return expireLocks(options -> {});
@@ -599,7 +607,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id.
+     * offset or a member id. Fails with 409 for an offset without a topic and a partition.
      */
     public int expireLocks(Consumer<ExpireLocksOptions> options) {
         var given = new ExpireLocksOptions();
@@ -956,7 +964,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * protocol type "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible"
      * and "default" (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to
      * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
-     * worker.
+     * worker. Fails with 409 for invalid arguments and for a duplicate name.
      */
     public Puppet createPuppet(String name) {
         return createPuppet(name, options -> {});
@@ -977,7 +985,7 @@ public abstract sealed class GroupOperations extends Handle permits Group {
      * protocol type "connect", the puppet is a Kafka Connect worker: {@code protocols} are "sessioned", "compatible"
      * and "default" (eager), {@code topics} maps connectors to numbers of tasks, and {@code owned} maps connectors to
      * the tasks reported as running. As leader it waits {@code scheduledRebalanceMaxDelayMs} (300,000) for a lost
-     * worker.
+     * worker. Fails with 409 for invalid arguments and for a duplicate name.
      */
     public Puppet createPuppet(String name, Consumer<CreatePuppetOptions> options) {
         var given = new CreatePuppetOptions();

@@ -46,7 +46,8 @@ public abstract sealed class HoldOperations extends Handle permits Hold, Lockste
 
     /**
      * Resumes the held requests and open the hold; with {@code error}, return that error without applying them. {@code
-     * error} is a name, or a number in the numbering of the cluster ({@code error.codes}).
+     * error} is a name, or a number in the numbering of the cluster ({@code error.codes}). Fails with 409 if no
+     * request has entered or the hold was released before.
      */
     public void release() {
         release(options -> {});
@@ -54,7 +55,8 @@ public abstract sealed class HoldOperations extends Handle permits Hold, Lockste
 
     /**
      * Resumes the held requests and open the hold; with {@code error}, return that error without applying them. {@code
-     * error} is a name, or a number in the numbering of the cluster ({@code error.codes}).
+     * error} is a name, or a number in the numbering of the cluster ({@code error.codes}). Fails with 409 if no
+     * request has entered or the hold was released before.
      */
     public void release(Consumer<ReleaseOptions> options) {
         var given = new ReleaseOptions();

@@ -21,12 +21,18 @@ public final class Node extends Handle {
         return id;
     }
 
-    /** Returns the address that a node advertises to clients of a listener, {@code host:port}. */
+    /**
+     * Returns the address that a node advertises to clients of a listener, {@code host:port}. Fails with 409 if the
+     * node has no such listener.
+     */
     public String address() {
         return address(options -> {});
     }
 
-    /** Returns the address that a node advertises to clients of a listener, {@code host:port}. */
+    /**
+     * Returns the address that a node advertises to clients of a listener, {@code host:port}. Fails with 409 if the
+     * node has no such listener.
+     */
     public String address(Consumer<AddressOptions> options) {
         var given = new AddressOptions();
         options.accept(given);

@@ -22,12 +22,18 @@ public final class Topic extends Handle {
         return name;
     }
 
-    /** Creates a topic, with records if there are any (see {@code produce}; a number generates that many). */
+    /**
+     * Creates a topic, with records if there are any (see {@code produce}; a number generates that many). Fails with
+     * 409 if Kafka would refuse the topic or a record.
+     */
     public void create() {
         create(options -> {});
     }
 
-    /** Creates a topic, with records if there are any (see {@code produce}; a number generates that many). */
+    /**
+     * Creates a topic, with records if there are any (see {@code produce}; a number generates that many). Fails with
+     * 409 if Kafka would refuse the topic or a record.
+     */
     public void create(Consumer<CreateOptions> options) {
         var given = new CreateOptions();
         options.accept(given);
@@ -68,8 +74,9 @@ public final class Topic extends Handle {
     }
 
     /**
-     * Appends records, all or none, and return their number. A record is a value, a pair of key and value, or an
-     * object with some of {@code key value partition timestamp headers}; text is written as UTF-8.
+     * Appends records, all or none, and return their number. Fails with 409 for invalid ones. A record is a value, a
+     * pair of key and value, or an object with some of {@code key value partition timestamp headers}; text is written
+     * as UTF-8.
      */
     public int produce(List<?> records) {
         var values = values();
@@ -77,31 +84,42 @@ public final class Topic extends Handle {
         return call("POST", path("/topics/%s/records", name), values, Json::integer);
     }
 
-    /** Returns every record of a topic, partition by partition. */
+    /** Returns every record of a topic, partition by partition. Fails with 409 for an unknown topic. */
     public List<StoredRecord> records() {
         var values = values();
         return call("GET", path("/topics/%s/records", name), values, each -> Json.list(each, StoredRecord::of));
     }
 
-    /** Adds {@code count} partitions to a topic, and return their new number. */
+    /**
+     * Adds {@code count} partitions to a topic, and return their new number. Fails with 409 where Kafka would refuse.
+     */
     public int addPartitions(int count) {
         var values = values();
         values.put("count", count);
         return call("POST", path("/topics/%s/partitions", name), values, Json::integer);
     }
 
-    /** Keeps only the last record of each key of a topic, and no tombstones, as its cleaner does in the end. */
+    /**
+     * Keeps only the last record of each key of a topic, and no tombstones, as its cleaner does in the end. Fails with
+     * 409 unless {@code cleanup.policy} of the topic has {@code compact}.
+     */
     public void compact() {
         var values = values();
         call("POST", path("/topics/%s/actions/compact", name), values);
     }
 
-    /** Deletes the records of a topic as its retention does: all, or in each partition those before an offset. */
+    /**
+     * Deletes the records of a topic as its retention does: all, or in each partition those before an offset. Fails
+     * with 409 unless {@code cleanup.policy} of the topic has {@code delete}.
+     */
     public void expireRecords() {
         expireRecords(options -> {});
     }
 
-    /** Deletes the records of a topic as its retention does: all, or in each partition those before an offset. */
+    /**
+     * Deletes the records of a topic as its retention does: all, or in each partition those before an offset. Fails
+     * with 409 unless {@code cleanup.policy} of the topic has {@code delete}.
+     */
     public void expireRecords(Consumer<ExpireRecordsOptions> options) {
         var given = new ExpireRecordsOptions();
         options.accept(given);
@@ -129,7 +147,7 @@ public final class Topic extends Handle {
         return call("GET", path("/topics/%s/partitions/%s/leader", name, partition), values, Json::integer);
     }
 
-    /** Makes node {@code to} the leader of a partition. */
+    /** Makes node {@code to} the leader of a partition. Fails with 409 if either is unknown or the node is down. */
     public void moveLeader(int partition, int to) {
         var values = values();
         values.put("to", to);

@@ -39,13 +39,14 @@ public final class Transaction extends Handle {
 
     /**
      * Aborts an Ongoing transaction and fence its producer, as an operator does with {@code Admin.fenceProducers}.
+     * Fails with 409 if there is no such transaction or it is in another state.
      */
     public void abort() {
         var values = values();
         call("POST", path("/transactions/%s/actions/abort", id), values);
     }
 
-    /** Lets the timeout of an Ongoing transaction pass now; no clock moves. */
+    /** Lets the timeout of an Ongoing transaction pass now; no clock moves. Fails with 409 in another state. */
     public void expire() {
         var values = values();
         call("POST", path("/transactions/%s/actions/expire", id), values);
