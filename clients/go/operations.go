@@ -1196,7 +1196,7 @@ func (h Node) Resume() {
 	h.call("POST", path("/nodes/%v/resume", h.ID), v, nil)
 }
 
-// Remove removes a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
+// Remove removes a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node.
 func (h Node) Remove() {
 	h.t.Helper()
 	v := values{}

@@ -1290,7 +1290,7 @@ export class Node extends Handle {
   }
 
   /**
-   * Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
+   * Remove a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node.
    * @returns {Promise<void>}
    */
   async remove() {

@@ -1166,7 +1166,7 @@ export declare class Node extends Handle {
      */
     resume(): Promise<void>;
     /**
-     * Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
+     * Remove a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node.
      * @returns {Promise<void>}
      */
     remove(): Promise<void>;
