@@ -25,8 +25,9 @@ HEAD = """# koordinator
 > milliseconds, needs neither Java nor Docker, and lets a test expire sessions, hold requests, inject errors and
 > advance time.
 
-Start a server with `uvx --from 'koordinator[control]' koordinator serve --topic orders:6 --control-port 9080`, or in
-Python with the pytest fixture `koordinator`, `with koordinator.Emulator() as cluster:`, or `koordinator.Simulation()`.
+Start a server of a clone (there is no release yet) with
+`uvx --from './koordinator[control]' koordinator serve --topic orders:6 --control-port 9080`, or in Python with the
+pytest fixture `koordinator`, `with koordinator.Emulator() as cluster:`, or `koordinator.Simulation()`.
 Consumers connect with their usual settings; `cluster.client_config("kafka-python", group_id="svc")` returns them.
 `cluster.group("svc")` has the waits, assertions and overrides of a group.
 """

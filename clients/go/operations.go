@@ -27,9 +27,9 @@ type ConformanceCheck struct {
 	Checks  []Verdict `json:"checks"`
 }
 
-// Fired is a timer that fired: Kind is session, pending, initial_delay, join, sync or offsets. DeadlineMs is in the
-// group's time, in ms since the epoch. MemberID and InstanceID name the timer's member, if it has one. Generation is
-// the group's generation before the timer fired.
+// Fired is a timer that fired: Kind is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
+// DeadlineMs is in the group's time, in ms since the epoch. MemberID and InstanceID name the timer's member, if it has
+// one. Generation is the group's generation before the timer fired.
 type Fired struct {
 	Kind       string `json:"kind"`
 	MemberID   string `json:"member_id"`
@@ -1196,7 +1196,7 @@ func (h Node) Resume() {
 	h.call("POST", path("/nodes/%v/resume", h.ID), v, nil)
 }
 
-// Remove removes a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
+// Remove removes a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node.
 func (h Node) Remove() {
 	h.t.Helper()
 	v := values{}
@@ -1661,8 +1661,7 @@ func (o ExpireLocksOptions) into(v values) {
 
 // ExpireLocks ends the locks of records now, as if their time was over, and return the number of the records. They are
 // available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-// offset or a member, by its member id, or by the client id that no other member has. Fails with 409 for an unknown
-// name, and for an offset without a topic and a partition.
+// offset or a member id. Fails with 409 for an offset without a topic and a partition.
 func (h groupOperations) ExpireLocks(options ...ExpireLocksOptions) int {
 	h.t.Helper()
 	v := values{}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.brokers import PLAINTEXT
-from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL, at_port
+from .authentication.protocols import SASL_PLAINTEXT, SASL_SSL, SSL, with_article
 
 if TYPE_CHECKING:
     from .authentication.authenticator import NotAuthenticated
@@ -23,12 +23,14 @@ HTTP = "an HTTP request at a port for Kafka clients; HTTP is served at --control
 
 def tls_at(protocol: str) -> str:
     """Return the line for a TLS handshake at a listener without TLS."""
-    return f"a TLS handshake {at_port(protocol)}: {_remedy(protocol, SASL_SSL if protocol == SASL_PLAINTEXT else SSL)}"
+    remedy = _remedy(protocol, SASL_SSL if protocol == SASL_PLAINTEXT else SSL)
+    return f"a TLS handshake at {with_article(protocol)} port: {remedy}"
 
 
 def sasl_at(protocol: str) -> str:
     """Return the line for SaslHandshake at a listener without SASL."""
-    return f"SaslHandshake {at_port(protocol)}: {_remedy(protocol, SASL_SSL if protocol == SSL else SASL_PLAINTEXT)}"
+    remedy = _remedy(protocol, SASL_SSL if protocol == SSL else SASL_PLAINTEXT)
+    return f"SaslHandshake at {with_article(protocol)} port: {remedy}"
 
 
 def no_sasl_at(protocol: str, error: NotAuthenticated) -> str:

@@ -95,7 +95,7 @@ class Nodes:
         return await self._host.add_node()
 
     async def remove(self, *, node: int) -> None:
-        """Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError."""
+        """Remove a node from the cluster, and stop it first if it is not down. Raises ValueError for the last node."""
         await self._host.remove_node(node)
 
     def pause(self, now: int, *, node: int) -> None:

@@ -250,7 +250,7 @@ class ClockReading:
 
 @value
 class Fired:
-    """A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets.
+    """A timer that fired: `kind` is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
 
     `deadline_ms` is in the group's time, in ms since the epoch. `member_id` and `instance_id` name the timer's member,
     if it has one. `generation` is the group's generation before the timer fired.

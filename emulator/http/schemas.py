@@ -31,7 +31,7 @@ COMPONENTS = "#/components/schemas/{model}"
 IN_PATH = re.compile(r"{(\w+)}")
 
 
-RAISES = re.compile(r"\bRaises?\s+(\w+)(?:\s+\(an?\s\w+\))?")
+RAISES = re.compile(r"\bRaises?(\s+)(\w+)(?:\s+\(an?\s\w+\))?")
 """What a docstring says of an error."""
 
 STATUS_BY_NAME = {kind.__name__: status.value for kind, status in STATUSES.items()} | {
@@ -140,6 +140,6 @@ def result_schemas(names: Iterable[str]) -> tuple[dict[str, dict[str, Any]], dic
 def summary_of(operation: str) -> tuple[str, str]:
     """Return the first line of an operation's docstring, and the whole docstring, with statuses instead of errors."""
     text = inspect.getdoc(operations.OPERATIONS[operation]) or ""
-    text = RAISES.sub(lambda raises: f"Fails with {STATUS_BY_NAME[raises[1]]}", text)
+    text = RAISES.sub(lambda raises: f"Fails with{raises[1]}{STATUS_BY_NAME[raises[2]]}", text)
     text = re.sub(r"\bNone\b", "null", text)
     return text.partition("\n")[0], text

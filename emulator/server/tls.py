@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from koordinator.wire.values import mutable
 
-from ..broker.authentication.protocols import at_port
+from ..broker.authentication.protocols import with_article
 from .streams import READ_BYTES, SocketConnection
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TlsListener:
         """Return why a connection has failed, with the remedy if there is one."""
         remedy = REMEDIES.get(failed.reason)
         text = failed.strerror if remedy is None else remedy.format(protocol=self.protocol, ca_file=self.ca_file)
-        return f"{at_port(self.protocol)}: {text}"
+        return f"at {with_article(self.protocol)} port: {text}"
 
 
 class TlsFailed(OSError):

@@ -115,14 +115,15 @@ def dump(
             raise click.UsageError(f"{file}: {error.strerror or error}") from error
     _report(f"{group_id}: is a {kind} group; {LEFT_OUT[kind]}" for group_id, kind in sorted(others.items()))
     missing = set(group_ids) - {line["group_id"] for line in lines} - set(others)
-    known = {record.key.group for record in records}
-    reasons = [_no_such_group(group_id, known) for group_id in group_ids if group_id in missing]
-    return _report(reasons) if reasons else 0
+    if not missing:
+        return 0
+    known = {str(line["group_id"]) for line in to_lines(records, names.get)} | set(left_out(records))
+    return _report(_no_such_group(group_id, known) for group_id in group_ids if group_id in missing)
 
 
 def _no_such_group(group_id: str, known: Iterable[str]) -> str:
     similar = get_close_matches(group_id, known, n=1)
-    suggestion = f"; did you mean {similar[0]!r}?" if similar and similar != [group_id] else ""
+    suggestion = f"; did you mean {similar[0]!r}?" if similar else ""
     return f"{group_id}: there is no such group in {OFFSETS_TOPIC}{suggestion}"
 
 

@@ -29,7 +29,7 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 @pytest.fixture(scope="module", params=["ssl", "sasl_plaintext", "sasl_ssl"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with Emulator(security=request.param, users=USERS) as cluster:
+    with Emulator(security=request.param, users=USERS if request.param.startswith("sasl") else {}) as cluster:
         yield cluster
 
 

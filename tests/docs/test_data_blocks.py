@@ -47,7 +47,7 @@ def test_the_rule_is_accepted_over_http() -> None:
     assert rules
     with Serving() as served, Remote(served.url) as server:
         for block in rules:
-            server.request("POST", "/v1/clusters/default/rules", {"rule": json.loads(block.text)})
+            server.request("POST", "/v1/clusters/default/rules", json.loads(block.text))
 
 
 def test_the_groups_are_loaded() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -12,6 +13,8 @@ from brokers.http_server import WAIT_S, Serving
 from documents import OPENAPI
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
+
+from koordinator.emulator.http.openapi import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,3 +100,14 @@ def shorten(case: Any) -> None:
                 given_to["timeout"] = 0.01
             if isinstance(given_to.get("brokers"), int) and given_to["brokers"] > 3:
                 given_to["brokers"] = 3
+
+
+def test_the_texts_of_operations_name_statuses_and_no_errors_of_python() -> None:
+    texts = [
+        operation["description"]
+        for methods in document()["paths"].values()
+        for operation in methods.values()
+        if isinstance(operation, dict) and "description" in operation
+    ]
+    assert any("Fails with 404" in text or "Fails with 409" in text for text in texts)
+    assert [text for text in texts if re.search(r"\bRaises?\b|\b\w+Error\b|\bNone\b", text)] == []

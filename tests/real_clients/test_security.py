@@ -26,7 +26,8 @@ USERS = {"alice": "alice-secret", "bob": 'b"o\\b,='}
 
 @pytest.fixture(scope="module", params=PROTOCOLS)
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with Emulator(security=request.param, users=USERS, topics={"t": 2}) as cluster:
+    users = USERS if request.param.startswith("sasl") else {}
+    with Emulator(security=request.param, users=users, topics={"t": 2}) as cluster:
         cluster.produce("t", *(("k", value) for value in "abc"))
         yield cluster
 

@@ -58,9 +58,9 @@ export const toConformanceCheck = (value) => ({
 });
 
 /**
- * A timer that fired: `kind` is session, pending, initial_delay, join, sync or offsets. `deadlineMs` is in the group's
- * time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if it has one. `generation` is the
- * group's generation before the timer fired.
+ * A timer that fired: `kind` is session, pending, initial_delay, join, sync, revocation, patterns or offsets.
+ * `deadlineMs` is in the group's time, in ms since the epoch. `memberId` and `instanceId` name the timer's member, if
+ * it has one. `generation` is the group's generation before the timer fired.
  * @typedef {object} Fired
  * @property {string} kind
  * @property {string | null} memberId
@@ -1290,7 +1290,7 @@ export class Node extends Handle {
   }
 
   /**
-   * Remove a node from the cluster, and stop it first if it is not down. The last node stays: ValueError.
+   * Remove a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node.
    * @returns {Promise<void>}
    */
   async remove() {
@@ -1651,8 +1651,7 @@ export class GroupOperations extends Handle {
   /**
    * End the locks of records now, as if their time was over, and return the number of the records. They are available
    * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
-   * member, by its member id, or by the client id that no other member has. Fails with 409 for an unknown name, and
-   * for an offset without a topic and a partition.
+   * member id. Fails with 409 for an offset without a topic and a partition.
    * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
    * @returns {Promise<number>}
    */

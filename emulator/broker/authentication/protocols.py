@@ -21,9 +21,9 @@ WITH_TLS = {SSL, SASL_SSL}
 WITH_SASL = {SASL_PLAINTEXT, SASL_SSL}
 
 
-def at_port(protocol: str) -> str:
-    """Return "at a PLAINTEXT port", with the article that the protocol has in speech."""
-    return f"at {'an' if protocol in (SSL, 'HTTPS') else 'a'} {protocol} port"
+def with_article(protocol: str) -> str:
+    """Return "a PLAINTEXT", or "an SSL", as the protocol is spoken."""
+    return f"{'an' if protocol in (SSL, 'HTTPS') else 'a'} {protocol}"
 
 
 def checked_protocol(name: str) -> str:

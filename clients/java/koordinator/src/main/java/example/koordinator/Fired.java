@@ -5,9 +5,10 @@ package example.koordinator;
 import java.util.Map;
 
 /**
- * A timer that fired: {@code kind} is session, pending, initial_delay, join, sync or offsets. {@code deadlineMs}
- * is in the group's time, in ms since the epoch. {@code memberId} and {@code instanceId} name the timer's member,
- * if it has one. {@code generation} is the group's generation before the timer fired.
+ * A timer that fired: {@code kind} is session, pending, initial_delay, join, sync, revocation, patterns or
+ * offsets. {@code deadlineMs} is in the group's time, in ms since the epoch. {@code memberId} and {@code
+ * instanceId} name the timer's member, if it has one. {@code generation} is the group's generation before the
+ * timer fired.
  */
 public record Fired(String kind, String memberId, String instanceId, long deadlineMs, int generation) {
 

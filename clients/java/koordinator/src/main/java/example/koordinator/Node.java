@@ -87,7 +87,7 @@ public final class Node extends Handle {
         call("POST", path("/nodes/%s/resume", id), values);
     }
 
-    /** Removes a node from the cluster, and stop it first if it is not down. The last node stays: ValueError. */
+    /** Removes a node from the cluster, and stop it first if it is not down. Fails with 409 for the last node. */
     public void remove() {
         var values = values();
         call("DELETE", path("/nodes/%s", id), values);
