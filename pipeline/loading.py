@@ -293,8 +293,6 @@ class Loader:
             first = f"SELECT * FROM {{bad}} ORDER BY source_file, line_no LIMIT {BAD_SHOWN}"  # noqa: S608 - a number
             loaded.bad = (loaded.bad + rows_of(sql(first, bad=bad)))[:BAD_SHOWN]
         unread = rows_of(ingested.unread)
-        if not isinstance(rows, pa.Table):
-            rows.unpersist()
         self._append(like(rows, table_of(counts, COUNTS)), COUNTS, batch)
         if unread:
             loaded.unread += rows_of(self._append(like(rows, table_of(unread, UNREAD)), UNREAD, batch))
@@ -421,7 +419,8 @@ def _input_files() -> ModuleType:
 def _kept_on_disk(frame: DataFrame) -> DataFrame:
     from pyspark.storagelevel import StorageLevel  # noqa: PLC0415 - Spark's import takes a second
 
-    return frame.persist(StorageLevel.DISK_ONLY)
+    # a query does not find the rows of `persist` again, if a function has made them
+    return frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
 
 
 def _count(frame: Frame) -> int:

@@ -1661,7 +1661,8 @@ func (o ExpireLocksOptions) into(v values) {
 
 // ExpireLocks ends the locks of records now, as if their time was over, and return the number of the records. They are
 // available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-// offset or a member id. Fails with 409 for an offset without a topic and a partition.
+// offset or a member, by its member id, or by the client id that no other member has. Fails with 409 for an unknown
+// name, and for an offset without a topic and a partition.
 func (h groupOperations) ExpireLocks(options ...ExpireLocksOptions) int {
 	h.t.Helper()
 	v := values{}

@@ -1432,7 +1432,8 @@ export declare class GroupOperations extends Handle {
     /**
      * End the locks of records now, as if their time was over, and return the number of the records. They are available
      * again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an offset or a
-     * member id. Fails with 409 for an offset without a topic and a partition.
+     * member, by its member id, or by the client id that no other member has. Fails with 409 for an unknown name, and
+     * for an offset without a topic and a partition.
      * @param {{ topic?: string | null, partition?: number | null, offset?: number | null, member?: string | null }} [options]
      * @returns {Promise<number>}
      */

@@ -598,7 +598,8 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id. Fails with 409 for an offset without a topic and a partition.
+     * offset or a member, by its member id, or by the client id that no other member has. Fails with 409 for an
+     * unknown name, and for an offset without a topic and a partition.
      */
     public int expireLocks() {
         return expireLocks(options -> {});
@@ -607,7 +608,8 @@ public abstract sealed class GroupOperations extends Handle permits Group {
     /**
      * Ends the locks of records now, as if their time was over, and return the number of the records. They are
      * available again, or archived at the delivery limit. Of all locks of the group, those of a topic, a partition, an
-     * offset or a member id. Fails with 409 for an offset without a topic and a partition.
+     * offset or a member, by its member id, or by the client id that no other member has. Fails with 409 for an
+     * unknown name, and for an offset without a topic and a partition.
      */
     public int expireLocks(Consumer<ExpireLocksOptions> options) {
         var given = new ExpireLocksOptions();
