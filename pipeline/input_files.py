@@ -12,7 +12,7 @@ from pyspark.storagelevel import StorageLevel
 
 from .bronze import lines
 from .console import escaped
-from .frames import Row, rows_of, select_schema
+from .frames import rows_of, select_schema
 from .local_files import PACKED, SUFFIXES
 from .schema import BRONZE_LINE, EVENT
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from .queries import Row
 
 
 def list_files(spark: SparkSession, inputs: Sequence[str]) -> list[Row]:

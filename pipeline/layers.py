@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .fold.frames import FOLD, FOLDED, folded, unfolded
-from .frames import inputs_of, queries_of, sql
+from .frames import sql
+from .queries import inputs_of, queries_of
 from .schema import CALL, EVENT, GROUP_STATE, TABLES, TRACE
 from .silver.call import call
 

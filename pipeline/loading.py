@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from .frames import Frame, Row
+    from .frames import Frame
     from .layers import Step
+    from .queries import Row
     from .schema import Table
     from .store import Draft, Store
 

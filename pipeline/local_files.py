@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from .frames import Row, select_schema
+from .frames import select_schema
+from .queries import Row
 from .schema import BRONZE_LINE, EVENT
 from .silver.line_rows import md5
 from .table_files import parquet_rows

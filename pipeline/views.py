@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import snapshots
-from .frames import connect, with_views
 from .job_errors import JobFailed
+from .queries import connect, with_views
 from .schema import TABLES
 from .schema.kinds import duckdb_type
 from .session_options import GATEWAY_PORT_VARIABLE

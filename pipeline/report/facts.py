@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from koordinator.trace.names import SUFFIX
 
-from ..frames import Row, queries_of
+from ..queries import Row, queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

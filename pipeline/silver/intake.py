@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..frames import like, mapped, queries_of, rows_of, select_schema, sql, table_of, union
+from ..frames import like, mapped, rows_of, select_schema, sql, table_of, union
+from ..queries import queries_of
 from ..schema import API_KEY_MAX, COUNTS, EVENT, HEADER, OUTCOME, QUARANTINE, UNREAD
 from .line_rows import ROTATED, ROWS, FileTypes, file_types, read_lines
 from .trace_lines import EVENT_KINDS, trace_row

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 LIMIT_S = 60
 
-WITHOUT = "import sys; sys.modules['pyspark'] = None; from koordinator.pipeline.cli import main; main()"
-"""The command where PySpark is not installed."""
+WITHOUT = "import sys; sys.modules['pyspark'] = sys.modules['pyarrow'] = None; from koordinator.pipeline.cli import main; main()"
+"""The command where neither PySpark nor PyArrow is installed."""
 
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

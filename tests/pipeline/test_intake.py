@@ -17,7 +17,8 @@ from koordinator.pipeline.schema import API_KEY_MAX, BRONZE_LINE, EVENT, REASONS
 from koordinator.pipeline.silver import intake
 
 if TYPE_CHECKING:
-    from koordinator.pipeline.frames import Frame, Row
+    from koordinator.pipeline.frames import Frame
+    from koordinator.pipeline.queries import Row
     from koordinator.pipeline.silver.intake import IngestedRows
 
 TRACES = Path(__file__).parents[1] / "pages" / "traces"

@@ -20,7 +20,7 @@ from koordinator.pipeline.silver.logs.reader import OTHER_CLIENTS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from koordinator.pipeline.frames import Row
+    from koordinator.pipeline.queries import Row
 
 CLIENTS = {
     "aiokafka-aio-1.log": "aiokafka",

@@ -19,7 +19,8 @@ from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, 
 from koordinator.pipeline.silver import intake
 
 if TYPE_CHECKING:
-    from koordinator.pipeline.frames import Frame, Row
+    from koordinator.pipeline.frames import Frame
+    from koordinator.pipeline.queries import Row
     from koordinator.pipeline.schema import Table
 
 TRACES = Path(__file__).parents[1] / "pages" / "traces"

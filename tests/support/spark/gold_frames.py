@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from koordinator.pipeline.frames import Row
+    from koordinator.pipeline.queries import Row
 
 RENAMED = {"wall_ts": "wall_us", "group_ts_us": "group_us", "verb": "name", "puppet": "name", "hold_id": "name"}
 """Keys of a line with another name in the table."""
