@@ -170,20 +170,21 @@ class ClassicGroup(BaseGroup):
         if self.leader_id is None:
             self.leader_id = member.id
         self.remove_pending(member.id)
+        self._count_protocols((), member.protocols)
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
-        self._add_protocols(member.protocols)
 
     def remove(self, member_id: str) -> ClassicMember | None:
         """Remove a member or a pending id, with its timer; the first remaining member succeeds a leader."""
         self.remove_pending(member_id)
         self.pending_sync_members.pop(member_id, None)
-        member = self.members.pop(member_id, None)
+        member = self.members.get(member_id)
         if member is None:
             return None
         self.timers.cancel(member.session)
-        self._remove_protocols(member)
+        self._count_protocols(member.protocols, ())
+        del self.members[member_id]
         assert member.parked_join is None, "a removed member must have no parked JoinGroup"
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
@@ -201,8 +202,7 @@ class ClassicGroup(BaseGroup):
         self, member: ClassicMember, protocols: Protocols, session_timeout_ms: int, rebalance_timeout_ms: int
     ) -> None:
         """Replace the protocols and timeouts of a member that rejoins (KAFKA-14009)."""
-        self._remove_protocols(member)
-        self._add_protocols(protocols)
+        self._count_protocols(member.protocols, protocols)
         member.protocols = protocols
         member.session_timeout_ms = session_timeout_ms
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -293,12 +293,11 @@ class ClassicGroup(BaseGroup):
                 return Error.FENCED_INSTANCE_ID
         return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
 
-    def _add_protocols(self, protocols: Protocols) -> None:
-        for name, _ in protocols:
+    def _count_protocols(self, old: Protocols, new: Protocols) -> None:
+        """Count new protocols of a member instead of old ones; the caller changes the member at once."""
+        for name, _ in new:
             self._protocol_counts[name] += 1
-
-    def _remove_protocols(self, member: ClassicMember) -> None:
-        for name, _ in member.protocols:
+        for name, _ in old:
             self._protocol_counts[name] -= 1
             if not self._protocol_counts[name]:
                 # clients choose the names freely: drop the unused ones
