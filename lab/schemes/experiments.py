@@ -52,7 +52,7 @@ class PreregisteredScheme(CoreScheme):
     def start(self, name: str, batch_s: float | None = None) -> None:
         """Start a process; the join of a new member waits for all of them."""
         if name in self._deployed - self._registered and name not in self._waiting:
-            hold = self._waiting[name] = self.cluster.hold("JoinGroup", client_id=name)
+            hold = self._waiting[name] = self.cluster.hold("JoinGroup", client_id=name, optional=True)
             hold.__enter__()
         super().start(name, batch_s)
         if self._deployed <= self._registered | self._waiting.keys():

@@ -169,7 +169,7 @@ class CoreScheme(Scheme):
 
     def cut_off(self, name: str) -> None:
         """Hold all requests of a member."""
-        hold = self._holds[name] = self.cluster.hold("*", client_id=name)
+        hold = self._holds[name] = self.cluster.hold("*", client_id=name, optional=True)
         hold.__enter__()
 
     def reconnect(self, name: str) -> None:

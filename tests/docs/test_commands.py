@@ -214,7 +214,12 @@ def test_the_commands_of_a_block_run(block: list[Command], folder: Path) -> None
     words += [] if "--port" in words else ["--port", str(ports.kafka)]
     with serving(words, folder) as ready, controlled(ready) as server, Emulator() as other:
         # two addresses on one page are two clusters
-        prepare(other if any(OTHER in each.line for each in block) else server.cluster())
+        if any(OTHER in each.line for each in block):
+            prepare(other)
+            # of the groups that are loaded
+            server.cluster().create_topic("orders", partitions=2)
+        else:
+            prepare(server.cluster())
         if any("share-offsets" in each.line for each in block):
             prepare_share_group(server.cluster())
         for each in own:

@@ -115,7 +115,7 @@ def lose_a_topic_change(patch: pytest.MonkeyPatch) -> None:
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str]] = {
     keep_both_instance_ids: ("planted/3", "static_members"),
     keep_removed_static_members: ("planted/0", "static_members"),
-    acknowledge_failed_writes: ("planted/3", "is lost"),
+    acknowledge_failed_writes: ("planted/5", "is lost"),
     never_pass_a_deadline: ("planted/3", "never passes"),
     raise_in_a_request: ("planted/0", "planted"),
     lose_a_topic_change: ("planted/3", "has lost a change of its topics"),
