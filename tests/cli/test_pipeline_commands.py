@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 LIMIT_S = 60
 
-WITHOUT = "import sys; sys.modules['pyspark'] = sys.modules['pyarrow'] = None; from koordinator.pipeline.cli import main; main()"
+WITHOUT = (
+    "import sys; sys.modules['pyspark'] = sys.modules['pyarrow'] = None;"
+    " from koordinator.pipeline.cli import main; main()"
+)
 """The command where neither PySpark nor PyArrow is installed."""
 
 
