@@ -1,7 +1,10 @@
-"""Share groups: records that ten members acquire and acknowledge, beside kfake; growth with records in flight."""
+"""Share groups: records that ten members acquire and acknowledge, beside kfake and Kafka; growth with many held."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 import time
 from contextlib import ExitStack, closing
 from functools import partial
@@ -15,6 +18,12 @@ from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.client.errors import ClientError
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import share_fetch as fetching
+from koordinator.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from koordinator.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -44,6 +53,13 @@ LOCKS = (
 )
 """Kafka's highest limit, so that records in flight do not keep others from being acquired."""
 
+SUPPORT = Path(__file__).parents[2] / "tests" / "support"
+
+GROUP_RESOURCE = 32
+
+LOADING = (Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR)
+"""The errors of a broker that has just started."""
+
 Held = tuple[int, int, int]
 """Partition, first and last offset."""
 
@@ -66,8 +82,19 @@ def rows(*, quick: bool) -> list[Row]:
         count: min(_worked(_emulator, records // 2, in_flight=count)[0] for _ in range(rounds)) for count in (few, many)
     }
     growth = grown[many] / grown[few]
+    kafka = None if quick else _records_of_kafka_per_s(records)
     return [
         _beside(records, (cpu_us, seconds), theirs, kfake),
+        Row(
+            part=PART,
+            work=f"{records:,} records, acquired and acknowledged by {MEMBERS} members",
+            measured=f"{records / seconds:,.0f} a second",
+            beside="Apache Kafka" if kafka is None else f"Apache Kafka {kafka:,.0f}",
+            result="skipped: not for a quick run" if kafka is None else f"{records / seconds / kafka:.2f} times",
+            target="for comparison",
+            met=None,
+            figures={"records_per_s": records / seconds, "kafka_records_per_s": kafka},
+        ),
         Row(
             part=PART,
             work=f"growth of the processor time of a record, {few:,} to {many:,} records in flight",
@@ -116,16 +143,42 @@ def _worked(start: Callable[[], Server], records: int, in_flight: int = 0) -> tu
             held = holder.hold(in_flight // PARTITIONS * PARTITIONS)
         _produce(links[0], records // PARTITIONS)
         server.rest()
-        used, begun, left = server.processor_s(), time.perf_counter(), records // PARTITIONS * PARTITIONS
-        until = begun + LIMIT_S
-        while left:
-            if time.perf_counter() > until:
-                raise TimeoutError(f"{left} records are not acknowledged, {held} are in flight")
-            left -= sum(member.work() for member in members)
-        for member in members:
-            member.work()
-        seconds = time.perf_counter() - begun
+        used = server.processor_s()
+        seconds = _taken_s(members, records // PARTITIONS * PARTITIONS, held)
         return (server.processor_s() - used) / records * 1e6, seconds
+
+
+def _taken_s(members: Sequence[_Member], records: int, held: int = 0) -> float:
+    """Return the seconds in which members acquire and acknowledge all records, while others are held."""
+    begun, left = time.perf_counter(), records
+    while left:
+        if time.perf_counter() > begun + LIMIT_S:
+            raise TimeoutError(f"{left} records are not acknowledged, {held} are in flight")
+        left -= sum(member.work() for member in members)
+    for member in members:
+        member.work()
+    return time.perf_counter() - begun
+
+
+def _records_of_kafka_per_s(records: int) -> float | None:
+    """Return the records that members of the newest Apache Kafka acknowledge; None without Java and Maven."""
+    if not (shutil.which("java") and shutil.which("mvn")):
+        return None
+    sys.path.insert(0, str(SUPPORT))
+    from brokers.real_kafka import RealKafka  # noqa: PLC0415 - only where there is Java
+
+    with tempfile.TemporaryDirectory() as folder, RealKafka(Path(folder)) as broker, ExitStack() as stack:
+        broker.create_topic("t", PARTITIONS)
+        links = [stack.enter_context(closing(_link(broker.address.port))) for _ in range(MEMBERS)]
+        members = [_Member(link, f"member-{number}") for number, link in enumerate(links)]
+        # a broker loads partitions after its answer, and would begin at their ends
+        earliest = AlterableConfig(name="share.auto.offset.reset", config_operation=0, value="earliest")
+        group = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name="bench", configs=(earliest,))
+        links[0].send(IncrementalAlterConfigsRequest(resources=(group,)), 1, IncrementalAlterConfigsResponse)
+        for member in members:
+            member.join()
+        _produce(links[0], records // PARTITIONS)
+        return records / _taken_s(members, records // PARTITIONS * PARTITIONS)
 
 
 def _link(port: int) -> BrokerConnection:
@@ -155,8 +208,9 @@ class _Member:
                 1,
                 ShareGroupHeartbeatResponse,
             )
-            assert not answer.error_code, answer
-            epoch = answer.member_epoch
+            if answer.error_code not in LOADING:
+                assert not answer.error_code, answer
+                epoch = answer.member_epoch
             if answer.assignment is not None and answer.assignment.topic_partitions:
                 self._topic_id = answer.assignment.topic_partitions[0].topic_id
             if time.monotonic() > until:

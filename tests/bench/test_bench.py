@@ -140,7 +140,7 @@ def test_each_frame_that_cannot_be_read_closes_its_connection(
         ("groups", 3),
         ("hostile", 6),
         ("memory", 3),
-        ("shares", 2),
+        ("shares", 3),
         ("start", 5),
         ("transactions", 2),
     ],
