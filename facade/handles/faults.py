@@ -262,7 +262,7 @@ class FaultControls(GroupHandle):
         one of its members has the client id. Raises RuleError (a ValueError) for an invalid rule, or one that cannot
         match.
         """
-        return add_rule(self._port, api, action, _of_group(self, options))
+        return add_rule(self._port, api, action, scoped(options, "group", self, self.id))
 
     rule = renamed(add_rule)
 
@@ -285,7 +285,7 @@ class FaultControls(GroupHandle):
         The conditions are those of `add_rule`. A block that ends without a held request fails, unless the hold is
         `optional`. Raises RuleError (a ValueError) for a hold that cannot match.
         """
-        return add_hold(self._port, api, _of_group(self, options))
+        return add_hold(self._port, api, scoped(options, "group", self, self.id))
 
     def lockstep(self, api: str, clients: Sequence[MemberLike]) -> Lockstep:
         """Apply these requests of the group in rounds, one of each client, in any order of arrival.
@@ -374,11 +374,11 @@ def add_hold(port: Port, api: str, options: Mapping[str, object]) -> Hold:
     return Hold(port, info, optional=bool(options.get("optional")))
 
 
-def _of_group(group: GroupHandle, options: Mapping[str, object]) -> dict[str, object]:
-    """Return options of a rule or hold with their group. Raises RuleError if they name another one."""
-    if "group" in options:
-        raise RuleError(f"group={options['group']!r}: this is for group {group.id!r}; call the method of the cluster")
-    return {**options, "group": group}
+def scoped(options: Mapping[str, object], name: str, value: object, own: str) -> dict[str, object]:
+    """Return options of a rule or hold with a condition of their handle. Raises RuleError if they name another one."""
+    if name in options:
+        raise RuleError(f"{name}={options[name]!r}: this is for {name} {own!r}; call the method of the cluster")
+    return {**options, name: value}
 
 
 def _check_names(options: Mapping[str, object], known: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from koordinator.emulator.pages.timeline import HEADING, timeline
 from ..trace import Event
 from .durations import Duration, ms_of, seconds_of
 from .errors import KoordinatorTimeout
-from .faults import Hold, HoldOptions, Rule, RuleOptions, add_hold, add_rule
+from .faults import Hold, HoldOptions, Rule, RuleOptions, add_hold, add_rule, scoped
 from .handle import Handle
 from .names import GroupLike, MemberLike, TopicKey, TopicLike, exact_glob, group_id_of, member_name, topic_name_of
 from .nodes import Node
@@ -127,13 +127,13 @@ class Transaction(Handle):
 
     def add_rule(self, api: str, action: Action, **options: Unpack[RuleOptions]) -> Rule:
         """Add a rule for requests of this transactional id, as `Group.add_rule` does."""
-        return add_rule(self._port, api, action, {**options, "transaction": exact_glob(self.id)})
+        return add_rule(self._port, api, action, scoped(options, "transaction", exact_glob(self.id), self.id))
 
     rule = renamed(add_rule)
 
     def hold(self, api: str, **options: Unpack[HoldOptions]) -> Hold:
         """Park requests of this transactional id, such as EndTxn, or WriteTxnMarkers between brokers."""
-        return add_hold(self._port, api, {**options, "transaction": exact_glob(self.id)})
+        return add_hold(self._port, api, scoped(options, "transaction", exact_glob(self.id), self.id))
 
 
 class PuppetProducer(Handle):

@@ -35,6 +35,8 @@ def test_a_hold_that_held_nothing_fails_unless_it_is_optional(koordinator: Clust
 def test_a_hold_of_a_group_refuses_another_group(koordinator: Cluster) -> None:
     with pytest.raises(ValueError, match=r"group='other': this is for group 'svc'; call the method of the cluster"):
         koordinator.group("svc").hold("OffsetCommit", group="other")
+    with pytest.raises(ValueError, match=r"transaction='other': this is for transaction 'tx'; call the method"):
+        koordinator.transaction("tx").hold("EndTxn", transaction="other")
 
 
 def test_members_of_a_share_group_have_their_client_ids_in_assertions(koordinator: Cluster) -> None:
