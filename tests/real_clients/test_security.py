@@ -58,9 +58,11 @@ def consumed_by_kafka_python(config: dict[str, Any]) -> list[bytes]:
     from kafka import KafkaConsumer  # noqa: PLC0415 - it warns as it is imported
 
     with closing(KafkaConsumer("t", **config)) as consumer:
+        # otherwise it joins before it knows the partitions, and may ignore the second join (see docs/clients.md)
+        consumer.partitions_for_topic("t")
         values, ends = [], time.monotonic() + LIMIT_S
         while len(values) < 3 and time.monotonic() < ends:
-            for records in consumer.poll(timeout_ms=200).values():
+            for records in consumer.poll(timeout_ms=1000).values():
                 values += [record.value for record in records]
         consumer.commit()
         return values
