@@ -1,8 +1,8 @@
 """The dependencies between tables, from silver to the verdicts, in build order.
 
 A step is a table, the function that builds it, and the tables that function reads. A load writes each table before it
-builds the next and reads it back, so that nothing is computed twice. It keeps the result of the fold until it has
-written the tables that the fold makes.
+builds the next and reads it back, so that nothing is computed twice. The step FOLD makes the rows that are folded; the
+tables of the fold follow from it, and are written together.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .fold.frames import FOLD, FOLDED, folded, unfolded
+from .fold.frames import FOLD, FOLDED, fold_input, unfolded
 from .frames import sql
 from .queries import inputs_of, queries_of
-from .schema import CALL, EVENT, GROUP_STATE, TABLES, TRACE
-from .silver.call import call
+from .schema import EVENT, GROUP_STATE, TABLES, TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,9 +49,8 @@ def _from_query(path: str) -> Step:
 
 PER_HOME_STEPS: tuple[Step, ...] = (
     *map(_from_query, ("silver/trace", "silver/test")),
-    Step(FOLD, folded, (EVENT, TRACE, GROUP_STATE)),
+    Step(FOLD, fold_input, (EVENT, TRACE, GROUP_STATE)),
     *(Step(table, partial(unfolded, table), (FOLD,)) for table in FOLDED),
-    Step(CALL, call, (EVENT,)),
     *map(_from_query, ("gold/heartbeat", "gold/avoided", "mart/test_run")),
 )
 """Tables derived from the events, headers and outcomes of single traces; a load rebuilds them per `home`."""

@@ -16,7 +16,7 @@ import koordinator
 
 from . import layers, local_files
 from .continuation import Continuation
-from .fold.frames import FOLD, unfolded
+from .fold.frames import FOLD, folded, unfolded, write_folded
 from .frames import in_spark, like, rows_of, sql, table_of, with_constants
 from .job_errors import JobFailed
 from .local_files import PACKED, PARQUET, LogOptions, unpacked_bytes
@@ -395,13 +395,12 @@ class Loader:
     def _fold(self, rows: Frame, homes: list[str]) -> None:
         """Write the tables of the fold: where workers reach the store themselves, all of them in one job."""
         tables = [step.table for step in layers.PER_HOME_STEPS if step.inputs == (FOLD,)]
-        rows = self._in_homes(rows, homes)
         if self.store.local is not None:
-            self._folded = self._draft.write_tables(rows, tables, homes)
+            write = lambda folders: {row.table_name for row in rows_of(write_folded(rows, folders))}  # noqa: E731
+            self._folded = self._draft.write_tables(write, tables, homes)
             return
-        assert not isinstance(rows, pa.Table), "a store that is not on this machine is never small"
-        rows = _kept_on_disk(rows)
-        self._folded = {table.path: self._draft.write_homes(unfolded(table, rows), table, homes) for table in tables}
+        made = _kept_on_disk(folded(rows))
+        self._folded = {table.path: self._draft.write_homes(unfolded(table, made), table, homes) for table in tables}
 
     def _in_homes(self, frame: Frame, homes: list[str]) -> Any:  # noqa: ANN401 - a Frame
         """Return rows with the `home` of their traces."""

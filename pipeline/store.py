@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +22,11 @@ import pyarrow.compute as pc
 from . import snapshots
 from .schema import TABLES
 from .snapshots import SNAPSHOTS, Folder, LocalSnapshotFiles, StoreSnapshot, local_folder
-from .table_files import WRITTEN, read_rows, write_rows, write_tables
+from .table_files import read_rows, write_rows
 from .views import Query, duckdb_query, open_views, spark_query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -140,20 +139,17 @@ class Draft(Tables):
         name = f"{self.number}-{len(self._of_homes.get(table.path, []))}"
         return self._new(table, [self._written(frame, table, name, homes)])
 
-    def write_tables(self, frame: Frame, tables: Sequence[Table], homes: Sequence[str]) -> dict[str, Any]:
-        """Write rows of several tables as `write_homes` does, in one job, and return them by `Table.path`.
+    def write_tables(
+        self, write: Callable[[dict[str, str]], Collection[str]], tables: Sequence[Table], homes: Sequence[str]
+    ) -> dict[str, Any]:
+        """Write rows of several tables as `write_homes` does, and return them by `Table.path`.
 
-        The frame has a column for each table, one of which is not null in each row. The store is on this machine.
+        `write` gets the folders of the tables by `Table.name`, and returns the names of those that have rows. The store
+        is on this machine.
         """
         folder = Folder(f"{self.number}-{self._token}", tuple(homes))
-        paths = {table.name: self._path(table, folder).removeprefix("file:") for table in tables}
-        run = partial(write_tables, paths, {table.name: [*table.names, *table.origin] for table in tables})
-        if isinstance(frame, pa.Table):
-            written = pa.Table.from_batches(run(frame.combine_chunks().to_batches(), in_task=False))
-        else:
-            written = frame.mapInArrow(run, WRITTEN).toArrow()
-        have_rows = {*written["table_name"].to_pylist()}
-        return {table.path: self._new(table, [folder] if table.name in have_rows else []) for table in tables}
+        written = write({table.name: self._path(table, folder).removeprefix("file:") for table in tables})
+        return {table.path: self._new(table, [folder] if table.name in written else []) for table in tables}
 
     def replace(self, frame: Frame, table: Table) -> None:
         """Replace all rows of a table."""

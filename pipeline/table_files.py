@@ -5,6 +5,7 @@ The tasks of one job write several tables at once, and the driver reads and writ
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,10 @@ from .job_errors import JobFailed
 from .snapshots import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 GROUP_ROWS = 100_000
 """Number of rows from which a table's rows leave memory for its file."""
-
-WRITTEN = "table_name STRING"
-"""The result of a task: the tables that have rows in its partition."""
 
 
 def read_rows(folders: Iterable[Path], schema: pa.Schema) -> pa.Table:
@@ -51,75 +49,65 @@ def write_rows(rows: pa.Table, folder: Path) -> None:
     pq.write_table(rows, folder / "part-00000.parquet")
 
 
-class TableFile:
-    """A file of a table. It appears with its last row: until then its name is hidden, and a task may be repeated."""
+class TableFiles:
+    """The files of several tables that a task writes, in folders by table, or the driver for all rows.
 
-    def __init__(self, folder: Path, part: int, attempt: int) -> None:
-        self._path = folder / f"part-{part:05}.parquet"
-        self._hidden = folder / f".part-{part:05}-{attempt}"
+    A file appears with its last row: until then its name is hidden, and a task may be repeated.
+    """
+
+    def __init__(self, folders: Mapping[str, str]) -> None:
+        self._folders = folders
+        self._task, self._attempt = _task()
+        self._files: dict[tuple[str, str], _TableFile] = {}
+
+    def add(self, table: str, rows: pa.Table, part: str = "") -> None:
+        """Add rows of a table, if it has a folder, to the file of a part of the table."""
+        if table in self._folders:
+            if (table, part) not in self._files:
+                name = f"{self._task:05}{part and f'-{part}'}"
+                folder = Path(self._folders[table])
+                file = _TableFile(folder / f"part-{name}.parquet", folder / f".part-{name}-{self._attempt}")
+                self._files[table, part] = file
+            self._files[table, part].add(rows)
+
+    def close(self) -> list[str]:
+        """Let all files appear. Return the tables that have one."""
+        for file in self._files.values():
+            file.close()
+        return sorted({table for table, _ in self._files})
+
+
+class _TableFile:
+    def __init__(self, path: Path, hidden: Path) -> None:
+        self._path, self._hidden = path, hidden
         self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.RecordBatch] = []
+        self._waiting: list[pa.Table] = []
+        self._n_waiting = 0
 
-    def add(self, rows: pa.RecordBatch) -> None:
-        """Add rows, all with the same columns."""
+    def add(self, rows: pa.Table) -> None:
         self._waiting.append(rows)
-        if sum(map(len, self._waiting)) >= GROUP_ROWS:
+        self._n_waiting += len(rows)
+        if self._n_waiting >= GROUP_ROWS:
             self._flush()
 
     def close(self) -> None:
-        """Write the remaining rows, and let the file appear."""
-        writer = self._flush()
-        writer.close()
+        if self._waiting:
+            self._flush()
+        assert self._writer is not None, "it has rows"
+        self._writer.close()
         self._hidden.replace(self._path)
 
-    def _flush(self) -> pq.ParquetWriter:
-        rows = pa.Table.from_batches(self._waiting)
+    def _flush(self) -> None:
+        rows = pa.concat_tables(self._waiting)
         if self._writer is None:
             self._hidden.parent.mkdir(parents=True, exist_ok=True)
             self._writer = pq.ParquetWriter(self._hidden, rows.schema)
-        if len(rows):
-            self._writer.write_table(rows)
-        self._waiting = [pa.RecordBatch.from_pylist([], rows.schema)]
-        return self._writer
-
-
-def write_tables(
-    folders: Mapping[str, str],
-    names: Mapping[str, Sequence[str]],
-    batches: Iterable[pa.RecordBatch],
-    *,
-    in_task: bool = True,
-) -> Iterator[pa.RecordBatch]:
-    """Write one partition, or for the driver all rows, of a frame with a column for each table.
-
-    In each row one of these columns is not null.
-
-    `folders` and `names` have the folder and the columns of each table. Columns that a table's own column lacks are
-    those of the frame.
-    """
-    part, attempt = _task() if in_task else (0, 0)
-    files: dict[str, TableFile] = {}
-    for batch in batches:
-        for table, folder in folders.items():
-            column = batch[table]
-            if column.null_count == len(batch):
-                continue
-            rows = batch.filter(column.is_valid())
-            fields = {field.name: part for field, part in zip(column.type, rows[table].flatten(), strict=True)}
-            # a table's column may have the name of a table
-            of_frame = {field.name for field in rows.schema if not pa.types.is_struct(field.type)}
-            columns = [rows[name] if name in of_frame else fields[name] for name in names[table]]
-            if table not in files:
-                files[table] = TableFile(Path(folder), part, attempt)
-            files[table].add(pa.RecordBatch.from_arrays(columns, names=[*names[table]]))
-    for file in files.values():
-        file.close()
-    yield pa.RecordBatch.from_pydict({"table_name": pa.array([*files], pa.string())})
+        self._writer.write_table(rows)
+        self._waiting, self._n_waiting = [], 0
 
 
 def _task() -> tuple[int, int]:
-    from pyspark import TaskContext  # noqa: PLC0415 - Spark's import takes a second
-
-    context = TaskContext.get()
-    assert context is not None, "Spark runs this in a task"
-    return context.partitionId(), context.taskAttemptId()
+    """Return the numbers of the task and of its attempt, which the driver has not."""
+    spark = sys.modules.get("pyspark")
+    context = spark and spark.TaskContext.get()
+    return (context.partitionId(), context.taskAttemptId()) if context else (0, 0)

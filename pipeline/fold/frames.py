@@ -1,9 +1,13 @@
-"""The fold on Spark: one shuffle of events by trace, and the rows of every table in one frame."""
+"""The fold of a load: all events of a trace come to one task, which makes the rows of every table of the fold.
+
+Where tasks reach the store they write these rows themselves, each table into its files; elsewhere Spark gets them in
+one frame.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +17,11 @@ import pyarrow.compute as pc
 from .. import schema
 from ..frames import mapped, sql
 from ..job_errors import JobFailed
-from ..schema import Table
+from ..schema import CALL, TABLES, Table
 from ..schema.kinds import StructOf, TableColumn
+from ..schema.tables import STRING
+from ..table_files import TableFiles
+from .calls import Calls
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
@@ -22,7 +29,7 @@ from .settled import CARRIED
 from .trace_fold import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..frames import Frame
     from .group_facts import Row
@@ -45,52 +52,63 @@ COLUMNS = (
     *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
     *("rule_id", "count", "body"),
+    "synthetic",
 )
-"""The columns of silver/event that the fold reads."""
+"""The columns of silver/event that the fold reads; the last one is of calls only."""
 
-TRACE_NAMES = ("trace_id", "run_id", "test_id", "cluster")
-"""The columns of a row's trace, from silver/trace."""
+TRACE_NAMES = ("run_id", "test_id", "cluster", "home")
+"""The columns of a row that are those of its trace in silver/trace."""
+
+NAMED = "named"
+"""The kind of the row that brings the names of a trace into the fold, before its events."""
+
+BEFORE_ALL = -(2**62)
+"""The `seq` of that row."""
+
+ORDER = ("trace_id", "seq")
 
 PART_ROWS = 100_000
 """Number of events of a trace that are in memory before its regular heartbeats are left out."""
 
+HEARTBEATS = "heartbeats"
+"""The part of silver/call with the heartbeats, which queries for other APIs skip."""
+
 BATCH_ROWS = 10_000
-"""The largest number of rows of a table that go back to Spark at once."""
+"""The largest number of rows of a table that become a batch at once."""
 
 FOLDED: tuple[Table, ...] = (
     *(schema.GROUP, schema.MEMBER, schema.MEMBER_SPAN, schema.ASSIGNMENT, schema.ROUND, schema.ARRIVAL, schema.MOVE),
     *(schema.REBALANCE, schema.MEMBER_DOWNTIME, schema.PARTITION_GAP, schema.STATE_TIME, schema.COMMIT),
     *(schema.FENCING, schema.DELIVERY, schema.DEAD_LETTER, schema.TASK, schema.TRANSACTION, schema.VERDICT),
-    *(schema.GROUP_STATE, schema.CLIENT_JOIN),
+    *(schema.GROUP_STATE, schema.CLIENT_JOIN, CALL),
 )
 """The tables that the fold makes."""
-
-TABLES = tuple(table.name for table in FOLDED)
 
 FOLD = Table(
     "silver",
     "fold",
     "The rows of every table that the fold makes, each in the column of its table.",
-    ("trace_id",),
-    (
-        *(each for each in schema.TRACE.definitions if each.name in TRACE_NAMES),
-        *(TableColumn(table.name, StructOf(table.definitions)) for table in FOLDED),
-    ),
+    (),
+    tuple(TableColumn(table.name, StructOf(table.stored)) for table in FOLDED),
 )
-"""The result of the fold; a load keeps it only until it has written the tables."""
+"""The result of the fold in one frame."""
 
-ROWS = replace(FOLD, definitions=tuple(each for each in FOLD.definitions if each.name not in TRACE_NAMES[1:]))
-"""The columns of the fold that come from events."""
+WRITTEN = Table("silver", "written", "", (), (TableColumn("table_name", STRING),))
+"""The result of a task that writes the rows itself: the tables that have some."""
 
 
 def _as_events(**columns: str) -> str:
-    return ", ".join(columns.get(name, "NULL") for name in COLUMNS)
+    return ", ".join(f"{columns.get(name, 'NULL')} AS {name}" for name in (*COLUMNS, *TRACE_NAMES))
 
 
 EVENTS = " UNION ALL ".join(
     f"SELECT {columns} FROM {rows}"  # noqa: S608 - our own names
     for columns, rows in (
-        (", ".join(COLUMNS), "silver.event"),
+        (_as_events(**{name: name for name in COLUMNS}), "silver.event"),
+        (
+            _as_events(trace_id="trace_id", seq=f"{BEFORE_ALL}", kind=f"'{NAMED}'", **{n: n for n in TRACE_NAMES}),
+            "silver.trace",
+        ),
         (
             _as_events(
                 trace_id="trace_id", seq=f"{NEVER}", kind=f"'{WATCHED}'", wall_us="watched_us", group_us="watched_us"
@@ -103,48 +121,70 @@ EVENTS = " UNION ALL ".join(
         ),
     )
 )
-"""The events, the ends of logs, and the states of groups that go on."""
+"""The events, the names of traces, the ends of logs, and the states of groups that go on."""
 
 
 class FoldFailed(JobFailed):
     """A trace whose events cannot be followed; `job_errors` finds it in Spark's text by this name."""
 
 
-def folded(event: Frame, trace: Frame, group_state: Frame) -> Any:  # noqa: ANN401 - a Frame
-    """Return the rows of all tables: a column for each table, and in each row one that is not null.
+def fold_input(event: Frame, trace: Frame, group_state: Frame) -> Any:  # noqa: ANN401 - a Frame
+    """Return the rows that `fold_partition` needs, in no order.
 
     A log that goes on has its new events only, and the states of its groups.
     """
-    events = sql(EVENTS, silver_event=event, silver_group_state=group_state, silver_trace=trace)
+    return sql(EVENTS, silver_event=event, silver_group_state=group_state, silver_trace=trace)
+
+
+def folded(rows: Frame) -> Any:  # noqa: ANN401 - a Frame
+    """Return the rows of all tables: a column for each table, and in each row one that is not null."""
     # groupBy would give a worker all events of a trace at once; sorted partitions arrive in batches
-    rows = mapped(events, fold_partition, ROWS, ("trace_id", "seq"))
-    return sql("SELECT rows.*, run_id, test_id, cluster FROM {rows} AS rows LEFT JOIN silver.trace USING (trace_id)",
-               FOLD, rows=rows, silver_trace=trace)  # fmt: skip
+    return mapped(rows, _in_columns, FOLD, ORDER)
 
 
 def unfolded(table: Table, fold_: Frame) -> Any:  # noqa: ANN401 - a Frame
-    """Return the rows of one table, with their home if the rows of all tables have one."""
+    """Return the rows of one table as the store has them."""
     if isinstance(fold_, pa.Table):
-        rows = fold_.filter(fold_[table.name].is_valid())
-        of_trace = {*TRACE_NAMES, "home"}.intersection(rows.column_names)
-        names = [*table.names, *({"home"} & of_trace)]
-        return pa.table({
-            name: rows[name] if name in of_trace else pc.struct_field(rows[table.name], name) for name in names
-        })  # fmt: skip
-    columns = [name if name in TRACE_NAMES else f"{table.name}.{name}" for name in table.names]
-    home = ["home"] if "home" in fold_.columns else []
-    return fold_.where(fold_[table.name].isNotNull()).select(*columns, *home)
+        chunks = fold_[table.name].drop_null().chunks
+        return pa.Table.from_batches(map(pa.RecordBatch.from_struct_array, chunks), table.stored_arrow)
+    return fold_.where(fold_[table.name].isNotNull()).select(f"{table.name}.*")
 
 
-def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Fold each trace of a partition that is sorted by trace and line."""
-    result = ROWS.arrow
+def write_folded(rows: Frame, folders: Mapping[str, str]) -> Any:  # noqa: ANN401 - a Frame
+    """Write the rows of some tables into folders, by `Table.name`. Return WRITTEN."""
+    return mapped(rows, partial(write_partition, folders), WRITTEN, ORDER)
+
+
+def write_partition(folders: Mapping[str, str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fold a partition, and write the rows of some tables into folders. Return a batch of WRITTEN."""
+    files = TableFiles(folders)
+    for table, rows, part in fold_partition(batches):
+        files.add(table.name, rows, part)
+    yield pa.RecordBatch.from_pydict({"table_name": files.close()}, WRITTEN.arrow)
+
+
+def _in_columns(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Fold a partition. Return rows in the column of their table, not too many: the other columns take memory, too."""
+    for table, rows, _ in fold_partition(batches):
+        for batch in rows.to_batches(max_chunksize=BATCH_ROWS):
+            one = batch.to_struct_array()
+            columns = [one if each.name == table.name else pa.nulls(len(one), each.type) for each in FOLD.arrow]
+            yield pa.RecordBatch.from_arrays(columns, schema=FOLD.arrow)
+
+
+def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table, str]]:
+    """Fold each trace of a partition that is in the order of ORDER.
+
+    Returns rows of a table as the store has them, and HEARTBEATS if they are such calls, else an empty text.
+    """
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
-        heartbeats = Heartbeats()
-        events = pa.concat_tables(heartbeats.shortened(part) for part in _parts(each for _, each in slices))
+        of_trace = (each for _, each in slices)
+        first = next(of_trace)
+        (names,) = first.slice(0, 1).select(TRACE_NAMES).to_pylist()
+        events = chain((first.slice(1),), of_trace)
         try:
-            for name, rows in _trace_rows(result, trace_id, events):
-                yield from _in_columns(result, trace_id, name, rows)
+            for table, rows, part in _trace_rows(trace_id, _parts(events)):
+                yield table, _as_stored(table, rows, names), part
         except (MemoryError, OSError):
             # the machine's limits, not the events
             raise
@@ -176,23 +216,42 @@ def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(part)
 
 
-def _trace_rows(result: pa.Schema, trace_id: str, events: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Return the rows of each table, once or several times."""
+def _trace_rows(trace_id: str, parts: Iterable[pa.Table]) -> Iterator[tuple[Table, pa.Table, str]]:
+    """Return the rows of each table, once or several times, and the part of the table to which they belong."""
+    calls, heartbeats, events = Calls(), Heartbeats(), []
+    for part in parts:
+        if not len(part):
+            # a trace of these homes without new events
+            return
+        yield from _both(calls.answered(part))
+        events.append(heartbeats.shortened(part.select(COLUMNS[:-1])))
+    yield from _both(calls.unanswered())
     waiting: dict[str, list[Row]] = {}
-    for path, rows in fold(trace_id, list(trace_lines(events))):
-        name = path.rpartition("/")[2]
-        its_rows = waiting.setdefault(name, [])
+    for path, rows in fold(trace_id, list(trace_lines(pa.concat_tables(events)))):
+        its_rows = waiting.setdefault(path, [])
         its_rows.extend(rows)
         if len(its_rows) >= BATCH_ROWS:
-            yield name, pa.array(waiting.pop(name), result.field(name).type)
-    for name, its_rows in waiting.items():
-        yield name, pa.array(its_rows, result.field(name).type)
+            yield _as_table(path, waiting.pop(path))
+    for path, its_rows in waiting.items():
+        if its_rows:
+            yield _as_table(path, its_rows)
 
 
-def _in_columns(result: pa.Schema, trace_id: str, name: str, rows: pa.Array) -> Iterator[pa.RecordBatch]:
-    """Return rows in the column of their table, not too many at once: the other columns take memory, too."""
-    for start in range(0, len(rows), BATCH_ROWS):
-        part = rows[start : start + BATCH_ROWS]
-        columns = [part if field.name == name else pa.nulls(len(part), field.type) for field in list(result)[1:]]
-        ids = pa.array([trace_id] * len(part), result.field(0).type)
-        yield from pa.Table.from_arrays([ids, *columns], schema=result).to_batches()
+def _both(calls: tuple[pa.Table, pa.Table]) -> Iterator[tuple[Table, pa.Table, str]]:
+    for rows, part in zip(calls, ("", HEARTBEATS), strict=True):
+        if len(rows):
+            yield CALL, rows, part
+
+
+def _as_table(path: str, rows: list[Row]) -> tuple[Table, pa.Table, str]:
+    table = TABLES[path]
+    return table, pa.Table.from_pylist(rows, table.arrow), ""
+
+
+def _as_stored(table: Table, rows: pa.Table, names: Row) -> pa.Table:
+    """Return rows with the names of their trace."""
+    columns = [
+        pa.array([names[each.name]] * len(rows), each.type) if each.name in names else rows[each.name]
+        for each in table.stored_arrow
+    ]
+    return pa.Table.from_arrays(columns, schema=table.stored_arrow)

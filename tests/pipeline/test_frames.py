@@ -12,7 +12,7 @@ import pytest
 from pyspark import cloudpickle
 
 import koordinator
-from koordinator.pipeline.fold.frames import fold_partition
+from koordinator.pipeline.fold.frames import write_partition
 from koordinator.pipeline.frames import like, rows_of, select_schema
 from koordinator.pipeline.schema import BRONZE_LINE, STATE_TIME, TABLES
 from koordinator.pipeline.silver.line_rows import FileTypes, file_ranks, read_partition
@@ -61,7 +61,7 @@ def test_a_worker_runs_the_functions_that_it_is_sent_without_koordinator() -> No
     try:
         reading = cloudpickle.dumps(([partial(read_partition, types)], [rows]))
         ranking = cloudpickle.dumps(([file_ranks], [rows]))
-        folding = cloudpickle.dumps(([fold_partition], []))
+        folding = cloudpickle.dumps(([partial(write_partition, {})], []))
     finally:
         cloudpickle.unregister_pickle_by_value(koordinator)
     for sent, made in ((reading, "2"), (ranking, "1"), (folding, "0")):

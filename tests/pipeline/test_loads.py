@@ -16,14 +16,13 @@ from spark.loads import TRACES, copied, differing, load, put, read_table, tables
 from spark.log_rows import recorded
 
 from koordinator.pipeline import layers, loading
-from koordinator.pipeline.fold.frames import FOLD, folded
+from koordinator.pipeline.fold import frames
+from koordinator.pipeline.fold.frames import fold_partition
 from koordinator.pipeline.generate import generate_trace
 from koordinator.pipeline.job_errors import JobFailed, JobRefused, spark_errors_explained
 from koordinator.pipeline.jobs import compact as compact_job
 from koordinator.pipeline.schema import (
     COUNTS,
-    EVENT,
-    GROUP_STATE,
     MEMBER_SPAN,
     QUARANTINE,
     SCHEMA_VERSION,
@@ -34,11 +33,13 @@ from koordinator.pipeline.snapshots import LocalSnapshotFiles, as_of, parquet_fi
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from koordinator.pipeline.schema import Table
 
 OF_TRACE = ("run_id", "test_id", "cluster")
 """The columns of a row that come from silver/trace."""
@@ -154,13 +155,10 @@ def test_a_small_table_of_the_fold_is_one_file(both_sizes: tuple[Path, Path]) ->
 def test_late_lines_can_empty_a_table(
     first: Path, folder: Path, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half_state_time(event: pa.Table, *more: pa.Table) -> pa.Table:
-        made = folded(event, *more)
-        return made if len(event) < HALF else made.filter(made["state_time"].is_null())
+    def no_state_time(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Table, pa.Table, str]]:
+        return (made for made in fold_partition(batches) if made[0] is not STATE_TIME)
 
-    shrinks = layers.Step(FOLD, half_state_time, (EVENT, TRACE, GROUP_STATE))
-    steps = tuple(shrinks if step.table is FOLD else step for step in layers.PER_HOME_STEPS)
-    monkeypatch.setattr(layers, "PER_HOME_STEPS", steps)
+    monkeypatch.setattr(frames, "fold_partition", no_state_time)
     store = copied(first, tmp_path / "store")
     before = read_table(store, STATE_TIME).num_rows
     load(spark, store, folder / "inputs")

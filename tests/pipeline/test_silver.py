@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from spark.event_frames import table_of_fold
 from spark.literal_frames import literal
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.emulator.verify.rebalances import assignments
-from koordinator.pipeline.fold.frames import folded, unfolded
 from koordinator.pipeline.frames import rows_of, sql
 from koordinator.pipeline.layers import QUERIES
 from koordinator.pipeline.local_files import list_files, read_lines
-from koordinator.pipeline.schema import ASSIGNMENT, EVENT, GROUP_STATE, HEADER, MEMBER_SPAN, OUTCOME, RUN, TEST, TRACE
+from koordinator.pipeline.schema import ASSIGNMENT, EVENT, HEADER, MEMBER_SPAN, OUTCOME, RUN, TEST, TRACE
 from koordinator.pipeline.silver import intake
 
 if TYPE_CHECKING:
     from koordinator.pipeline.frames import Frame
     from koordinator.pipeline.queries import Row
-    from koordinator.pipeline.schema import Table
 
 TRACES = Path(__file__).parents[1] / "pages" / "traces"
 
@@ -34,10 +33,6 @@ def one(frame: Frame) -> Row:
 def events_of(name: str) -> Frame:
     files = list_files([str(TRACES / f"{name}.jsonl")]) or []
     return intake.ingest(intake.parse_lines(read_lines(files), [files[0].source_file])).event
-
-
-def fold_of(event: Frame, table: Table) -> Frame:
-    return unfolded(table, folded(event, literal(None, TRACE), literal(None, GROUP_STATE)))
 
 
 def test_a_trace_combines_its_headers_and_events() -> None:
@@ -114,7 +109,7 @@ def test_a_stay_ends_with_the_removal_of_the_member() -> None:
         member(5, "removed", cause="session_expired"),
         member(6, "added"),
     )
-    found = sorted(rows_of(fold_of(event, MEMBER_SPAN)), key=lambda row: row.joined_seq)
+    found = sorted(rows_of(table_of_fold(MEMBER_SPAN, event)), key=lambda row: row.joined_seq)
     assert [(row.joined_seq, row.left_seq, row.end_reason) for row in found] == [
         (2, 5, "session_expired"),
         (6, None, None),
@@ -129,12 +124,12 @@ def test_a_stay_ends_with_the_removal_of_the_member() -> None:
 
 def test_puppets_are_recognized_by_their_events() -> None:
     event = literal(None, EVENT, member(2, "added"), {**member(3, "assigned"), "kind": "puppet", "name": "p"})
-    assert one(fold_of(event, MEMBER_SPAN)).puppet
+    assert one(table_of_fold(MEMBER_SPAN, event)).puppet
 
 
 def test_the_stay_of_a_replacing_static_member_starts_with_its_join() -> None:
     event = events_of("static_bounce")
-    spans = rows_of(fold_of(event, MEMBER_SPAN))
+    spans = rows_of(table_of_fold(MEMBER_SPAN, event))
     old, new = sorted((row for row in spans if row.member == "svc-2"), key=lambda row: row.joined_seq)
     assert (old.end_reason, new.end_reason, old.membership) == ("replaced", None, "static")
     assert old.member_id != new.member_id
@@ -153,6 +148,6 @@ def test_assignments_equal_those_of_the_emulator(name: str) -> None:
         for number in numbers
     }
     event = events_of(name)
-    found = rows_of(fold_of(event, ASSIGNMENT))
+    found = rows_of(table_of_fold(ASSIGNMENT, event))
     assert {(row.generation, row.member, row.topic, row.partition) for row in found} == expected
     assert len(found) == len(expected)

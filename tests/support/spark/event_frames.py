@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from koordinator.pipeline.fold.frames import folded, unfolded
-from koordinator.pipeline.schema import EVENT, GROUP_STATE, TRACE, VERDICT
+from koordinator.pipeline.fold.frames import fold_input, folded, unfolded
+from koordinator.pipeline.frames import with_constants
+from koordinator.pipeline.schema import EVENT, GROUP_STATE, TRACE, VERDICT, Table
 from spark.gold_frames import RENAMED
 from spark.literal_frames import literal
 
@@ -33,8 +34,13 @@ def events(traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> pa.Table:
 
 def verdicts(traces: Mapping[str, Iterable[Mapping[str, Any]]]) -> pa.Table:
     """Return mart/verdict of these lines."""
-    known = trace_rows(*traces), literal(None, GROUP_STATE)
-    return unfolded(VERDICT, folded(events(traces), *known))
+    return table_of_fold(VERDICT, events(traces))
+
+
+def table_of_fold(table: Table, event: pa.Table) -> pa.Table:
+    """Return a table that the fold makes of silver/event."""
+    traces = trace_rows(*{*event["trace_id"].to_pylist()})
+    return unfolded(table, folded(fold_input(event, with_constants(traces, home="text-1"), literal(None, GROUP_STATE))))
 
 
 def trace_rows(*trace_ids: str) -> pa.Table:
