@@ -21,6 +21,7 @@ from .frames import in_spark, like, rows_of, sql, table_of, with_constants
 from .job_errors import JobFailed
 from .local_files import PACKED, PARQUET, LogOptions, unpacked_bytes
 from .lock import locked
+from .queries import Row
 from .schema import (
     BRONZE_LINE,
     COUNTS,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
     from .frames import Frame
     from .layers import Step
-    from .queries import Row
     from .schema import Table
     from .store import Draft, Store
 
@@ -285,7 +285,8 @@ class Loader:
         homes = sorted({batch, *old_homes})
         known = sql("SELECT * FROM {old}", EVENT, old=self._draft.read(EVENT, old_homes)) if old else None
         ingested = intake.ingest(rows, known, is_numbered=kind == "grown")
-        counts = rows_of(ingested.counts)
+        ids = {row.source_file: row.ingest_id for row in files}
+        counts = [Row(row, ingest_id=ids[row.source_file]) for row in rows_of(ingested.counts)]
         event = self._append(self._with_home(ingested.event, old, batch), EVENT, batch, homes)
         self._append(self._with_home(ingested.header, old, batch), HEADER, batch, homes)
         self._append(self._with_home(ingested.outcome, old, batch), OUTCOME, batch, homes)

@@ -77,7 +77,7 @@ SELECT raw, reject_reason, detail, source_file, ingest_id,
 FROM {rows} LEFT JOIN numbered USING (source_file, block_start) WHERE part = 'quarantine'
 
 -- query counts
-SELECT source_file, max(ingest_id) AS ingest_id, max(source) AS source,
+SELECT source_file, max(source) AS source,
        sum(CASE WHEN part = 'read' THEN n ELSE 0 END) AS read, count_if(part = 'event' AND first) AS event,
        count_if(part = 'header') AS header, count_if(part = 'test') AS test,
        sum(CASE WHEN part = 'read' THEN ignored ELSE 0 END) AS ignored,
@@ -95,11 +95,13 @@ FROM {rows} WHERE kind IN ('header', 'test')
 -- query table_events: the other rows of such a table
 WITH events AS (
   SELECT *, coalesce(source, 'koordinator') AS its_source,
-         coalesce(trace_id, md5(regexp_replace(source_file, '[rotated]', ''))) AS its_trace_id, concat_ws(', ', CASE WHEN kind IS NULL THEN 'kind' END,
-         CASE WHEN seq IS NULL THEN 'seq' END, CASE WHEN wall_us IS NULL THEN 'wall_ts' END) AS missing
+         coalesce(trace_id, md5(regexp_replace(source_file, '[rotated]', ''))) AS its_trace_id,
+         CASE WHEN kind IS NULL OR seq IS NULL OR wall_us IS NULL
+              THEN concat_ws(', ', CASE WHEN kind IS NULL THEN 'kind' END, CASE WHEN seq IS NULL THEN 'seq' END,
+                             CASE WHEN wall_us IS NULL THEN 'wall_ts' END) END AS missing
   FROM {rows} WHERE coalesce(kind, '') NOT IN ('header', 'test')),
 judged AS (
-  SELECT *, CASE WHEN missing != '' THEN 'missing_key' WHEN kind NOT IN ([kinds]) THEN 'unknown_kind'
+  SELECT *, CASE WHEN missing IS NOT NULL THEN 'missing_key' WHEN kind NOT IN ([kinds]) THEN 'unknown_kind'
                  WHEN kind IN ('request', 'response') AND NOT coalesce(api_key BETWEEN 0 AND [api_key_max], false)
                  THEN 'unknown_api' END AS reject_reason
   FROM events)
@@ -111,5 +113,5 @@ SELECT source_file, ingest_id, its_source AS source, its_trace_id AS trace_id, [
 FROM judged
 
 -- query table_lines: the number of rows of each file
-SELECT source_file, ingest_id, 'read' AS part, 'koordinator' AS source, count(*) AS n, 0 AS ignored
-FROM {rows} GROUP BY source_file, ingest_id
+SELECT source_file, 'read' AS part, 'koordinator' AS source, count(*) AS n, 0 AS ignored
+FROM {rows} GROUP BY source_file

@@ -9,7 +9,8 @@ from scenes.trace_tales import Tale
 
 from koordinator.emulator.verify.group_trace import GroupTrace
 from koordinator.pipeline import layers, schema
-from koordinator.pipeline.frames import rows_of, table_of
+from koordinator.pipeline.fold.frames import FOLD, folded
+from koordinator.pipeline.frames import rows_of, table_of, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -84,7 +85,8 @@ class Gold:
         """Return a table."""
         if table.path not in self._made:
             step = next(step for step in layers.PER_HOME_STEPS if step.table is table)
-            self._made[table.path] = step.build(*(self.table(source) for source in step.inputs))
+            made = step.build(*(with_constants(self.table(source), home="text-1") for source in step.inputs))
+            self._made[table.path] = folded(made) if table is FOLD else made.select(table.names)
         return self._made[table.path]
 
 
