@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 COUNT_COLUMNS = ("event", "header", "test", "ignored", "duplicate", "quarantined")
 """The columns of bronze/counts that add up to the rows read."""
 
-SMALL_BYTES = 32 << 20
+SMALL_BYTES, SMALL_STORE_BYTES = 128 << 20, 32 << 20
 """Bytes of input lines, and of files in the store, up to which a load keeps its rows in memory, without Spark."""
 
 LAST_EVENTS = f"""
@@ -222,8 +222,8 @@ class Loader:
         return loaded
 
     def _small_files(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]] | None:
-        """Begin a load in memory, if the store and the new files are on this machine, and have at most SMALL_BYTES."""
-        if self._on_cluster or not self.store.has_at_most(SMALL_BYTES):
+        """Begin a load in memory, if the store and the new files are small and on this machine."""
+        if self._on_cluster or not self.store.has_at_most(SMALL_STORE_BYTES):
             return None
         files = local_files.list_files(inputs)
         if files is None:
