@@ -20,12 +20,12 @@ from ..job_errors import JobFailed
 from ..schema import CALL, TABLES, Table
 from ..schema.kinds import StructOf, TableColumn
 from ..schema.tables import STRING
-from ..table_files import TableFiles
 from .calls import Calls
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
 from .settled import CARRIED
+from .task_files import TableFiles
 from .trace_fold import fold
 
 if TYPE_CHECKING:
