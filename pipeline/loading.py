@@ -63,13 +63,7 @@ LAST_EVENTS = f"""
 """  # noqa: S608 - a number
 """The last event of each log and broker."""
 
-TRACES = """
-    SELECT trace_id, home
-    FROM (SELECT DISTINCT trace_id FROM {rows} WHERE part IN ('event', 'header', 'test', 'watched'))
-         LEFT JOIN bronze.trace USING (trace_id)
-    WHERE trace_id IS NOT NULL
-"""
-"""The traces of a load, with the home of those that are known."""
+KNOWN_TRACES = "SELECT trace_id, home FROM {named} JOIN bronze.trace USING (trace_id)"
 
 BAD_SHOWN = 5
 """Number of quarantined rows that a load names."""
@@ -280,11 +274,12 @@ class Loader:
         rows, lines = read
         if not isinstance(rows, pa.Table) and lines is not None:
             rows = _kept_on_disk(rows)
-        old = self._assign_homes(batch, rows)
+        survey = intake.Survey.of(rows)
+        old = self._assign_homes(batch, survey.traces())
         old_homes = sorted({*old.values()})
         homes = sorted({batch, *old_homes})
         known = sql("SELECT * FROM {old}", EVENT, old=self._draft.read(EVENT, old_homes)) if old else None
-        ingested = intake.ingest(rows, known, is_numbered=kind == "grown")
+        ingested = intake.ingest(rows, survey, known, is_numbered=kind == "grown")
         ids = {row.source_file: row.ingest_id for row in files}
         counts = [Row(row, ingest_id=ids[row.source_file]) for row in rows_of(ingested.counts)]
         event = self._append(self._with_home(ingested.event, old, batch), EVENT, batch, homes)
@@ -353,14 +348,14 @@ class Loader:
         """Return the last event of each log and broker."""
         return sql(LAST_EVENTS, silver_event=self._draft.read(EVENT))
 
-    def _assign_homes(self, batch: str, rows: Frame) -> dict[str, str]:
+    def _assign_homes(self, batch: str, traces: list[str]) -> dict[str, str]:
         """Record the home of new traces. Return the homes of the others."""
-        traces = rows_of(sql(TRACES, rows=rows, bronze_trace=self._draft.read(TRACE_HOME)))
-        new = [{"trace_id": row.trace_id} for row in traces if row.home is None]
-        self._draft.append(
-            with_constants(self._frame(table_of(new, TRACE_HOME)), home=batch), TRACE_HOME, batch, [batch]
-        )
-        return {row.trace_id: row.home for row in traces if row.home is not None}
+        named = self._frame(pa.table({"trace_id": pa.array(traces, pa.string())}))
+        known = rows_of(sql(KNOWN_TRACES, named=named, bronze_trace=self._draft.read(TRACE_HOME)))
+        homes = {row.trace_id: row.home for row in known}
+        new = table_of([{"trace_id": each} for each in traces if each not in homes], TRACE_HOME)
+        self._draft.append(with_constants(self._frame(new), home=batch), TRACE_HOME, batch, [batch])
+        return homes
 
     def _with_home(self, frame: Frame, old: dict[str, str], batch: str) -> Any:  # noqa: ANN401 - a Frame
         """Add the column `home`: the known home of an old trace, else this batch."""

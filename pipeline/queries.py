@@ -27,6 +27,7 @@ LIKE_SPARK = """
     -- quantile_cont rounds differently
     CREATE MACRO percentile(number, share) AS
         at_place(list_sort(list(number) FILTER (number IS NOT NULL)), CAST(share AS DOUBLE) * (count(number) - 1));
+    CREATE MACRO xxhash64(one) AS hash(one);
     CREATE MACRO collect_list(one) AS list(one);
     CREATE MACRO collect_set(one) AS coalesce(list(DISTINCT one) FILTER (one IS NOT NULL), []);
     CREATE MACRO explode(several) AS unnest(several);

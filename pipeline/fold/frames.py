@@ -177,14 +177,15 @@ def fold_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Table, p
 
     Returns rows of a table as the store has them, and HEARTBEATS if they are such calls, else an empty text.
     """
+    schemas = {table.path: table.stored_arrow for table in FOLDED}
     for trace_id, slices in groupby(_slices(batches), key=itemgetter(0)):
         of_trace = (each for _, each in slices)
         first = next(of_trace)
         (names,) = first.slice(0, 1).select(TRACE_NAMES).to_pylist()
         events = chain((first.slice(1),), of_trace)
         try:
-            for table, rows, part in _trace_rows(trace_id, _parts(events)):
-                yield table, _as_stored(table, rows, names), part
+            for table, rows, part in _trace_rows(schemas, trace_id, _parts(events)):
+                yield table, _as_stored(schemas[table.path], rows, names), part
         except (MemoryError, OSError):
             # the machine's limits, not the events
             raise
@@ -216,7 +217,9 @@ def _parts(slices: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(part)
 
 
-def _trace_rows(trace_id: str, parts: Iterable[pa.Table]) -> Iterator[tuple[Table, pa.Table, str]]:
+def _trace_rows(
+    schemas: Mapping[str, pa.Schema], trace_id: str, parts: Iterable[pa.Table]
+) -> Iterator[tuple[Table, pa.Table, str]]:
     """Return the rows of each table, once or several times, and the part of the table to which they belong."""
     calls, heartbeats, events = Calls(), Heartbeats(), []
     for part in parts:
@@ -231,10 +234,10 @@ def _trace_rows(trace_id: str, parts: Iterable[pa.Table]) -> Iterator[tuple[Tabl
         its_rows = waiting.setdefault(path, [])
         its_rows.extend(rows)
         if len(its_rows) >= BATCH_ROWS:
-            yield _as_table(path, waiting.pop(path))
+            yield TABLES[path], pa.Table.from_pylist(waiting.pop(path), schemas[path]), ""
     for path, its_rows in waiting.items():
         if its_rows:
-            yield _as_table(path, its_rows)
+            yield TABLES[path], pa.Table.from_pylist(its_rows, schemas[path]), ""
 
 
 def _both(calls: tuple[pa.Table, pa.Table]) -> Iterator[tuple[Table, pa.Table, str]]:
@@ -243,15 +246,10 @@ def _both(calls: tuple[pa.Table, pa.Table]) -> Iterator[tuple[Table, pa.Table, s
             yield CALL, rows, part
 
 
-def _as_table(path: str, rows: list[Row]) -> tuple[Table, pa.Table, str]:
-    table = TABLES[path]
-    return table, pa.Table.from_pylist(rows, table.arrow), ""
-
-
-def _as_stored(table: Table, rows: pa.Table, names: Row) -> pa.Table:
+def _as_stored(schema: pa.Schema, rows: pa.Table, names: Row) -> pa.Table:
     """Return rows with the names of their trace."""
     columns = [
         pa.array([names[each.name]] * len(rows), each.type) if each.name in names else rows[each.name]
-        for each in table.stored_arrow
+        for each in schema
     ]
-    return pa.Table.from_arrays(columns, schema=table.stored_arrow)
+    return pa.Table.from_arrays(columns, schema=schema)

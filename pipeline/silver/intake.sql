@@ -11,6 +11,17 @@ SELECT [others], CASE WHEN is_unknown THEN 'quarantine' ELSE part END AS part,
 FROM (SELECT *, coalesce(part = 'event' AND version IS NOT NULL, false) AS is_unknown
       FROM {rows} LEFT JOIN {versions} USING (trace_id))
 
+-- query survey: the rows of each file by trace and part, and of events the numbers; `mixed` changes if one is repeated
+SELECT source_file, trace_id, part, max(source) AS source, count(*) AS n_rows, count_if(first) AS n_first,
+       sum(n) AS n, sum(ignored) AS ignored, min(seq) AS first_seq, max(seq) AS last_seq,
+       bit_xor(xxhash64(seq)) AS mixed
+FROM {rows} WHERE part != 'unread' GROUP BY source_file, trace_id, part
+
+-- query known_numbers: the same numbers of known events that new ones, with these numbers, may repeat
+SELECT trace_id, count(*) AS n_rows, min(seq) AS first_seq, max(seq) AS last_seq, bit_xor(xxhash64(seq)) AS mixed
+FROM {known} JOIN (SELECT trace_id, min(first_seq) AS from_seq FROM {numbers} GROUP BY trace_id) USING (trace_id)
+WHERE seq >= from_seq GROUP BY trace_id
+
 -- query keys: the keys of new events, and of known ones that may repeat them
 SELECT trace_id, seq FROM {rows} WHERE part = 'event'
 UNION ALL
@@ -75,15 +86,6 @@ numbered AS (
 SELECT raw, reject_reason, detail, source_file, ingest_id,
        row_id + 1 - CASE WHEN [is_numbered] THEN 0 ELSE first_id - earlier END AS line_no, [event]
 FROM {rows} LEFT JOIN numbered USING (source_file, block_start) WHERE part = 'quarantine'
-
--- query counts
-SELECT source_file, max(source) AS source,
-       sum(CASE WHEN part = 'read' THEN n ELSE 0 END) AS read, count_if(part = 'event' AND first) AS event,
-       count_if(part = 'header') AS header, count_if(part = 'test') AS test,
-       sum(CASE WHEN part = 'read' THEN ignored ELSE 0 END) AS ignored,
-       count_if(part = 'duplicate' AND first) AS duplicate, count_if(part = 'quarantine' AND first) AS quarantined,
-       count_if(part = 'event' AND NOT first) AS more
-FROM {rows} WHERE part NOT IN ('unread', 'watched') GROUP BY source_file
 
 -- query unread
 SELECT source_file, ingest_id, unread AS kind, text, n, example FROM {rows} WHERE part = 'unread'

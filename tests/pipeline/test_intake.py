@@ -43,7 +43,7 @@ def read(folder: Path) -> pa.Table:
 
 
 def ingested(lines: pa.Table, known: pa.Table | None = None) -> IngestedRows:
-    return intake.ingest(intake.parse_lines(lines, {*lines["source_file"].to_pylist()}), known)
+    return intake.ingest(intake.parse_lines(lines, {*lines["source_file"].to_pylist()}), known=known)
 
 
 def frame(*lines: dict[str, object] | str, file: str = "a.jsonl") -> pa.Table:
