@@ -203,8 +203,7 @@ class Loader:
 
     def _load(self, inputs: Sequence[str]) -> LoadResult:
         self.report_progress("looking for new files")
-        self._spark = None
-        loaded, kinds = self._small_files(inputs) or self._files_of_spark(inputs)
+        loaded, kinds = self._begin(inputs)
         batches = [batch for kind, rows in kinds.items() if rows and (batch := self._ingest(kind, rows, loaded))]
         if batches:
             self._check_quality(loaded)
@@ -215,24 +214,20 @@ class Loader:
             self._draft.commit()
         return loaded
 
-    def _small_files(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]] | None:
-        """Begin a load in memory, if the store and the new files are small and on this machine."""
-        if self._on_cluster or not self.store.has_at_most(SMALL_STORE_BYTES):
-            return None
-        files = local_files.list_files(inputs)
-        if files is None:
-            return None
-        self._draft = self.store.begin()
-        loaded, kinds = self._new_files(files)
-        new = sum(unpacked_bytes(row.source_file, row.file_size) for rows in kinds.values() for row in rows)
-        return (loaded, kinds) if new <= SMALL_BYTES else None
-
-    def _files_of_spark(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]]:
-        """Begin a load by Spark."""
+    def _begin(self, inputs: Sequence[str]) -> tuple[LoadResult, dict[str, list[Row]]]:
+        """Begin a load: in memory, if the store and the new files are small and on this machine, else by Spark."""
+        self._spark = None
+        files = None if self._on_cluster else local_files.list_files(inputs)
+        if files is not None and self.store.has_at_most(SMALL_STORE_BYTES):
+            self._draft = self.store.begin()
+            loaded, kinds = self._new_files(files)
+            new = (row for rows in kinds.values() for row in rows)
+            if sum(unpacked_bytes(row.source_file, row.file_size) for row in new) <= SMALL_BYTES:
+                return loaded, kinds
         self._spark = self.open_spark()
         _send_code(self._spark)
         self._draft = self.store.begin(self._spark)
-        return self._new_files(_input_files().list_files(self._spark, inputs))
+        return self._new_files(_input_files().list_files(self._spark, inputs) if files is None else files)
 
     def _new_files(self, files: list[Row]) -> tuple[LoadResult, dict[str, list[Row]]]:
         """Return the new files by kind, and the result of a load that has not read them yet."""

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from koordinator.pipeline import layers, session
+from koordinator.pipeline.jobs.run import spark_if_needed
 from koordinator.pipeline.loading import Loader
 from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 ROWS_PER_FILE = 1_000_000
 MAX_BAD_RATIO = 0.0
@@ -71,26 +72,30 @@ def replicate(source: str, *parts: str) -> dict[str, object]:
 
 
 def load(master: str, target: str, *sources: str) -> dict[str, object]:
-    """Load new input of some folders into a store; return the seconds of each step."""
-    began = time.monotonic()
-    marks: list[tuple[str, float]] = []
-    on_cluster = not master.startswith("local")
-    settings = CLUSTER_SETTINGS if on_cluster else {}
-    with session.open_session(master, settings=settings, big=True) as spark:
-        marks.append(("start", time.monotonic()))
-        report_progress = lambda what: marks.append((what, time.monotonic()))  # noqa: E731
-        loader = Loader(lambda: spark, Store(target), report_progress, MAX_BAD_RATIO, on_cluster=on_cluster)
-        loaded = loader.load(sources)
-        marks.append(("end", time.monotonic()))
+    """Load new input of some folders into a store, by Spark if it is large; return the seconds of each step."""
+    marks = [("begin", time.monotonic())]
+    report_progress = lambda what: marks.append((what, time.monotonic()))  # noqa: E731
+    settings = {} if master.startswith("local") else CLUSTER_SETTINGS
+    with spark_if_needed({"master": master, "remote": None, "settings": settings}) as (open_spark, on_cluster):
+
+        def opened() -> SparkSession:
+            report_progress("start")
+            spark = open_spark()
+            report_progress("reading")
+            return spark
+
+        loaded = Loader(opened, Store(target), report_progress, MAX_BAD_RATIO, on_cluster=on_cluster).load(sources)
+        report_progress("end")
     if not loaded.rows("event"):
         raise SystemExit(f"no event was read of {', '.join(sources)}: there is nothing to be measured")
     steps: dict[str, float] = {}
     for (what, at), (_, until) in pairwise(marks):
         steps[what] = steps.get(what, 0) + until - at
+    start_s = steps.pop("start", 0.0)
     return {
         "events": loaded.rows("event"),
-        "start_s": marks[0][1] - began,
-        "load_s": marks[-1][1] - marks[0][1],
+        "start_s": start_s,
+        "load_s": sum(steps.values()),
         "tables_s": sum(steps[step.table.path] for step in layers.PER_HOME_STEPS),
         "steps": steps,
     }
