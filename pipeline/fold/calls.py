@@ -54,7 +54,7 @@ NOWHERE = np.iinfo(np.int64).min
 """Stands for a number that is null."""
 
 
-class Calls:
+class CallPairs:
     """Pairs the requests of one trace with their responses; the events come in parts, in the order of `seq`.
 
     The response belongs to the last request with the same correlation id.

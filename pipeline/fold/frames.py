@@ -20,7 +20,7 @@ from ..job_errors import JobFailed
 from ..schema import CALL, TABLES, Table
 from ..schema.kinds import StructOf, TableColumn
 from ..schema.tables import STRING
-from .calls import Calls
+from .calls import CallPairs
 from .event_lines import trace_lines
 from .group_facts import NEVER, WATCHED
 from .heartbeats import Heartbeats
@@ -221,7 +221,7 @@ def _trace_rows(
     schemas: Mapping[str, pa.Schema], trace_id: str, parts: Iterable[pa.Table]
 ) -> Iterator[tuple[Table, pa.Table, str]]:
     """Return the rows of each table, once or several times, and the part of the table to which they belong."""
-    calls, heartbeats, events = Calls(), Heartbeats(), []
+    calls, heartbeats, events = CallPairs(), Heartbeats(), []
     for part in parts:
         if not len(part):
             # a trace of these homes without new events

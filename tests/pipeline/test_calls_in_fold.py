@@ -10,7 +10,7 @@ import pytest
 from spark.event_frames import events, table_of_fold
 from spark.loads import trace
 
-from koordinator.pipeline.fold.calls import Calls
+from koordinator.pipeline.fold.calls import CallPairs
 from koordinator.pipeline.schema import CALL
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_the_rule_of_a_response_counts_before_that_of_its_request() -> None:
 
 
 def both(parts: Sequence[pa.Table]) -> list[Line]:
-    pairs = Calls()
+    pairs = CallPairs()
     made = [rows for each in [*map(pairs.answered, parts), pairs.unanswered()] for rows in each]
     return sorted(pa.concat_tables(made).to_pylist(), key=lambda row: int(row["seq"]))
 
