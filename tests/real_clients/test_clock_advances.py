@@ -106,7 +106,11 @@ class Confluent:
         return row.offset if row.offset >= 0 else None
 
     def close(self) -> None:
-        self._consumer.close()
+        # once in thousands of runs librdkafka did not return
+        closing = threading.Thread(target=self._consumer.close, daemon=True)
+        closing.start()
+        closing.join(PATIENCE_S)
+        assert not closing.is_alive(), f"the consumer has not closed within {PATIENCE_S:g} s"
 
 
 CLIENTS: dict[str, Callable[[str], Client]] = {"kafka-python": KafkaPython, "confluent-kafka": Confluent}
