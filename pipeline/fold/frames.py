@@ -52,9 +52,11 @@ COLUMNS = (
     *("group_id", "member_id", "instance_id", "generation"),
     *("state_from", "state_to", "change", "cause", "reason", "client_reason", "timer", "error", "error_code"),
     *("rule_id", "count", "body"),
-    "synthetic",
 )
-"""The columns of silver/event that the fold reads; the last one is of calls only."""
+"""The columns of silver/event that the fold reads."""
+
+COLUMNS_OF_CALLS = (*COLUMNS, "synthetic")
+"""Those columns, and the one that only the calls have."""
 
 TRACE_NAMES = ("run_id", "test_id", "cluster", "home")
 """The columns of a row that are those of its trace in silver/trace."""
@@ -98,13 +100,13 @@ WRITTEN = Table("silver", "written", "", (), (TableColumn("table_name", STRING),
 
 
 def _as_events(**columns: str) -> str:
-    return ", ".join(f"{columns.get(name, 'NULL')} AS {name}" for name in (*COLUMNS, *TRACE_NAMES))
+    return ", ".join(f"{columns.get(name, 'NULL')} AS {name}" for name in (*COLUMNS_OF_CALLS, *TRACE_NAMES))
 
 
 EVENTS = " UNION ALL ".join(
     f"SELECT {columns} FROM {rows}"  # noqa: S608 - our own names
     for columns, rows in (
-        (_as_events(**{name: name for name in COLUMNS}), "silver.event"),
+        (_as_events(**{name: name for name in COLUMNS_OF_CALLS}), "silver.event"),
         (
             _as_events(trace_id="trace_id", seq=f"{BEFORE_ALL}", kind=f"'{NAMED}'", **{n: n for n in TRACE_NAMES}),
             "silver.trace",
@@ -227,7 +229,7 @@ def _trace_rows(
             # a trace of these homes without new events
             return
         yield from _both(calls.answered(part))
-        events.append(heartbeats.shortened(part.select(COLUMNS[:-1])))
+        events.append(heartbeats.shortened(part.select(COLUMNS)))
     yield from _both(calls.unanswered())
     waiting: dict[str, list[Row]] = {}
     for path, rows in fold(trace_id, list(trace_lines(pa.concat_tables(events)))):

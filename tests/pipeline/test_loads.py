@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +36,6 @@ from koordinator.pipeline.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -186,6 +187,20 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
     calls = as_of(LocalSnapshotFiles(store), str(store), None).folders("silver/call")
     # the rows of the other traces of its home, and the new ones
     assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4"), ("text-1", "text-4")]
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_files_and_folders_may_have_any_name(
+    size: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if size == "large":
+        monkeypatch.setattr(loading, "SMALL_BYTES", -1)
+    names = ["a b.jsonl", "a%20b.jsonl", "ü.jsonl", "x[1].jsonl", "q?.jsonl", "s*r.jsonl", "c,d#e+f.jsonl"]
+    for number, name in enumerate(names):
+        put(tmp_path / "in [a]%20b", name, generate_trace(7, number, 20).lines)
+    counts = load(spark, tmp_path / "store", tmp_path / "in [a]%20b").counts
+    assert [row["quarantined"] for row in counts] == [0] * len(names)
+    assert {Path(unquote(row["source_file"])).name for row in counts} == set(names)
 
 
 JOB_S = 900

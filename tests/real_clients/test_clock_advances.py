@@ -106,7 +106,7 @@ class Confluent:
         return row.offset if row.offset >= 0 else None
 
     def close(self) -> None:
-        # once in thousands of runs librdkafka did not return
+        # librdkafka once did not return from it
         closing = threading.Thread(target=self._consumer.close, daemon=True)
         closing.start()
         closing.join(PATIENCE_S)
