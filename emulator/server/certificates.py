@@ -57,11 +57,6 @@ class Certificates:
         """The certificate of the authority, which clients have to trust."""
         return self.directory / CA
 
-    @property
-    def client_file(self) -> Path:
-        """A key, unencrypted PKCS#8, with its certificate, which clients may use."""
-        return self.directory / CLIENT
-
     def rotated(self, to: str, client_auth: str) -> ssl.SSLContext:
         """Return the settings with another certificate: `renewed`, `expired` or `untrusted`. Raises ValueError.
 

@@ -55,9 +55,6 @@ LISTENER_NOT_FOUND_SINCE = 6
 UNREACHABLE_REPLICAS_SINCE = 1
 """The first version that lists unreachable replicas; before, their partition has REPLICA_NOT_AVAILABLE."""
 
-IDS_SINCE = 10
-"""The first version with topic ids and nullable names in requests."""
-
 
 def _bits(*operations: int) -> int:
     return sum(1 << operation for operation in operations)
