@@ -37,7 +37,7 @@ FOLDERS := $(shell find facade emulator wire fixtures lab/. pipeline -type d -no
 DEMO := build/demo
 REPORT := build/report
 
-.PHONY: help dev demo report lab test test-all test-slow quick check extras ci-extra tool-test broker-test clients docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
+.PHONY: help dev demo report lab test test-all test-slow quick check extras ci-extra tool-test program-test broker-test clients docs docs-site bench bench-lab bench-pipeline spark-test fuzz soak explore suites broken-rules conformance release-check docker-test compose-demo spark-cluster-test clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z -]+:.*## / { printf "make %-36s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,12 +131,18 @@ extras: $(VENV)/with-dev,spark,engines,editors,release docs-site ## install what
 
 ci-extra: extras ## run the tests that need Java, Go, Node.js, Chromium, Docker, MkDocs, pyright, release tools or Spark
 	@status=0; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target tool-test broker-test || status=$$?; \
+	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target tool-test program-test broker-test || status=$$?; \
 	$(MAKE) --no-print-directory spark-test || status=$$?; \
 	exit $$status
 
-tool-test: $(VENV)/wheel $(VENV)/with-dev ## run the tests that need tools, but neither brokers nor Spark (ARGS)
-	@$(THE_WHEEL) compose/engine.sh $(PYTEST) -m needs --ignore=tests/pipeline --ignore=tests/kafka --ignore=tests/explore $(ARGS)
+# Tests with programs of other languages, and with Spring's and Streams' applications.
+PROGRAMS := tests/languages tests/real_clients tests/suites
+
+tool-test: $(VENV)/wheel $(VENV)/with-dev ## run the tests that need tools, but neither programs, brokers nor Spark (ARGS)
+	@$(THE_WHEEL) compose/engine.sh $(PYTEST) -m needs $(addprefix --ignore=,$(PROGRAMS)) --ignore=tests/pipeline --ignore=tests/kafka --ignore=tests/explore $(ARGS)
+
+program-test: $(VENV)/wheel $(VENV)/with-dev ## run the tests that need programs in other languages (ARGS)
+	@$(THE_WHEEL) $(PYTEST) -m needs $(PROGRAMS) $(ARGS)
 
 broker-test: $(VENV)/with-dev ## run the tests that need brokers of Apache Kafka (ARGS)
 	@$(PYTEST) -m needs tests/kafka tests/explore $(ARGS)
