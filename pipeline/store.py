@@ -163,7 +163,11 @@ class Draft(Tables):
         if others:
             rest = self._read(table, affected, others)
             folders.append(self._written(rest, table, f"{self.number}-rest", others))
-        self._list(table, [*folders, *self._of_homes.pop(table.path, [])])
+        folders += self._of_homes.pop(table.path, [])
+        if not folders:
+            # readers of the files find the columns in one, as where Spark writes a table without rows
+            folders.append(self._written(table.stored_arrow.empty_table(), table, str(self.number), homes))
+        self._list(table, folders)
 
     def compact(self, table: Table) -> None:
         """Merge the folders of a table into one with files of about BYTES_PER_FILE. Needs Spark."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from spark.loads import TRACES, copied, differing, load, put, read_table, tables, trace
@@ -187,6 +188,19 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
     calls = as_of(LocalSnapshotFiles(store), str(store), None).folders("silver/call")
     # the rows of the other traces of its home, and the new ones
     assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4"), ("text-1", "text-4")]
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_table_without_rows_has_a_file_with_its_columns(
+    size: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if size == "large":
+        monkeypatch.setattr(loading, "SMALL_BYTES", -1)
+    put(tmp_path / "in", "a.jsonl", [line for line in A if json.loads(line)["kind"] in ("header", "conn")])
+    load(spark, tmp_path / "store", tmp_path / "in")
+    for table in (STATE_TIME, MEMBER_SPAN):
+        (file,) = parquet_files(tmp_path / "store", table.path)
+        assert (pq.read_schema(file).names, pq.read_metadata(file).num_rows) == (table.stored_arrow.names, 0)
 
 
 @pytest.mark.parametrize("size", ["small", "large"])
