@@ -147,7 +147,7 @@ def hard_parts_table(broken: Iterable[BrokenRule] = RULES) -> str:
 NOT_EMULATED = {
     ApiKey.PRODUCE: "`compression.type`: batches are stored as they were sent; a record length inside a compressed "
     "batch is compared with its fields (87)",
-    ApiKey.FETCH: "followers, diverging epochs, preferred read replicas",
+    ApiKey.FETCH: "brokers that fetch: they get no records",
     ApiKey.LIST_OFFSETS: "v0 with `max_num_offsets` above 1 (there are no segments); tiered storage",
     ApiKey.METADATA: "REBOOTSTRAP_REQUIRED in v13 (KIP-1102)",
     ApiKey.OFFSET_COMMIT: "the ZooKeeper of brokers of 2.4 and 2.8",

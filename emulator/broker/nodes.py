@@ -163,10 +163,10 @@ class NodeRuntimes:
         """The id of the next added node."""
         return max(self._nodes, default=0) + 1
 
-    def add_node(self, now: int, endpoints: Mapping[str, Endpoint]) -> list[Output]:
+    def add_node(self, now: int, endpoints: Mapping[str, Endpoint], rack: str | None = None) -> list[Output]:
         """Add a node to the cluster and start it."""
         node_id = self.next_node_id
-        self.cluster.brokers[node_id] = Registration(node_id, dict(endpoints), is_up=False)
+        self.cluster.brokers[node_id] = Registration(node_id, dict(endpoints), rack, is_up=False)
         self._nodes[node_id] = NodeRuntime(node_id)
         self._note(node_id, "added")
         return self.start_node(now, node_id)

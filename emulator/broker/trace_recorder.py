@@ -76,8 +76,8 @@ class TraceRecorder:
     ) -> None:
         """Record a response; `rendered` is its shape for the version of the request.
 
-        A Fetch is recorded only now, and only if it returns records or an error or is throttled; empty ones are
-        counted. Requests that read the trace itself are not recorded.
+        A Fetch is recorded only now, and only if it returns records, an error or a preferred replica, or is throttled;
+        empty ones are counted. Requests that read the trace itself are not recorded.
         """
         body: dict[str, object] | None = None
         if received.call.api_key == FETCH:
@@ -117,10 +117,11 @@ class TraceRecorder:
     def _fetched(self, request: Message, response: FetchResponse) -> dict[str, object]:
         """Return the offset ranges of a Fetch; the log knows them, so records are not decoded.
 
-        With `read_committed` return the aborted transactions, too.
+        With `read_committed` return the aborted transactions, too, and with racks the preferred replicas.
         """
         ranges: list[list[object]] = []
         aborted: list[list[object]] = []
+        preferred: list[list[object]] = []
         for row in response.responses:
             topic = self._cluster.topics.find(row.topic) if row.topic else self._cluster.topics.find_id(row.topic_id)
             if topic is None:
@@ -131,11 +132,15 @@ class TraceRecorder:
                 if log is not None and records:
                     begin = int.from_bytes(records[:BASE_OFFSET_BYTES], "big")
                     ranges.append([topic.name, partition.partition_index, begin, log.end_of(begin, len(records))])
+                if partition.preferred_read_replica >= 0:
+                    preferred.append([topic.name, partition.partition_index, partition.preferred_read_replica])
                 aborted += [
                     [topic.name, partition.partition_index, each.producer_id, each.first_offset]
                     for each in partition.aborted_transactions or ()
                 ]
         body: dict[str, object] = {"fetched": ranges} if ranges else {}
+        if preferred:
+            body["preferred"] = preferred
         return {**body, "aborted": aborted} if getattr(request, "isolation_level", 0) else body
 
     def _appended(self, request: Message, response: Message) -> dict[str, object] | None:
@@ -168,5 +173,7 @@ class TraceRecorder:
 
 def _is_empty(response: FetchResponse) -> bool:
     return response.error_code == 0 and not any(
-        partition.records or partition.error_code for topic in response.responses for partition in topic.partitions
+        partition.records or partition.error_code or partition.preferred_read_replica >= 0
+        for topic in response.responses
+        for partition in topic.partitions
     )

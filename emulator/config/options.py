@@ -70,8 +70,8 @@ class Option:
 
     @property
     def is_list(self) -> bool:
-        """Whether the value is a list of integers, in text separated by commas."""
-        return bool(self.type == Sequence[int])
+        """Whether the value is a list, in text separated by commas."""
+        return self.type in {Sequence[int], Sequence[str]}
 
     @property
     def is_mapping(self) -> bool:
@@ -108,12 +108,13 @@ class Option:
         """The placeholder of the value in pytest's help."""
         return f"{{{','.join(self.choices)}}}" if self.choices else self.metavar
 
-    def parse(self, text: str) -> int | str | tuple[int, ...]:
-        """Return the value: an integer, several of them, a choice or a text. Raises ValueError with the remedy."""
+    def parse(self, text: str) -> int | str | tuple[int, ...] | tuple[str, ...]:
+        """Return the value: an integer, a choice, a text, or several. Raises ValueError with the remedy."""
         if self.is_integer:
             return self._integer(text)
         if self.is_list:
-            return tuple(map(self._integer, text.split(",")))
+            entries = text.split(",")
+            return tuple(map(self._integer, entries)) if self.type == Sequence[int] else tuple(entries)
         if self.choices and text not in self.choices:
             raise ValueError(f"must be one of {', '.join(self.choices)}{did_you_mean(text, self.choices)}")
         return text
@@ -170,6 +171,13 @@ class Options:
         highest=INT_MAX,
         interfaces=Interface.ALL,
         unset="1 to the number of brokers",
+    )
+    racks: Sequence[str] = _option(
+        (),
+        "Racks of the brokers, in the order of their ports.",
+        metavar="RACK,RACK…",
+        interfaces=Interface.ALL,
+        unset="none",
     )
     listeners: Mapping[str, str] = _option(
         dict,
@@ -275,20 +283,28 @@ class Options:
 
     @property
     def node_ids(self) -> tuple[int, ...]:
-        """The ids of the brokers, in the order of their ports. Raises ValueError for invalid ids or numbers."""
-        return self.checked_ids("brokers", "broker_ids")
+        """The ids of the brokers, in the order of their ports. Raises ValueError for invalid ids, racks or numbers."""
+        return self.checked_ids("brokers", "broker_ids", "racks")
 
-    def checked_ids(self, brokers: str, broker_ids: str) -> tuple[int, ...]:
-        """Return `node_ids`. Raises ValueError with these names of the options `brokers` and `broker_ids`."""
+    @property
+    def rack_of(self) -> dict[int, str]:
+        """The racks by broker, of those that have one. Raises the errors of `node_ids`."""
+        return dict(zip(self.node_ids, self.racks, strict=False))
+
+    def checked_ids(self, brokers: str, broker_ids: str, racks: str) -> tuple[int, ...]:
+        """Return `node_ids`. Raises ValueError with these names of the options `brokers`, `broker_ids` and `racks`."""
         if not 1 <= self.brokers <= BROKERS_MAX:
             raise ValueError(f"{brokers} {self.brokers}: must be from 1 to {BROKERS_MAX}")
-        ids = tuple(self.broker_ids) or tuple(range(1, self.brokers + 1))
+        n_brokers = self.brokers if self.brokers > 1 else max(1, len(self.racks))
+        ids = tuple(self.broker_ids) or tuple(range(1, n_brokers + 1))
         if len(ids) > BROKERS_MAX or len(set(ids)) < len(ids) or not all(0 <= each <= INT_MAX for each in ids):
             raise ValueError(
                 f"{broker_ids} {list(ids)}: must be at most {BROKERS_MAX} different integers from 0 to {INT_MAX}"
             )
         if self.brokers not in (1, len(ids)):
             raise ValueError(f"{brokers} {self.brokers}: {broker_ids} has {len(ids)} ids; leave {brokers} out")
+        if self.racks and (len(self.racks) != len(ids) or not all(map(str.strip, self.racks))):
+            raise ValueError(f"{racks} {list(self.racks)}: must be one name for each of the {len(ids)} brokers")
         return ids
 
 

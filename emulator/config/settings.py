@@ -52,6 +52,10 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 """The authorizers of Kafka, with KRaft and with ZooKeeper. They decide alike."""
 
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
+"""The selectors of Kafka."""
+
 RELEASES = ("2.4", "2.8", "3.9", "4.0", "4.2", "4.3", "4.4")
 """The supported releases of Apache Kafka, newest last."""
 
@@ -434,6 +438,12 @@ class Settings:
         "",
         "The authorizer of requests: none, or Kafka's own, which decides by the ACLs of the cluster.",
         choices=("", STANDARD_AUTHORIZER, ACL_AUTHORIZER),
+    )
+    replica_selector_class: str = setting(
+        "",
+        "Which replica a consumer is told to fetch from: the leader, or with Kafka's `RackAwareReplicaSelector` one in"
+        " the rack of its `client.rack` (KIP-392).",
+        choices=("", LEADER_SELECTOR, RACK_AWARE_SELECTOR),
     )
     super_users: str = setting("", "The principals that may do everything, `User:admin;User:ANONYMOUS`.")
     allow_everyone_if_no_acl_found: bool = setting(

@@ -29,7 +29,7 @@ class Host(Protocol):
     async def start_node(self, node_id: int) -> None:
         """Start a node that is down."""
 
-    async def add_node(self) -> int:
+    async def add_node(self, rack: str | None) -> int:
         """Add a node to the cluster and return its id."""
 
     async def remove_node(self, node_id: int) -> None:
@@ -90,9 +90,9 @@ class Nodes:
         """Start a node again, at its old port. It loads its groups from `__consumer_offsets`."""
         await self._host.start_node(node)
 
-    async def add(self) -> int:
+    async def add(self, *, rack: str | None = None) -> int:
         """Add a node to the cluster, start it, and return its id."""
-        return await self._host.add_node()
+        return await self._host.add_node(rack)
 
     async def remove(self, *, node: int) -> None:
         """Remove a node from the cluster, and stop it first if it is not down. Raises ValueError for the last node."""

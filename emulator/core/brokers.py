@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from koordinator.wire.values import mutable
@@ -69,12 +70,24 @@ class Brokers(dict[int, Registration]):
         return tuple(node_id for node_id in node_ids if self.endpoint(node_id, listener) is None)
 
     def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[tuple[int, ...]]:
-        """Return replicas for partitions: leaders round-robin, fenced brokers last (`StripedReplicaPlacer`)."""
+        """Return replicas for partitions: leaders round-robin, the others in turn from each other rack.
+
+        Fenced brokers come last (`StripedReplicaPlacer`).
+        """
         nodes = sorted(self)
         copies = min(replication_factor, len(nodes))
         placed = []
         for partition in partitions:
             turn = partition % len(nodes) if nodes else 0
-            in_turn = sorted(nodes[turn:] + nodes[:turn], key=lambda node: not self[node].is_up)
-            placed.append(tuple(in_turn[:copies]))
+            in_turn = nodes[turn:] + nodes[:turn]
+            chosen = (each for is_up in (True, False) for each in self._across_racks(in_turn, is_up=is_up))
+            placed.append(tuple(islice(chosen, copies)))
         return placed
+
+    def _across_racks(self, nodes: Iterable[int], *, is_up: bool) -> Iterator[int]:
+        """Yield the first of the nodes in each rack, then the second ones, and so on: those that are up, or not."""
+        by_rack: dict[str | None, list[int]] = {}
+        for node in nodes:
+            if self[node].is_up is is_up:
+                by_rack.setdefault(self[node].rack, []).append(node)
+        return (node for row in zip_longest(*by_rack.values()) for node in row if node is not None)

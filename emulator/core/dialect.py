@@ -501,6 +501,10 @@ class Dialect:
     """Whether the assignor `uniform` leaves an extra partition to a member that has it. Before 4.0 the first members
     get it (`UniformHomogeneousAssignmentBuilder`)."""
 
+    consumer_groups_list_racks: bool = before("4.0")
+    """Whether the record of a consumer group's topics has the racks of their replicas. Before 4.0
+    (`ConsumerGroup.computeSubscriptionMetadata`)."""
+
     mixed_subscriptions_move_partitions: bool = before("4.0")
     """Whether the assignor `uniform` balances different subscriptions by single moves, and fails with
     UNKNOWN_SERVER_ERROR when it would move partitions in opposite directions. Before 4.0
@@ -573,6 +577,18 @@ class Dialect:
     returns_cut_batches: bool = before("OLD")
     """Whether Fetch up to v2 returns the beginning of a first batch that its limit cuts, as it is in the log. In 2.8
     (`KafkaApis.maybeConvertFetchedData`); later nothing is returned."""
+
+    preferred_replicas_end_fetches: bool = since("OLD")
+    """Whether a fetch is answered at once if it names another replica to fetch from. Up to 2.8 after its whole wait
+    (`ReplicaManager.fetchMessages`)."""
+
+    replicas_wake_fetches: bool = since("OLD")
+    """Whether a fetch that waits at a follower gets what the leader appends. Up to 2.8 after its whole wait
+    (`ReplicaFetcherThread`)."""
+
+    replicas_are_unavailable: bool = before("2.8")
+    """Whether a broker that has no replica answers REPLICA_NOT_AVAILABLE to a fetch from any replica. In 2.4
+    (`ReplicaManager.getPartitionOrError`)."""
 
     refuses_unknown_timestamps: bool = since("OLD")
     """Whether ListOffsets answers 35 to a negative timestamp that is not special in its version. In 2.8 it is a time

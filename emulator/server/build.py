@@ -282,8 +282,9 @@ def _build_cluster(
     cluster = ClusterState(cluster_id, settings, new_uuid)
     started_at = wall_us() // 1000
     # before any topic, so that topics have leaders; ports are registered once they are bound
+    racks = options.rack_of
     for node_id in options.node_ids:
-        cluster.register(node_id, advertised(options.host), 0)
+        cluster.register(node_id, advertised(options.host), 0, racks.get(node_id))
     if data_dir is not None:
         data_dir.begin(cluster_id)
         restore_topics(cluster, data_dir)

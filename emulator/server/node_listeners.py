@@ -131,14 +131,14 @@ class NodeListeners:
             ]
             self._accept(node_id)
 
-    async def add_node(self) -> int:
+    async def add_node(self, rack: str | None) -> int:
         """Add a node to the cluster and start it; return its id. Raises OSError if a listener fails."""
         async with self._operation:
             node_id = self._runtime.next_node_id
             async with AsyncExitStack() as opened:
                 self._listening[node_id], endpoints = await self._listen(node_id, opened)
                 opened.pop_all()
-            self._server.perform(self._runtime.add_node(self._server.now(), endpoints))
+            self._server.perform(self._runtime.add_node(self._server.now(), endpoints, rack))
             self._accept(node_id)
             return node_id
 

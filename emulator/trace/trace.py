@@ -9,7 +9,8 @@
   `commit`, `branch`, `ci_provider`, `os`, `libs`.
 * `request`, `response`: a fetch without records is no event; the next response or disconnection of its connection
   counts it (`empty_fetches`). `body.fetched` has a row for each partition with records: topic, partition, the offset
-  of the first batch's first record, and the offset after the last record.
+  of the first batch's first record, and the offset after the last record; `body.preferred` one for each partition that
+  the client is told to fetch from another replica: topic, partition, node (KIP-392).
 * Requests and responses of an authenticated client have its `principal` (`User:alice`).
 * A throttled response has the time (`body.throttle_time_ms`); a throttled fetch without records is an event, too.
 * A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,

@@ -20,9 +20,10 @@ FILE = click.Path(path_type=Path)
 
 CALLBACKS = {
     "advertised": values.addresses,
-    "broker_ids": values.integers,
+    "broker_ids": values.entries,
     "config": values.assignments,
     "listeners": values.addresses,
+    "racks": values.entries,
     "records": values.records,
     "topics": values.topics,
     "users": values.users,

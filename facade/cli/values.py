@@ -90,11 +90,11 @@ def users(_context: click.Context, _option: click.Parameter, entries: Iterable[s
     return passwords
 
 
-def integers(_context: click.Context, option: click.Parameter, text: str | None) -> Sequence[int]:
+def entries(_context: click.Context, option: click.Parameter, text: str | None) -> Sequence[int] | Sequence[str]:
     """Parse `ID,ID…`."""
     declared = next(each for each in OPTIONS if each.name == option.name)
     try:
-        return () if text is None else cast("Sequence[int]", declared.parse(text))
+        return () if text is None else cast("Sequence[int] | Sequence[str]", declared.parse(text))
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}, several separated by commas") from None
 
@@ -110,9 +110,9 @@ def check_given_once(options: Mapping[str, object]) -> None:
 
 
 def check_brokers(options: Options) -> None:
-    """Raise click.UsageError for invalid ids or numbers of brokers."""
+    """Raise click.UsageError for invalid ids, racks or numbers of brokers."""
     try:
-        options.checked_ids("--brokers", "--broker-ids")
+        options.checked_ids("--brokers", "--broker-ids", "--racks")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

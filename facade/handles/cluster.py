@@ -118,9 +118,9 @@ class Cluster(ClusterFaults, TransactionControls):
         """The brokers, by node id: from 1, unless `broker_ids` gave others."""
         return {each.node: Node(self._port, each.node) for each in self._port.call(Nodes.states)}
 
-    def add_node(self) -> Node:
+    def add_node(self, rack: str | None = None) -> Node:
         """Add a broker to the cluster and start it. It leads no partition until one is moved to it."""
-        return Node(self._port, self._port.call(Nodes.add))
+        return Node(self._port, self._port.call(Nodes.add, rack=rack))
 
     def coordinator(self, group: GroupLike) -> Node | None:
         """Return the broker that coordinates a group, which need not exist; None if no broker does."""

@@ -58,6 +58,7 @@ class Emulator:
             this directory continues from them.
         brokers: the number of brokers.
         broker_ids: the ids of the brokers, such as `[0, 1, 2]`; by default 1 to the number of brokers.
+        racks: the rack of each broker, such as `["a", "b", "c"]`, which also says how many there are; by default none.
         host: the address to listen on.
         port: the port of the first broker; the others use the following ports. 0 is any free port.
         listeners: more listeners by name, `{"OUTSIDE": "0.0.0.0:19092"}`, or on broker 2 only, "2:OUTSIDE".
@@ -90,6 +91,7 @@ class Emulator:
         data_dir: str | Path | None = None,
         brokers: int = 1,
         broker_ids: Sequence[int] = (),
+        racks: Sequence[str] = (),
         host: str = "127.0.0.1",
         port: int = 0,
         listeners: Mapping[str, str] | None = None,
@@ -104,6 +106,7 @@ class Emulator:
             port=port,
             brokers=brokers,
             broker_ids=broker_ids,
+            racks=racks,
             listeners=dict(listeners or {}),
             advertised=dict(advertised or {}),
             security=security,

@@ -60,12 +60,14 @@ class Simulation:
         trace: str | Path | None = None,
         brokers: int = 1,
         broker_ids: Sequence[int] = (),
+        racks: Sequence[str] = (),
         trace_header: Mapping[str, object] | None = None,
     ) -> None:
         self._options = Options(
             host=HOST,
             brokers=brokers,
             broker_ids=broker_ids,
+            racks=racks,
             topics=dict(topics or {}),
             config=dict(config or {}),
             profile=profile,
@@ -190,11 +192,11 @@ class VirtualTimePort(Port):
         """Start a node that is down."""
         self.built.runtime.start_node(self.now, node_id)
 
-    async def add_node(self) -> int:
+    async def add_node(self, rack: str | None) -> int:
         """Add a node to the cluster and return its id."""
         runtime = self.built.runtime
         node_id = runtime.next_node_id
-        runtime.add_node(self.now, {PLAINTEXT: endpoint_of(node_id)})
+        runtime.add_node(self.now, {PLAINTEXT: endpoint_of(node_id)}, rack)
         return node_id
 
     async def remove_node(self, node_id: int) -> None:

@@ -26,6 +26,7 @@ def test_the_defaults_are_those_of_kafka() -> None:
         "ssl.principal.mapping.rules": "DEFAULT",
         "authorizer.class.name": "",
         "super.users": "",
+        "replica.selector.class": "",
         "allow.everyone.if.no.acl.found": False,
         "group.min.session.timeout.ms": 6000,
         "group.max.session.timeout.ms": 1800000,

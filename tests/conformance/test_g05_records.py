@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 from scenarios.consumer_members import ALL, ConsumerMembers
 from scenarios.registry import scenario
 
+from koordinator.emulator.config.settings import Settings
+from koordinator.emulator.core.cluster import ClusterState
+from koordinator.emulator.core.groups.modern.topics import metadata_hash
+from koordinator.wire.messages.consumer_group_records import (
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataValue,
+)
+from koordinator.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
 if TYPE_CHECKING:
     from scenarios.player import Player
 
@@ -147,3 +156,26 @@ def test_g156_a_loaded_member_has_a_full_session(play: Player) -> None:
         assert play.seconds < 4, "the member is still there"
         play.wait(0.2)
     assert play.seconds > 0.9
+
+
+@consumer_scenario(nodes=2, racks="a,b", offsets_partitions=1)
+def test_g187_the_racks_of_replicas_are_part_of_what_a_group_has_seen(play: Player) -> None:
+    x = ConsumerMembers(play)
+    topic = MetadataRequestTopic(name="t")
+    shown = play.ask(MetadataRequest(topics=(topic,)), 10).unrecorded()
+    assert {each.node_id: each.rack for each in shown.brokers} == {1: "a", 2: "b"}
+    cluster = ClusterState("model", Settings(), lambda: shown.topics[0].topic_id)
+    for broker in shown.brokers:
+        cluster.register(broker.node_id, broker.host, broker.port, broker.rack)
+    model = cluster.create_topic("t", 4)
+    for row in shown.topics[0].partitions:
+        model.replicas[row.partition_index] = tuple(row.replica_nodes)
+    x.one()
+    if play.since("4.1.0"):
+        (group,) = (each for each in x.values() if isinstance(each, ConsumerGroupMetadataValue))
+        assert group.metadata_hash == metadata_hash(cluster, ["t"])
+        return
+    (seen,) = (each for each in x.values() if isinstance(each, ConsumerGroupPartitionMetadataValue))
+    racks = {each.partition: {*each.racks} for each in seen.topics[0].partition_metadata}
+    expected = {at: {cluster.brokers[node].rack for node in nodes} for at, nodes in enumerate(model.replicas)}
+    assert racks == ({} if play.since("4.0.0") else expected)

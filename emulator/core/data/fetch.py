@@ -8,7 +8,10 @@ wait: clients would fetch in a tight loop.
 A fetch of committed records reads below the last stable offset, and names the aborted transactions that the client
 skips (`UnifiedLog.collectAbortedTransactions`).
 
-Before v4 clients get messages of magic 0 or 1. Followers are not emulated.
+Since v11 a consumer may fetch from any replica, and the leader may tell it to (KIP-392). Replicas share one log, so
+none lags behind; a fetch parked at a broker that does not lead polls it. Brokers that fetch are not emulated.
+
+Before v4 clients get messages of magic 0 or 1.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from koordinator.wire.messages.fetch import (
 )
 from koordinator.wire.values import mutable
 
+from ...config.settings import RACK_AWARE_SELECTOR
 from ..acls.acl import Operation, ResourceType
 from ..dialect import dialect_of
 from ..effects import Reply
@@ -64,6 +68,9 @@ MAGIC_2_SINCE = 4
 POLL_INTERVAL_MS = 50
 """The interval at which a parked fetch polls a log that does not report its growth."""
 
+FROM_REPLICA_SINCE = 11
+"""The first version that reads from any replica, and names the rack of its client (KIP-392)."""
+
 LEADER_HINT_SINCE = 16
 """The first version whose clients follow leader hints (KIP-951)."""
 
@@ -95,6 +102,11 @@ class ParkedFetch:
         return self.call.api_version >= TOPIC_ID_SINCE
 
     @property
+    def by_replica(self) -> bool:
+        """Whether any replica may serve this fetch; brokers fetch from the leader."""
+        return self.call.api_version >= FROM_REPLICA_SINCE and self.request.replica_id < 0
+
+    @property
     def is_committed(self) -> bool:
         """Whether this fetch reads committed records only."""
         return self.request.isolation_level == READ_COMMITTED
@@ -119,6 +131,7 @@ class Fetches:
         self._node_id = node_id
         self._cluster = cluster
         self._bytes_max = settings.fetch_max_bytes
+        self._selects_by_rack = settings.replica_selector_class == RACK_AWARE_SELECTOR
         self._dialect = dialect_of(settings)
         # parked fetches by partition and by connection, in order of arrival
         self._watchers: defaultdict[tuple[str, int], dict[FetchTimeout, ParkedFetch]] = defaultdict(dict)
@@ -194,13 +207,26 @@ class Fetches:
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
     def leaders_changed(self, now: int) -> list[Reply]:
-        """Return responses to the fetches parked on partitions that this node no longer leads."""
-        partitions = [
-            (name, partition)
-            for name, partition in self._watchers
-            if (topic := self._cluster.topics.find(name)) is None or topic.leaders[partition] != self._node_id
+        """Return responses to the fetches parked on partitions that this node no longer serves."""
+        refused = [
+            key
+            for key, fetch in self.parked.items()
+            if any(self._is_refused(fetch, name, partition) for name, partition in fetch.readable)
         ]
-        return self.deleted(now, partitions)
+        return [self._unpark(now, key) for key in refused]
+
+    def _is_refused(self, fetch: ParkedFetch, name: str, partition: int) -> bool:
+        topic = self._cluster.topics.find(name)
+        if topic is None:
+            return True
+        requested = fetch.plan.partitions[self._key(fetch, name, partition)]
+        return self._check(fetch, topic, partition, requested) is not Error.NONE
+
+    def _check(self, fetch: ParkedFetch, topic: TopicState, partition: int, requested: FetchPartition) -> Error:
+        """Return why this node does not serve a partition to a client."""
+        # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
+        epoch = max(requested.current_leader_epoch, -1)
+        return self._cluster.leaders.check(topic, partition, self._node_id, epoch, by_replica=fetch.by_replica)
 
     def expired(self, due: int, key: FetchTimeout) -> Reply | None:
         """Answer a parked fetch at its deadline; before that, poll its logs again."""
@@ -233,7 +259,9 @@ class Fetches:
             if error or _divergence(log, requested) is not None:
                 failed = True
                 continue
-            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
+            is_redirected = self._preferred_replica(fetch, key, log, requested) >= 0
+            failed = failed or (is_redirected and self._dialect.preferred_replicas_end_fetches)
+            readable = 0 if is_redirected else _readable(fetch, log, requested)
             fetch.readable[self._name(key), key[1]] = readable
             fetch.total += readable
         return failed
@@ -241,8 +269,11 @@ class Fetches:
     def _measure(self, fetch: ParkedFetch, name: str, partition: int) -> None:
         log = self._cluster.topics.log(name, partition)
         if log is not None:
-            requested = fetch.plan.partitions[self._key(fetch, name, partition)]
-            readable = log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
+            key = self._key(fetch, name, partition)
+            requested = fetch.plan.partitions[key]
+            if self._preferred_replica(fetch, key, log, requested) >= 0:
+                return
+            readable = _readable(fetch, log, requested)
             fetch.total += readable - fetch.readable[name, partition]
             fetch.readable[name, partition] = readable
 
@@ -253,10 +284,16 @@ class Fetches:
         for partition in fetch.readable:
             self._watchers[partition][key] = fetch
         fetch.deadline = due = now + fetch.request.max_wait_ms
-        logs = (self._cluster.topics.log(*partition) for partition in fetch.readable)
-        if not all(log is None or log.reports_appends for log in logs):
+        if any(self._has_to_poll(*partition) for partition in fetch.readable):
             due = min(due, now + POLL_INTERVAL_MS)
         self.timers.set(key, due)
+
+    def _has_to_poll(self, name: str, partition: int) -> bool:
+        """Return whether nothing tells this node of appends: a log that reports them tells the leader."""
+        topic = self._topic(name)
+        if topic.leaders[partition] == self._node_id:
+            return not topic.logs[partition].reports_appends
+        return self._dialect.replicas_wake_fetches
 
     def _unpark(self, now: int, key: FetchTimeout) -> Reply:
         return self._reply(now, self._remove(key))
@@ -309,6 +346,18 @@ class Fetches:
             bytes_left = max(0, bytes_left)
             if error:
                 results[key] = _failed(key[1], error)
+                continue
+            preferred = self._preferred_replica(fetch, key, log, requested)
+            if preferred >= 0:
+                results[key] = PartitionData(
+                    partition_index=key[1],
+                    high_watermark=log.end,
+                    last_stable_offset=log.last_stable_offset,
+                    log_start_offset=log.start,
+                    aborted_transactions=None,
+                    preferred_read_replica=preferred,
+                    records=b"",
+                )
                 continue
             diverging = _divergence(log, requested)
             bytes_max = max(0, min(requested.partition_max_bytes, bytes_left))
@@ -364,9 +413,7 @@ class Fetches:
     def _refuse(
         self, fetch: ParkedFetch, key: PartitionKey, log: PartitionLog, requested: FetchPartition, bytes_left: int
     ) -> Error:
-        topic = self._topic(self._name(key))
-        # any negative epoch is an unknown one (`FetchRequest.optionalEpoch`)
-        error = self._cluster.leaders.check(topic, key[1], self._node_id, max(requested.current_leader_epoch, -1))
+        error = self._check(fetch, self._topic(self._name(key)), key[1], requested)
         if error is Error.NONE and fetch.request.replica_id >= 0 and self._dialect.refuses_unknown_replicas:
             return Error.NOT_LEADER_OR_FOLLOWER
         if error is Error.NONE and (diverging := _divergence(log, requested)):
@@ -379,6 +426,23 @@ class Fetches:
             # `LogSegment.read` takes no negative size; at the end nothing is read
             return Error.UNKNOWN_SERVER_ERROR
         return error
+
+    def _preferred_replica(
+        self, fetch: ParkedFetch, key: PartitionKey, log: PartitionLog, requested: FetchPartition
+    ) -> int:
+        """Return the replica that this leader has a client fetch from instead, or -1.
+
+        With `RackAwareReplicaSelector` it is the one with the greatest id of the in-sync replicas in the client's rack,
+        if the leader is not in it and the offset exists (`ReplicaManager.findPreferredReadReplica`).
+        """
+        rack, brokers = fetch.request.rack_id, self._cluster.brokers
+        if not (self._selects_by_rack and rack and fetch.by_replica and log.start <= requested.fetch_offset <= log.end):
+            return -1
+        topic, partition = self._topic(self._name(key)), key[1]
+        reachable = (each for each in topic.replicas[partition] if brokers.endpoint(each, fetch.call.listener))
+        in_rack = [each for each in reachable if brokers[each].rack == rack]
+        is_leader = topic.leaders[partition] == self._node_id
+        return max(in_rack) if in_rack and is_leader and self._node_id not in in_rack else -1
 
     def _without_log(self, plan: FetchPlan, key: PartitionKey, error: Error) -> PartitionData:
         """Return the row of a partition without a log.
@@ -429,6 +493,11 @@ def _aborted(log: PartitionLog, offset: int, size: int) -> tuple[AbortedTransact
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in log.producers.aborted(offset, before)
     )
+
+
+def _readable(fetch: ParkedFetch, log: PartitionLog, requested: FetchPartition) -> int:
+    """Return the number of bytes of a partition that a fetch may read now."""
+    return log.readable_bytes(requested.fetch_offset, requested.partition_max_bytes, fetch.limit(log))
 
 
 def _failed(partition: int, error: Error) -> PartitionData:

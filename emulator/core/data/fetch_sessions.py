@@ -105,7 +105,8 @@ class FetchSession:
             sent = (partition.high_watermark, partition.log_start_offset)
             diverges = result.diverging_epoch.epoch >= 0
             is_sent = sent == (result.high_watermark, result.log_start_offset)
-            if is_sent and not (result.records or result.error_code or diverges):
+            is_redirected = result.preferred_read_replica >= 0
+            if is_sent and not (result.records or result.error_code or diverges or is_redirected):
                 continue
             changed[key] = result
             # -1 after an error, so that the partition is sent again once it recovers

@@ -33,18 +33,31 @@ class Leaders:
         self._storage = storage
         self._features = features
 
-    def check(self, topic: TopicState, partition: int, node_id: int, current_leader_epoch: int = -1) -> Error:
-        """Return why a broker does not serve a partition.
+    def check(
+        self,
+        topic: TopicState,
+        partition: int,
+        node_id: int,
+        current_leader_epoch: int = -1,
+        *,
+        by_replica: bool = False,
+    ) -> Error:
+        """Return why a broker does not serve a partition, as its leader or `by_replica` as any replica.
 
-        NOT_LEADER_OR_FOLLOWER, or FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH for a wrong epoch.
+        NOT_LEADER_OR_FOLLOWER, or REPLICA_NOT_AVAILABLE in 2.4; FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH for a
+        wrong epoch.
 
         `current_leader_epoch` is the client's, -1 if unknown (KIP-320). Only replicas check it, and before the leader:
         other brokers do not know the epoch (`ReplicaManager.getPartitionOrError`, `Partition.getLocalLog`).
         """
         epoch = topic.epochs[partition]
-        if current_leader_epoch not in {-1, epoch} and node_id in topic.replicas[partition]:
+        is_replica = node_id in topic.replicas[partition]
+        if current_leader_epoch not in {-1, epoch} and is_replica:
             return Error.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else Error.UNKNOWN_LEADER_EPOCH
-        return Error.NONE if topic.leaders[partition] == node_id else Error.NOT_LEADER_OR_FOLLOWER
+        if topic.leaders[partition] == node_id or (by_replica and is_replica):
+            return Error.NONE
+        is_unavailable = by_replica and self._features.dialect.replicas_are_unavailable
+        return Error.REPLICA_NOT_AVAILABLE if is_unavailable else Error.NOT_LEADER_OR_FOLLOWER
 
     def led_log(self, name: str, partition: int, node_id: int, current_leader_epoch: int = -1) -> PartitionLog | Error:
         """Return the log of a partition, or why a broker does not serve it: as `check`, or it does not exist."""

@@ -36,13 +36,17 @@ FORMING_MS = 100
 
 
 class Nodes(Wire):
-    """Nodes 1 to `count`, topic t with 4 partitions, and the peers connected to them."""
+    """Nodes 1 to `nodes`, topic t with 4 partitions, and the peers connected to them.
+
+    Of the settings `broker.rack` has the racks of all nodes, separated by commas.
+    """
 
     def __init__(self, nodes: int = 2, start_ms: int = START, **settings: object) -> None:
         self.now = start_ms
         self.wall_us = start_ms * 1000
         self.logged: list[str] = []
         given = {name.replace("_", "."): value for name, value in settings.items()}
+        racks = dict(enumerate(filter(None, str(given.pop("broker.rack", "")).split(",")), 1))
         given.setdefault("group.initial.rebalance.delay.ms", FORMING_MS)
         self._given = given
         self.settings, _ = Settings.of("fast", given)
@@ -55,7 +59,7 @@ class Nodes(Wire):
         self.cluster = ClusterState("nodes", self.settings, new_uuid)
         self.trace = Trace(lambda: self.wall_us, topic_name=self.cluster.topics.name_of)
         for node in range(1, nodes + 1):
-            self.cluster.register(node, "127.0.0.1", 9091 + node)
+            self.cluster.register(node, "127.0.0.1", 9091 + node, racks.get(node))
         self._start()
         self.cluster.create_topic("t", 4)
         self.peers: dict[int, Peer] = {}

@@ -81,7 +81,8 @@ class RealKafka:
     Args:
         folder: for its configuration, data and log; must exist and be empty.
         release: of Apache Kafka.
-        settings: of the broker; they override those of the release and SETTINGS.
+        settings: of the broker; they override those of the release and SETTINGS. `broker.rack` has the racks of all
+            nodes, separated by commas.
         joined: the node 1 of its cluster, for a node 2; its controller and ZooKeeper are those of node 1.
     """
 
@@ -102,6 +103,8 @@ class RealKafka:
             joined._cluster_id if joined else base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         )
         self._settings = {**SETTINGS, **release.settings, **(settings or {}), "log.dirs": f"{folder}/data/broker"}
+        if racks := self._settings.get("broker.rack"):
+            self._settings["broker.rack"] = racks.split(",")[self.node_id - 1]
         self._java = ("java", *JVM, "-cp", f"{jars(release.version)}/*")
         self._properties: dict[str, str] = {}
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from koordinator.emulator.config.settings import RACK_AWARE_SELECTOR
 from scenarios.player import Player
 from scenarios.targets import Cluster
 
@@ -83,6 +84,8 @@ class Configuration:
     """Whether streams groups have a target at every change and no initial delay, and short times."""
     streams_max_size: int | None = None
     nodes: int = 1
+    racks: str = ""
+    """The racks of the nodes, separated by commas; the leader then tells consumers which replica is in theirs."""
 
     def settings(self, scale: float) -> dict[str, int | str]:
         """Return broker settings under Kafka's names. A scaled broker has no lower limit for session timeouts."""
@@ -112,8 +115,11 @@ class Configuration:
         if self.creates_dead_letters:
             shares["errors.deadletterqueue.auto.create.topics.enable"] = "true"
         streams = self._of_streams_groups() if self.streams else {}
+        racks: dict[str, str] = {}
+        if self.racks:
+            racks = {"broker.rack": self.racks, "replica.selector.class": RACK_AWARE_SELECTOR}
         rounded = {name: round(value) for name, value in values.items() if value is not None}
-        return {**rounded, **consumers, **shares, **streams}
+        return {**rounded, **consumers, **shares, **streams, **racks}
 
     def _of_streams_groups(self) -> dict[str, int]:
         values = {

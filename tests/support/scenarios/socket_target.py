@@ -165,7 +165,9 @@ class EmulatorTarget(SocketTarget, Cluster):
     _stood = False
 
     def __init__(self, settings: Mapping[str, object], release: Release = NEWEST, nodes: int = 1) -> None:
-        emulator = Emulator({"t": 4, "u": 2}, {**KAFKAS, **settings, **dialect(release)}, brokers=nodes)
+        config = {**KAFKAS, **settings, **dialect(release)}
+        racks = str(config.pop("broker.rack", "")).split(",")
+        emulator = Emulator({"t": 4, "u": 2}, config, brokers=nodes, racks=[each for each in racks if each])
         self._port = StillPort(emulator._options)
         self._port.start()
         self._cluster = Handle(self._port)

@@ -9,7 +9,7 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from koordinator.wire.messages.consumer_group_records import TopicMetadata
+from koordinator.wire.messages.consumer_group_records import PartitionMetadata, TopicMetadata
 
 from ...java.hash_tables import HashTable
 from ...java.xxh3 import xxh3_64
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from ...cluster import ClusterState
+    from ...data.topic import TopicState
 
 LONG = 1 << 64
 
@@ -36,12 +37,30 @@ def topic_ids(cluster: ClusterState, names: Iterable[str], matches: Collection[s
 
 
 def topic_metadata(cluster: ClusterState, names: Iterable[str]) -> tuple[TopicMetadata, ...]:
-    """Return the existing topics among these names as records up to 4.0 list them; racks are not emulated there."""
+    """Return the existing topics among these names as records up to 4.0 list them."""
     return tuple(
-        TopicMetadata(topic_id=topic.topic_id, topic_name=name, num_partitions=len(topic.logs))
+        TopicMetadata(
+            topic_id=topic.topic_id,
+            topic_name=name,
+            num_partitions=len(topic.logs),
+            partition_metadata=_partition_racks(cluster, topic)
+            if cluster.features.dialect.consumer_groups_list_racks
+            else (),
+        )
         for name in sorted(set(names))
         if (topic := cluster.topics.get(name)) is not None
     )
+
+
+def _partition_racks(cluster: ClusterState, topic: TopicState) -> tuple[PartitionMetadata, ...]:
+    """Return the racks of each partition whose replicas have any."""
+    rack_of = _rack_of(cluster)
+    racks = [HashTable(rack_of[node] for node in nodes if node in rack_of) for nodes in topic.replicas]
+    return tuple(PartitionMetadata(partition=at, racks=tuple(each)) for at, each in enumerate(racks) if each)
+
+
+def _rack_of(cluster: ClusterState) -> dict[int, str]:
+    return {node: broker.rack for node, broker in cluster.brokers.items() if broker.rack is not None}
 
 
 def metadata_hash(cluster: ClusterState, names: Iterable[str]) -> int:
@@ -49,7 +68,7 @@ def metadata_hash(cluster: ClusterState, names: Iterable[str]) -> int:
     topics = [cluster.topics[name] for name in sorted(set(names), key=_utf16) if name in cluster.topics]
     if not topics:
         return 0
-    racks = tuple((node, broker.rack) for node, broker in cluster.brokers.items() if broker.rack is not None)
+    racks = tuple(_rack_of(cluster).items())
     hashes = (_topic_hash(topic.topic_id, topic.name, tuple(topic.replicas), racks) for topic in topics)
     code = xxh3_64(b"".join(struct.pack("<Q", each) for each in hashes))
     return code - LONG if code >> 63 else code
@@ -66,7 +85,9 @@ def _topic_hash(topic_id: UUID, name: str, replicas: Sequence[Sequence[int]], ra
     parts.append(struct.pack("<i", len(replicas)))
     for partition, nodes in enumerate(replicas):
         parts.append(struct.pack("<i", partition))
-        parts += map(_text, sorted({rack_of[node] for node in nodes if node in rack_of}, key=_utf16))
+        for rack in sorted((rack_of[node] for node in nodes if node in rack_of), key=_utf16):
+            # its length comes before it, too
+            parts += [struct.pack("<i", len(rack.encode("utf-16-le")) // 2), _text(rack)]
     return xxh3_64(b"".join(parts))
 
 
