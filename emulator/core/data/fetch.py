@@ -259,7 +259,7 @@ class Fetches:
             if error or _divergence(log, requested) is not None:
                 failed = True
                 continue
-            is_redirected = self._preferred_replica(fetch, key, log, requested) >= 0
+            is_redirected = self._selects_by_rack and self._preferred_replica(fetch, key, log, requested) >= 0
             failed = failed or (is_redirected and self._dialect.preferred_replicas_end_fetches)
             readable = 0 if is_redirected else _readable(fetch, log, requested)
             fetch.readable[self._name(key), key[1]] = readable
@@ -271,7 +271,7 @@ class Fetches:
         if log is not None:
             key = self._key(fetch, name, partition)
             requested = fetch.plan.partitions[key]
-            if self._preferred_replica(fetch, key, log, requested) >= 0:
+            if self._selects_by_rack and self._preferred_replica(fetch, key, log, requested) >= 0:
                 return
             readable = _readable(fetch, log, requested)
             fetch.total += readable - fetch.readable[name, partition]
@@ -347,7 +347,7 @@ class Fetches:
             if error:
                 results[key] = _failed(key[1], error)
                 continue
-            preferred = self._preferred_replica(fetch, key, log, requested)
+            preferred = self._preferred_replica(fetch, key, log, requested) if self._selects_by_rack else -1
             if preferred >= 0:
                 results[key] = PartitionData(
                     partition_index=key[1],
@@ -436,7 +436,7 @@ class Fetches:
         if the leader is not in it and the offset exists (`ReplicaManager.findPreferredReadReplica`).
         """
         rack, brokers = fetch.request.rack_id, self._cluster.brokers
-        if not (self._selects_by_rack and rack and fetch.by_replica and log.start <= requested.fetch_offset <= log.end):
+        if not (rack and fetch.by_replica and log.start <= requested.fetch_offset <= log.end):
             return -1
         topic, partition = self._topic(self._name(key)), key[1]
         reachable = (each for each in topic.replicas[partition] if brokers.endpoint(each, fetch.call.listener))
