@@ -207,12 +207,16 @@ class Fetches:
         return [self._unpark(now, key) for partition in partitions for key in list(self._watchers.get(partition, ()))]
 
     def leaders_changed(self, now: int) -> list[Reply]:
-        """Return responses to the fetches parked on partitions that this node no longer serves."""
-        refused = [
-            key
-            for key, fetch in self.parked.items()
-            if any(self._is_refused(fetch, name, partition) for name, partition in fetch.readable)
-        ]
+        """Return responses to the fetches parked on partitions that this node no longer serves.
+
+        The others may have to poll from now on.
+        """
+        refused = []
+        for key, fetch in self.parked.items():
+            if any(self._is_refused(fetch, name, partition) for name, partition in fetch.readable):
+                refused.append(key)
+            else:
+                self._set_timer(now, key, fetch)
         return [self._unpark(now, key) for key in refused]
 
     def _is_refused(self, fetch: ParkedFetch, name: str, partition: int) -> bool:
@@ -235,7 +239,7 @@ class Fetches:
             for name, partition in fetch.readable:
                 self._measure(fetch, name, partition)
             if not fetch.is_satisfied:
-                self.timers.set(key, min(fetch.deadline, due + POLL_INTERVAL_MS))
+                self._set_timer(due, key, fetch)
                 return None
         return self._unpark(due, key)
 
@@ -283,10 +287,12 @@ class Fetches:
         self._by_connection[fetch.call.connection].add(key)
         for partition in fetch.readable:
             self._watchers[partition][key] = fetch
-        fetch.deadline = due = now + fetch.request.max_wait_ms
-        if any(self._has_to_poll(*partition) for partition in fetch.readable):
-            due = min(due, now + POLL_INTERVAL_MS)
-        self.timers.set(key, due)
+        fetch.deadline = now + fetch.request.max_wait_ms
+        self._set_timer(now, key, fetch)
+
+    def _set_timer(self, now: int, key: FetchTimeout, fetch: ParkedFetch) -> None:
+        polls = any(self._has_to_poll(*partition) for partition in fetch.readable)
+        self.timers.set(key, min(fetch.deadline, now + POLL_INTERVAL_MS) if polls else fetch.deadline)
 
     def _has_to_poll(self, name: str, partition: int) -> bool:
         """Return whether nothing tells this node of appends: a log that reports them tells the leader."""

@@ -19,6 +19,7 @@ from koordinator.wire.messages import (
     metadata,
 )
 from koordinator.wire.messages import offset_for_leader_epoch as epochs
+from koordinator.wire.records import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +76,26 @@ class TestServing:
         move(desk, 0, to=2)
         assert waiting.partitions["t", 0].error_code == NOT_LEADER
         assert other.parked
+
+    def test_a_fetch_that_waits_at_a_replica_goes_on_when_the_leader_changes(
+        self, new_desk: Callable[..., Desk]
+    ) -> None:
+        desk = new_desk(brokers=2, default_replication_factor=2)
+        desk.topic("t")
+        waiting, old, of_leader = (
+            desk.fetch({("t", 0): 0}, max_wait_ms=500, **fields)
+            for fields in ({}, {"version": 10}, {"leader_epoch": 0})
+        )
+        move(desk, 0, to=2)
+        assert (old.partitions["t", 0].error_code, of_leader.partitions["t", 0].error_code) == (
+            NOT_LEADER,
+            Error.FENCED_LEADER_EPOCH,
+        )
+        batch = desk.batch(b"a")
+        desk.cluster.topics["t"].logs[0].append(read_header(batch), batch, 1)
+        assert waiting.parked
+        desk.wait(50)
+        assert waiting.partitions["t", 0].records
 
     def test_written_records_survive_a_move(self, desk: Desk) -> None:
         desk.produce(desk.batch(b"a"))
