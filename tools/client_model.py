@@ -193,6 +193,7 @@ VERBS = (
     Verb("Topic", "add_partitions", "verbs.add_partitions"),
     Verb("Topic", "compact", "verbs.compact"),
     Verb("Topic", "expire_records", "verbs.expire_records"),
+    Verb("Topic", "truncate", "verbs.truncate"),
     Verb("Topic", "leader", "nodes.leader"),
     Verb("Topic", "move_leader", "nodes.move_leader"),
     Verb("Topic", "set_markers", "transactions.set_markers"),

@@ -1105,6 +1105,17 @@ func (h Topic) ExpireRecords(options ...ExpireRecordsOptions) {
 	h.call("POST", path("/topics/%v/actions/expire_records", h.Name), v, nil)
 }
 
+// Truncate loses the records of a partition from an offset on, as if a replica that lacks them was elected as leader.
+// That is an unclean election: a new leader epoch begins. A batch is lost as a whole. Commits stay. Fails with 409 for
+// an offset outside the log, and for a partition without a leader.
+func (h Topic) Truncate(partition, to int) {
+	h.t.Helper()
+	v := values{}
+	v["partition"] = plain(partition)
+	v["to"] = plain(to)
+	h.call("POST", path("/topics/%v/actions/truncate", h.Name), v, nil)
+}
+
 // Leader returns the node that leads a partition of a topic; nil without a leader or without such a partition.
 func (h Topic) Leader(partition int) *int {
 	h.t.Helper()

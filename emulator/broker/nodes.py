@@ -279,6 +279,12 @@ class NodeRuntimes:
             raise ValueError(f"there is no topic {name!r}")
         return self._move(now, topic, partition, node_id, None)
 
+    def truncate(self, now: int, topic: TopicState, partition: int, offset: int) -> list[Output]:
+        """Truncate the log of a partition (`Leaders.truncate`)."""
+        outputs = [output for broker in self._running for output in broker.tick(now)]
+        self.cluster.leaders.truncate(topic, partition, offset)
+        return outputs + self._catch_up(now)
+
     def move_coordinator(self, now: int, group_id: str, node_id: int, load_ms: int = 0) -> list[Output]:
         """Move a group's coordinator, with all groups of its partition; loading takes `load_ms`.
 

@@ -20,6 +20,7 @@ from ..config.suggest import UnknownWord, did_you_mean
 from ..config.value_rules import INT_MAX
 from ..core import overrides
 from ..core.data.metadata_changes import RecordsDeleted
+from ..core.data.topic import NO_LEADER
 from ..core.data.topic_rules import refuse_shape
 from ..core.effects import Call
 from ..core.groups.classic.group import CLASSIC, ClassicGroupState, ClassicMember
@@ -268,6 +269,25 @@ class Verbs:
         changes = [RecordsDeleted(existing.topic_id, partition, end) for partition, end in enumerate(ends)]
         self._runtime.cluster.storage.propose(*changes)
         self._note(self._verb(now, "expire_records", None, topic=topic, before=before))
+
+    def truncate(self, now: int, *, topic: str, partition: int, to: int) -> None:
+        """Lose the records of a partition from an offset on, as if a replica that lacks them was elected as leader.
+
+        That is an unclean election: a new leader epoch begins. A batch is lost as a whole. Commits stay. Raises
+        ValueError for an offset outside the log, and for a partition without a leader.
+        """
+        existing = topic_named(self._runtime, topic)
+        log = existing.log(partition)
+        if log is None:
+            raise ValueError(f"topic {topic!r} has partitions 0 to {len(existing.logs) - 1}, and no {partition!r}")
+        if not _is_integer(to) or not log.start <= to <= log.end:
+            raise ValueError(f"{topic}-{partition}: to={to!r}: must be an offset from {log.start} to {log.end}")
+        if existing.leader(partition) == NO_LEADER:
+            raise ValueError(f"{topic}-{partition} has no leader: start one of its brokers first")
+        verb = self._verb(now, "truncate", None, topic=topic, partition=partition, to=to)
+        outputs = self._runtime.truncate(now, existing, partition, to)
+        self._note(verb)
+        self._deliver(outputs)
 
     def _cleaned(self, topic: str, policy: str, does: str) -> TopicState:
         """Return a topic whose `cleanup.policy` has this word. Raises ValueError for any other."""

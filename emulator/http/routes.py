@@ -107,7 +107,7 @@ ROUTES = (
     Route("GET", "/groups/{group}/share_positions", "shares.positions"),
     *_actions("/groups/{group}/actions", "shares", "expire_locks"),
     Route("POST", "/topics/{topic}/partitions", "verbs.add_partitions"),
-    *_actions("/topics/{topic}/actions", "verbs", "compact expire_records"),
+    *_actions("/topics/{topic}/actions", "verbs", "compact expire_records truncate"),
     Route("PUT", "/group_max_size", "verbs.set_group_max_size"),
     Route("GET", "/acls", "acls.all"),
     *_actions("/acls/actions", "acls", "allow deny revoke"),

@@ -347,7 +347,7 @@ class DataDir:
             identity.sync()
 
     def replace(self, content: LogBatches) -> None:
-        """Replace the content of a log, after compaction; the old content stays if the disk fails."""
+        """Replace the content of a log, after compaction; the old content stays if the disk fails: OSError."""
         log = self._logs.get((content.topic_id.int, content.partition))
         if log is None:
             return
@@ -358,6 +358,7 @@ class DataDir:
             self._sync_dirs()
         except OSError as error:
             self._note_failure(error)
+            raise
 
     # -- files -----------------------------------------------------------------------------------------------
 

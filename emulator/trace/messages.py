@@ -13,12 +13,14 @@ from koordinator.wire.messages.consumer_group_heartbeat import (
 )
 from koordinator.wire.messages.consumer_protocol import read_assignment, read_subscription
 from koordinator.wire.messages.end_txn import EndTxnRequest
-from koordinator.wire.messages.fetch import FetchRequest
+from koordinator.wire.messages.fetch import FetchRequest, FetchResponse
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from koordinator.wire.messages.list_offsets import ListOffsetsResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from koordinator.wire.messages.produce import ProduceResponse
 from koordinator.wire.messages.share_acknowledge import AcknowledgementBatch as AcknowledgeBatch
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
@@ -102,10 +104,13 @@ MULTI_GROUP_REQUESTS = frozenset({OffsetFetchRequest, FindCoordinatorRequest})
 ROW_ERROR_RESPONSES = frozenset(
     {
         AddPartitionsToTxnResponse,
+        FetchResponse,
         FindCoordinatorResponse,
         LeaveGroupResponse,
+        ListOffsetsResponse,
         OffsetCommitResponse,
         OffsetFetchResponse,
+        OffsetForLeaderEpochResponse,
         ProduceResponse,
         ShareAcknowledgeResponse,
         ShareFetchResponse,
@@ -135,10 +140,14 @@ def error_of(response: Message) -> int:
         return code
     rows: Iterable[int]
     match response:
-        case OffsetCommitResponse() | TxnOffsetCommitResponse():
+        case (
+            OffsetCommitResponse() | TxnOffsetCommitResponse() | ListOffsetsResponse() | OffsetForLeaderEpochResponse()
+        ):
             rows = (row.error_code for topic in response.topics for row in topic.partitions)
         case ProduceResponse():
             rows = (row.error_code for topic in response.responses for row in topic.partition_responses)
+        case FetchResponse():
+            rows = (response.error_code, *(row.error_code for topic in response.responses for row in topic.partitions))
         case ShareAcknowledgeResponse():
             shares = (row.error_code for topic in response.responses for row in topic.partitions)
             rows = (response.error_code, *shares)

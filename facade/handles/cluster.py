@@ -166,6 +166,15 @@ class Cluster(ClusterFaults, TransactionControls):
         """
         self.topic(topic).expire_records(before=before)
 
+    def truncate(self, topic: TopicLike, partition: int, *, to: int) -> None:
+        """Lose the records of a partition from the offset `to` on, as if a replica without them was elected as leader.
+
+        A new leader epoch begins, and the next record gets the offset of the first one that was lost. A consumer beyond
+        it learns that its position is no longer there (KIP-320), or reads other records under offsets that it has read.
+        Commits stay. A batch is lost as a whole. Raises ValueError for an offset outside the log.
+        """
+        self.topic(topic).truncate(partition, to=to)
+
     def set_group_max_size(self, size: int) -> None:
         """Set `group.max.size` (KIP-389). Existing members stay until the next join phase."""
         self._port.call(Verbs.set_group_max_size, size=size)

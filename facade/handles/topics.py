@@ -65,6 +65,10 @@ class Topic(TopicHandle):
         """Delete all records, or those before an offset; see `Cluster.expire_records`."""
         self._port.call(Verbs.expire_records, topic=self.name, before=before)
 
+    def truncate(self, partition: int, *, to: int) -> None:
+        """Lose the records from the offset `to` on, as by an unclean election of a leader; see `Cluster.truncate`."""
+        self._port.call(Verbs.truncate, topic=self.name, partition=partition, to=to)
+
     def leader(self, partition: int) -> Node | None:
         """Return the broker that leads a partition; None without a leader or without such a partition."""
         return node_if_any(self._port, self._port.call(Nodes.leader, topic=self.name, partition=partition))

@@ -161,7 +161,7 @@ def find_fetches(groups: Sequence[GroupFacts], lines: Sequence[Line]) -> None:
     waiting = {client_id: sorted(each, key=itemgetter(0), reverse=True) for client_id, each in stays.items()}
     current: dict[str, list[tuple[int, int, GroupFacts, str]]] = defaultdict(list)
     for line in lines:
-        if line["kind"] != "response" or line.get("api") != "Fetch" or line.get("error"):
+        if line["kind"] != "response" or line.get("api") != "Fetch" or not line.get("body", {}).get("fetched"):
             continue
         client_id, seq = line.get("client_id", ""), line["seq"]
         later = waiting.get(client_id, [])

@@ -1193,6 +1193,18 @@ export class Topic extends Handle {
   }
 
   /**
+   * Lose the records of a partition from an offset on, as if a replica that lacks them was elected as leader. That is
+   * an unclean election: a new leader epoch begins. A batch is lost as a whole. Commits stay. Fails with 409 for an
+   * offset outside the log, and for a partition without a leader.
+   * @param {number} partition
+   * @param {number} to
+   * @returns {Promise<void>}
+   */
+  async truncate(partition, to) {
+    await this._call("POST", `/topics/${encodeURIComponent(this.name)}/actions/truncate`, { partition, to });
+  }
+
+  /**
    * Return the node that leads a partition of a topic; null without a leader or without such a partition.
    * @param {number} partition
    * @returns {Promise<number | null>}

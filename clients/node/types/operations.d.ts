@@ -1098,6 +1098,15 @@ export declare class Topic extends Handle {
         before?: number | null;
     }): Promise<void>;
     /**
+     * Lose the records of a partition from an offset on, as if a replica that lacks them was elected as leader. That is
+     * an unclean election: a new leader epoch begins. A batch is lost as a whole. Commits stay. Fails with 409 for an
+     * offset outside the log, and for a partition without a leader.
+     * @param {number} partition
+     * @param {number} to
+     * @returns {Promise<void>}
+     */
+    truncate(partition: number, to: number): Promise<void>;
+    /**
      * Return the node that leads a partition of a topic; null without a leader or without such a partition.
      * @param {number} partition
      * @returns {Promise<number | null>}

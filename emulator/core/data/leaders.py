@@ -77,6 +77,14 @@ class Leaders:
             topic.replicas[partition] = (node_id, *(replica for replica in replicas if replica != replaced))
         self._set({(topic.name, partition): (topic, node_id)})
 
+    def truncate(self, topic: TopicState, partition: int, offset: int) -> None:
+        """Delete the batches that reach `offset`, and begin a new epoch: as if a replica without them was elected.
+
+        Raises RefusedError with KAFKA_STORAGE_ERROR if the disk fails.
+        """
+        self._storage.truncate(topic, partition, offset)
+        self.move(topic, partition, topic.leaders[partition])
+
     def elect(self) -> None:
         """Give every partition without a live leader to its first replica that is up; leaders never move back."""
         if self._brokers.controller_id != -1 or not self._features.dialect.leaders_outlive_controller:

@@ -308,6 +308,25 @@ class PartitionLog:
         del self._epochs[:ended], self._epoch_starts[:ended]
         self._epoch_starts[:1] = [max(offset, each) for each in self._epoch_starts[:1]]
 
+    def truncated(self, offset: int) -> PartitionLog:
+        """Return this log without the batches that reach `offset`, as a replica has it that lacks them.
+
+        Producers and epochs are those of the remaining batches (`UnifiedLog.truncateTo`).
+        """
+        kept = bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
+        rest = PartitionLog()
+        for batch in self._batches[:kept]:
+            rest.restore(read_header(batch.data), batch.data)
+        rest.end = self._offsets[kept] if kept < len(self._batches) else self.end
+        rest.truncate_front(min(self.start, rest.end))
+        rest._latest_deleted = self._latest_deleted
+        first, *others = self._segment_starts
+        rest._segment_starts = [first, *(each for each in others if each < rest.end)]
+        rest._divided = min(self._divided, rest.end)
+        rest.cleaned = min(self.cleaned, rest.end)
+        rest.tombstones = {at: time for at, time in self.tombstones.items() if at < rest.end}
+        return rest
+
     def _with_deleted(self, count: int) -> Iterator[tuple[int, _Batch]]:
         """Yield the first batches with their offsets, after the deleted one that has the greatest timestamp."""
         if self._latest_deleted is not None:

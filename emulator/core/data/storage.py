@@ -43,7 +43,7 @@ class LogStore(Protocol):
         """Append batches to their logs, all or none: OSError."""
 
     def replace(self, content: LogBatches) -> None:
-        """Replace the content of a log, after compaction; the old content stays if the disk fails."""
+        """Replace the content of a log; the old content stays if the disk fails: OSError."""
 
     def journal(self, changes: Sequence[Change]) -> None:
         """Write changes of metadata, all or none: OSError."""
@@ -108,9 +108,22 @@ class Storage:
 
     def compacted(self, topic: TopicState, partition: int) -> None:
         """Write the content of a log that was compacted; if the disk fails, a restart compacts it again."""
+        # the store reports its errors
+        with suppress(OSError):
+            self._replace(topic, partition, topic.logs[partition])
+
+    def truncate(self, topic: TopicState, partition: int, offset: int) -> None:
+        """Delete the batches of a log that reach `offset`. Raises RefusedError if the disk fails."""
+        rest = topic.logs[partition].truncated(offset)
+        try:
+            self._replace(topic, partition, rest)
+        except OSError as error:
+            raise RefusedError(Refusal(Error.KAFKA_STORAGE_ERROR, _reason(error))) from error
+        topic.logs[partition] = rest
+
+    def _replace(self, topic: TopicState, partition: int, log: PartitionLog) -> None:
         if self.store is not None:
-            content = topic.logs[partition].content
-            self.store.replace(LogBatches(topic.name, topic.topic_id, partition, content))
+            self.store.replace(LogBatches(topic.name, topic.topic_id, partition, log.content))
 
     def _write(self, appends: Sequence[LogBatches]) -> None:
         assert self.store is not None

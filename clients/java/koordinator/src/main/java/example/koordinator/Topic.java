@@ -141,6 +141,18 @@ public final class Topic extends Handle {
         }
     }
 
+    /**
+     * Loses the records of a partition from an offset on, as if a replica that lacks them was elected as leader. That
+     * is an unclean election: a new leader epoch begins. A batch is lost as a whole. Commits stay. Fails with 409 for
+     * an offset outside the log, and for a partition without a leader.
+     */
+    public void truncate(int partition, int to) {
+        var values = values();
+        values.put("partition", partition);
+        values.put("to", to);
+        call("POST", path("/topics/%s/actions/truncate", name), values);
+    }
+
     /** Returns the node that leads a partition of a topic; null without a leader or without such a partition. */
     public Integer leader(int partition) {
         var values = values();
