@@ -171,7 +171,8 @@ class Cluster(ClusterFaults, TransactionControls):
 
         A new leader epoch begins, and the next record gets the offset of the first one that was lost. A consumer beyond
         it learns that its position is no longer there (KIP-320), or reads other records under offsets that it has read.
-        Commits stay. A batch is lost as a whole. Raises ValueError for an offset outside the log.
+        Commits stay, unless the topic is `__consumer_offsets`: then their groups have what the rest of it says. A batch
+        is lost as a whole. Raises ValueError for an offset outside the log.
         """
         self.topic(topic).truncate(partition, to=to)
 

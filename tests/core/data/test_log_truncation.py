@@ -134,3 +134,17 @@ def test_nothing_is_lost_if_the_disk_fails(tmp_path: Path, monkeypatch: pytest.M
             with pytest.raises(RefusedError, match="No space left on device"):
                 cluster.truncate("orders", 0, to=0)
         assert values(cluster) == [(0, b"a")]
+
+
+def test_of_the_topic_of_commits_it_loses_commits_and_members() -> None:
+    with Simulation(topics={"orders": 1}) as cluster:
+        group = cluster.group("svc")
+        group.create_puppet("a", topics=["orders"]).join()
+        group.wait_stable(members=1)
+        group.set_offsets({("orders", 0): 5})
+        group.set_offsets({("orders", 0): 7})
+        last = cluster.records("__consumer_offsets")[-1]
+        cluster.truncate("__consumer_offsets", last.partition, to=last.offset)
+        assert (group.offsets, group.state, len(group.members)) == ({("orders", 0): 5}, "Stable", 1)
+        cluster.truncate("__consumer_offsets", last.partition, to=0)
+        assert (group.offsets, group.state, len(group.members)) == ({}, "Dead", 0)
