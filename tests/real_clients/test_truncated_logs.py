@@ -65,4 +65,4 @@ def test_a_consumer_beyond_the_end_reads_the_records_that_take_the_place_of_lost
         assert read(1) == [(1, b"e")]
         close()
         errors = {each.error for each in cluster.events() if each.kind == "response" and each.api == "Fetch"}
-        assert errors == {None, "FENCED_LEADER_EPOCH"}
+        assert "FENCED_LEADER_EPOCH" in errors
