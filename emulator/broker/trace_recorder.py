@@ -9,6 +9,7 @@ from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
 from koordinator.wire.messages.fetch import FetchResponse
+from koordinator.wire.messages.metadata import MetadataResponse
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.primitives import Malformed
 from koordinator.wire.records import read_header
@@ -94,6 +95,8 @@ class TraceRecorder:
             body = {"message": refusal} if refusal else self._appended(received.request, response)
         elif received.call.api_key in READER_APIS and self.is_of_trace_reader(peer, received.request):
             return
+        elif isinstance(response, MetadataResponse):
+            body = _refused(response)
         now_us = self._trace.now_us()
         error_number = error_of(response)
         # most messages are small, and a call would take longer than this
@@ -169,6 +172,12 @@ class TraceRecorder:
                 if topic is not None and part.base_offset >= 0
             ],
         }
+
+
+def _refused(response: MetadataResponse) -> dict[str, object] | None:
+    """Return the names of topics with an error, and that error; None if there are none."""
+    errors = [[row.name or str(row.topic_id), Error(row.error_code).name] for row in response.topics if row.error_code]
+    return {"errors": errors} if errors else None
 
 
 def _is_empty(response: FetchResponse) -> bool:

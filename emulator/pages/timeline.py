@@ -78,6 +78,15 @@ def by_group(events: Iterable[Line]) -> dict[str, list[Line]]:
     return dict(ranked)
 
 
+def refused_topics(events: Iterable[Line]) -> dict[str, dict[str, str]]:
+    """Return, for each client, the topics with an error in its latest Metadata, and that error."""
+    found: dict[str, dict[str, str]] = {}
+    for event in events:
+        if event["kind"] == "response" and event.get("api") == "Metadata":
+            found[event.get("client_id", "")] = dict((event.get("body") or {}).get("errors", ()))
+    return found
+
+
 def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> list[str]:
     """Return the lines after a failure message: a group's state, its parked requests and its last events.
 

@@ -18,6 +18,7 @@ from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, F
 from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from koordinator.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from koordinator.wire.messages.list_offsets import ListOffsetsResponse
+from koordinator.wire.messages.metadata import MetadataResponse
 from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
@@ -108,6 +109,7 @@ ROW_ERROR_RESPONSES = frozenset(
         FindCoordinatorResponse,
         LeaveGroupResponse,
         ListOffsetsResponse,
+        MetadataResponse,
         OffsetCommitResponse,
         OffsetFetchResponse,
         OffsetForLeaderEpochResponse,
@@ -144,13 +146,12 @@ def error_of(response: Message) -> int:
             OffsetCommitResponse() | TxnOffsetCommitResponse() | ListOffsetsResponse() | OffsetForLeaderEpochResponse()
         ):
             rows = (row.error_code for topic in response.topics for row in topic.partitions)
+        case MetadataResponse():
+            rows = (response.error_code, *(row.error_code for row in response.topics))
         case ProduceResponse():
             rows = (row.error_code for topic in response.responses for row in topic.partition_responses)
-        case FetchResponse():
+        case FetchResponse() | ShareAcknowledgeResponse():
             rows = (response.error_code, *(row.error_code for topic in response.responses for row in topic.partitions))
-        case ShareAcknowledgeResponse():
-            shares = (row.error_code for topic in response.responses for row in topic.partitions)
-            rows = (response.error_code, *shares)
         case ShareFetchResponse():
             fetched = [row for topic in response.responses for row in topic.partitions]
             codes = (code for row in fetched for code in (row.error_code, row.acknowledge_error_code))

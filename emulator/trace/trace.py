@@ -16,6 +16,7 @@
 * A response to a fetch with `read_committed` has the aborted transactions, too (`body.aborted`: topic, partition,
   producer id, first offset). A response to a transactional Produce has the producer and `body.appended`: topic,
   partition, offset of the batch.
+* A response to Metadata has the topics with an error, and that error (`body.errors`).
 * Topics have their names, in versions with topic ids, too (KIP-516); an id that no topic has ever had stays an id.
 * A ConsumerGroupHeartbeat has the fields that it does not leave unchanged (`body.owned`: partitions by topic); the
   `generation` of its response is the epoch of the member from then on (`body.assignment`, if there is a new one).

@@ -138,8 +138,10 @@ EXPECTED_ERRORS = {
     "UNSUPPORTED_VERSION": ("ApiVersions",),
     "MEMBER_ID_REQUIRED": ("JoinGroup",),
     "REBALANCE_IN_PROGRESS": ("Heartbeat", "SyncGroup"),
+    "UNKNOWN_TOPIC_OR_PARTITION": ("Metadata",),
+    "LEADER_NOT_AVAILABLE": ("Metadata",),
 }
-"""Errors that tell a member the next step of the protocol, with the APIs whose responses carry them."""
+"""Errors that tell a client the next step of the protocol, with the APIs whose responses carry them."""
 
 CHECKS = {
     "C01": "the id given with MEMBER_ID_REQUIRED is used within the session timeout",

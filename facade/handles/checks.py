@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from koordinator.emulator.control.faults.holds import Holds
+from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.groups import Groups
+from koordinator.emulator.control.inspect.topics import Topics
 from koordinator.emulator.control.inspect.verification import Verify
 from koordinator.emulator.control.nodes import Nodes
 from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import GroupCheck
+from koordinator.emulator.core.data.topic import INTERNAL_TOPICS
 from koordinator.emulator.core.groups.classic.group import ClassicGroupState
-from koordinator.emulator.pages.timeline import report
+from koordinator.emulator.pages.timeline import refused_topics, report
 
 from .durations import Duration, seconds_of
 from .errors import KoordinatorTimeout
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from koordinator.emulator.verify.conformance import Verdict
 
     from ..trace import Event, Rebalance
+
+RECENT_EVENTS = 1_000
+"""The events in which a failure message looks for what happened outside its group."""
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=GroupCheck)
@@ -271,10 +277,21 @@ class Checks(GroupHandle):
         except EmulatorOnly:
             return f"{message}\nnow: {self.describe()}"
         parked = self._port.call(Holds.parked, group=self.id)
-        elsewhere = [] if events else self._other_groups()
+        elsewhere = [*([] if events else self._other_groups()), *self._missing_topics()]
         if self._port.call(Nodes.coordinator, group=self.id) is None:
             elsewhere.append(f"the node that coordinates group {self.id!r} is down")
         return "\n".join([message, *report(events, self.describe(), parked, elsewhere)])
+
+    def _missing_topics(self) -> list[str]:
+        """Return a line for each topic that a client has lately asked for, and that does not exist."""
+        since = max(0, self._port.call(Verify.position) - RECENT_EVENTS)
+        topics = [each.topic for each in self._port.call(Topics.describe) if each.topic not in INTERNAL_TOPICS]
+        return [
+            f"client {client!r} asked for topic {topic!r}, which does not exist{known(topic, topics)}"
+            for client, refused in refused_topics(self._port.call(Events.read, since=since)).items()
+            for topic in refused
+            if topic not in (*topics, *INTERNAL_TOPICS)
+        ]
 
     def _other_groups(self) -> list[str]:
         """Return a line with the existing groups and the most similar id, if this group does not exist."""
