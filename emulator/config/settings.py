@@ -52,6 +52,9 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 """The authorizers of Kafka, with KRaft and with ZooKeeper. They decide alike."""
 
+OPTIONS_INSTEAD = {"broker.rack": "each broker has its own: give the option racks, or --racks"}
+"""The remedies for configs of single brokers that an option gives to all."""
+
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
 """The selectors of Kafka."""
@@ -525,7 +528,8 @@ class Settings:
         for name, text in further.items():
             key = configs_of(BROKER, settings.kafka_version).get(name) if name in TOPIC_DEFAULTS else None
             if key is None:
-                warnings.append(f"{shown(name)}: accepted, no effect here")
+                remedy = OPTIONS_INSTEAD.get(name)
+                warnings.append(f"{shown(name)}: accepted, no effect here{f' ({remedy})' if remedy else ''}")
             elif (problem := key.problem(text)) is not None:
                 raise InvalidSetting(problem)
         if "group.coordinator.new.enable" in given and settings.kafka_version != NEW_COORDINATOR_CHOSEN_IN:

@@ -78,13 +78,13 @@ def by_group(events: Iterable[Line]) -> dict[str, list[Line]]:
     return dict(ranked)
 
 
-def refused_topics(events: Iterable[Line]) -> dict[str, dict[str, str]]:
-    """Return, for each client, the topics with an error in its latest Metadata, and that error."""
-    found: dict[str, dict[str, str]] = {}
+def refused_topics(events: Iterable[Line]) -> list[tuple[str, str, str]]:
+    """Return client, topic and error for each topic with an error in the latest Metadata of a client."""
+    latest: dict[str, list[list[str]]] = {}
     for event in events:
         if event["kind"] == "response" and event.get("api") == "Metadata":
-            found[event.get("client_id", "")] = dict((event.get("body") or {}).get("errors", ()))
-    return found
+            latest[event.get("client_id", "")] = (event.get("body") or {}).get("errors", [])
+    return [(client, topic, error) for client, errors in latest.items() for topic, error in errors]
 
 
 def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> list[str]:

@@ -288,8 +288,7 @@ class Checks(GroupHandle):
         topics = [each.topic for each in self._port.call(Topics.describe) if each.topic not in INTERNAL_TOPICS]
         return [
             f"client {client!r} asked for topic {topic!r}, which does not exist{known(topic, topics)}"
-            for client, refused in refused_topics(self._port.call(Events.read, since=since)).items()
-            for topic in refused
+            for client, topic, _ in refused_topics(self._port.call(Events.read, since=since))
             if topic not in (*topics, *INTERNAL_TOPICS)
         ]
 

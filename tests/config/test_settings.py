@@ -290,6 +290,12 @@ def test_a_setting_without_effect_is_accepted_with_one_warning_naming_it(name: s
     assert warnings == [f"{name}: accepted, no effect here"]
 
 
+def test_the_warning_about_the_rack_of_one_broker_names_the_option_for_all() -> None:
+    _, warnings = Settings.of("kafka-defaults", {"broker.rack": "a"})
+    (warning,) = warnings
+    assert warning.startswith("broker.rack: accepted, no effect here (each broker has its own: give the option racks")
+
+
 @pytest.mark.parametrize("name", sorted(TOPIC_DEFAULTS))
 def test_a_default_of_topics_is_checked_and_has_an_effect(name: str) -> None:
     values = {"log.cleanup.policy": "compact", "log.message.timestamp.type": "LogAppendTime", "log.segment.bytes": "14"}

@@ -60,6 +60,9 @@ def test_the_flag_of_serve_names_its_mistake(capsys: pytest.CaptureFixture[str])
     [
         (("--broker-ids", "1,1"), "--broker-ids [1, 1]: must be at most 100 different integers from 0 to 2147483647"),
         (("--brokers", "3", "--broker-ids", "0,1"), "--brokers 3: --broker-ids has 2 ids; leave --brokers out"),
+        (("--brokers", "3", "--racks", "a,b"), "--racks ['a', 'b']: must be one name for each of the 3 brokers"),
+        (("--broker-ids", "4", "--racks", "a,b"), "--racks ['a', 'b']: must be one name for each of the 1 brokers"),
+        (("--racks", "a,,b"), "--racks ['a', '', 'b']: must be one name for each of the 3 brokers"),
     ],
 )
 def test_serve_names_the_flags_of_brokers(

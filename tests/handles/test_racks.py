@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from koordinator import Emulator
-from koordinator.cli import main
 from koordinator.emulator.core.brokers import Brokers, Registration
 
 if TYPE_CHECKING:
@@ -41,23 +40,6 @@ def test_the_flag_of_pytest_takes_racks(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(koordinator):\n    assert list(koordinator.nodes) == [1, 2]")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--koordinator-racks=a,b", timeout=170)
     result.assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("--brokers", "3", "--racks", "a,b"), "--racks ['a', 'b']: must be one name for each of the 3 brokers"),
-        (("--broker-ids", "4", "--racks", "a,b"), "--racks ['a', 'b']: must be one name for each of the 1 brokers"),
-        (("--racks", "a,,b"), "--racks ['a', '', 'b']: must be one name for each of the 3 brokers"),
-    ],
-)
-def test_serve_refuses_racks_that_are_not_one_for_each_broker(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], text: str
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["serve", "--port", "0", *arguments])
-    assert end.value.code == 2
-    assert text in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_racks_in_one_text_are_refused() -> None:

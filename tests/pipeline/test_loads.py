@@ -190,12 +190,15 @@ def test_late_lines_after_compact_replace_the_rows_of_their_home_only(
     assert [folder.homes for folder in calls] == [("text-2",), ("text-1", "text-4"), ("text-1", "text-4")]
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_a_table_without_rows_has_a_file_with_its_columns(
-    size: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if size == "large":
+@pytest.fixture(params=["small", "large"])
+def _size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load in memory, and by Spark."""
+    if request.param == "large":
         monkeypatch.setattr(loading, "SMALL_BYTES", -1)
+
+
+@pytest.mark.usefixtures("_size")
+def test_a_table_without_rows_has_a_file_with_its_columns(tmp_path: Path, spark: SparkSession) -> None:
     put(tmp_path / "in", "a.jsonl", [line for line in A if json.loads(line)["kind"] in ("header", "conn")])
     load(spark, tmp_path / "store", tmp_path / "in")
     for table in (STATE_TIME, MEMBER_SPAN):
@@ -203,12 +206,8 @@ def test_a_table_without_rows_has_a_file_with_its_columns(
         assert (pq.read_schema(file).names, pq.read_metadata(file).num_rows) == (table.stored_arrow.names, 0)
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
-def test_files_and_folders_may_have_any_name(
-    size: str, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if size == "large":
-        monkeypatch.setattr(loading, "SMALL_BYTES", -1)
+@pytest.mark.usefixtures("_size")
+def test_files_and_folders_may_have_any_name(tmp_path: Path, spark: SparkSession) -> None:
     names = ["a b.jsonl", "a%20b.jsonl", "ü.jsonl", "x[1].jsonl", "q?.jsonl", "s*r.jsonl", "c,d#e+f.jsonl"]
     for number, name in enumerate(names):
         put(tmp_path / "in [a]%20b", name, generate_trace(7, number, 20).lines)
