@@ -46,8 +46,11 @@ def run(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
     pytester.makeini("[pytest]\nmarkers = slow: takes long\naddopts = --strict-markers -p no:koordinator")
     pytester.makepyfile(TESTS)
 
-    def run_on(quiet: bool) -> pytest.RunResult:  # noqa: FBT001
-        changed = f"LIMIT_S = 0.04\n\n\ndef quiet() -> bool:\n    return {quiet}\n"
+    def run_on(*, quiet: bool, piece_s: float = slow.PIECE_S) -> pytest.RunResult:
+        changed = (
+            f"LIMIT_S = 0.04\n\n\ndef quiet() -> bool:\n    return {quiet}\n"
+            f"\n\ndef piece() -> float:\n    return {piece_s}\n"
+        )
         pytester.makeconftest(f"{Path(slow.__file__).read_text()}\n\n{changed}")
         return pytester.runpytest_subprocess(timeout=120)
 
@@ -67,6 +70,11 @@ def test_a_busy_machine_fails_no_test_and_lists_the_long_ones(run: Callable[...,
     result.assert_outcomes(passed=4)
     listed = {line.rpartition("::")[2] for line in result.outlines if "::" in line}
     assert listed == {"test_long", "test_long_the_first_time"}
+
+
+@pytest.mark.slow
+def test_a_slow_machine_fails_no_test_that_is_quick_on_a_quick_one(run: Callable[..., pytest.RunResult]) -> None:
+    run(quiet=True, piece_s=3 * slow.PIECE_S).assert_outcomes(passed=4)
 
 
 def test_a_failure_in_a_loop_names_its_case() -> None:

@@ -3,12 +3,14 @@
 Processor time is that of this process and of its ended children. A busy machine changes it less than wall time, but it
 does change it: on a busy machine such tests are listed, and none fails. A first run may pay for what others share
 (imports, compiled codecs), so a test is judged by a second one. Fixtures of a module, class or session are not counted,
-and no teardown: that of the last test of a module ends the module's servers.
+and no teardown: that of the last test of a module ends the module's servers. A slow machine, or one whose processor
+others use, takes longer for everything: a short piece of Python before and after the second run tells how much.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +23,9 @@ LIMIT_S = 0.25
 
 SLACK = 2
 """The same test takes up to twice as long on another machine: one below SLACK times the limit is listed only."""
+
+PIECE_S = 0.01
+"""The seconds of `piece` on the machine on which LIMIT_S was chosen."""
 
 NAME = "processor_s"
 """The property of a report with the seconds, which `--junitxml` writes, too."""
@@ -38,6 +43,16 @@ def used() -> float:
     """Return the processor seconds of this process and of its ended children, without those of shared fixtures."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system - shared_s
+
+
+def piece() -> float:
+    """Count words in a dictionary, and return the processor seconds of that: about PIECE_S."""
+    begun = time.process_time()
+    counts: dict[str, int] = {}
+    for number in range(50_000):
+        word = str(number % 1_000)
+        counts[word] = counts.get(word, 0) + 1
+    return time.process_time() - begun
 
 
 def quiet() -> bool:
@@ -73,9 +88,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.stash[BEGUN] = used()
     result = yield
     if item.stash[TOOK] > LIMIT_S and not {"slow", "needs"} & item.keywords.keys() and quiet():
+        before = piece()
         item.stash[BEGUN] = used()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        seconds = item.stash[TOOK]
+        seconds = item.stash[TOOK] / max(1, before / PIECE_S, piece() / PIECE_S)
         if seconds > SLACK * LIMIT_S and all(report.passed for report in reports):
             said = f"{seconds:.2f} s of the processor: mark it slow, or share its work (more than {LIMIT_S} s is slow)"
             report = pytest.TestReport(item.nodeid, item.location, {}, "failed", said, "call")
