@@ -13,8 +13,8 @@ READ_BYTES = 64 * 1024
 class SocketConnection:
     """A client connection: its socket, its queued output, and its place among the turns.
 
-    `watched`, `is_queued`, `is_paused` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it
-    waits for its turn, whether it is not watched until then, and the time that it has been served for, which is
+    `watched`, `is_queued`, `is_ending` and `virtual_s` belong to `Turns`: the event that it is watched for, whether it
+    waits for its turn, whether the client has closed its side, and the time that it has been served for, which is
     negative before its first turn.
     """
 
@@ -23,8 +23,9 @@ class SocketConnection:
         "_socket",
         "closing",
         "fd",
+        "has_more",
+        "is_ending",
         "is_held_back",
-        "is_paused",
         "is_queued",
         "number",
         "virtual_s",
@@ -38,7 +39,9 @@ class SocketConnection:
         """The reason to close the connection once its output is sent, if any."""
         self.is_held_back = False
         """Whether the broker waits for `flushed`."""
-        self.is_queued = self.is_paused = False
+        self.has_more = False
+        """Whether another read may return something at once: the last one was full, or the stream has an end."""
+        self.is_queued = self.is_ending = False
         self.watched, self.virtual_s = 0, -1.0
         self._socket = client
         self._outbox: deque[bytes | memoryview] = deque()
@@ -81,9 +84,11 @@ class SocketConnection:
     def read(self) -> bytes | None:
         """Return the next bytes, b"" at the end of the stream, None if there are none yet. Raises OSError."""
         try:
-            return self._socket.recv(READ_BYTES)
+            data = self._socket.recv(READ_BYTES)
         except BlockingIOError:
             return None
+        self.has_more = len(data) == READ_BYTES or self.is_ending
+        return data
 
     def close(self) -> None:
         """End the connection, and close the socket; a forked child may have it, too."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 EPOLL: Any = getattr(select, "epoll", None)
 
-READABLE, WRITABLE = 0x2001, 4
-"""EPOLLIN with EPOLLRDHUP, and EPOLLOUT."""
+READABLE, WRITABLE = 0x8000_2001, 0x8000_0004
+"""EPOLLIN with EPOLLRDHUP, and EPOLLOUT; with EPOLLET both are reported when they begin, not again while they last."""
 
 ENDING = 0x2018
 """EPOLLRDHUP, EPOLLHUP and EPOLLERR: the client has closed its side, or the connection."""
@@ -36,9 +36,6 @@ SLICE_S = 0.002
 
 POLL_INTERVAL_S = 0.0005
 """While clients are queued, others are looked for at this interval."""
-
-CROWD = 64
-"""When more clients are ready at once, queued ones are no longer watched: each poll would look at all of them."""
 
 CHARGED_MAX_S = 0.002
 """The most that a turn is charged: a member that completes a large rebalance must not wait for its next heartbeat."""
@@ -57,10 +54,12 @@ class Turns:
         self._is_crowd_next = True
 
     def watch(self, connection: SocketConnection, events: int) -> None:
-        """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed."""
-        if events == connection.watched:
+        """Queue a connection whenever it is ready for the event; 0 for none, and before it is closed.
+
+        A socket that stays ready is queued once for each call: those of an event that may last are therefore repeated.
+        """
+        if events == connection.watched and (not events or (events == READABLE and not connection.has_more)):
             return
-        self._resume(connection)
         if not events:
             del self._by_fd[connection.fd]
             self._poll.unregister(connection.fd)
@@ -98,7 +97,6 @@ class Turns:
                 return
             connection = self._next()
             connection.is_queued = False
-            self._resume(connection)
             yield connection
             now = trio.current_time()
             connection.virtual_s = self._virtual_s + min(now - began, CHARGED_MAX_S)
@@ -114,50 +112,46 @@ class Turns:
         return connection
 
     def _queue_ready(self) -> None:
-        ready = self._poll.poll(0)
-        for fd, events in ready:
+        for fd, events in self._poll.poll(0):
             connection = self._by_fd.get(fd)
             if connection is None:
                 continue
-            if not connection.is_queued:
-                connection.is_queued = True
-                if connection.virtual_s < 0 or events & ENDING:
-                    self._crowd.append(connection)
-                else:
-                    # an idle client saves no time up
-                    entry = max(connection.virtual_s, self._virtual_s), connection.number, connection
-                    heappush(self._queue, entry)
-            elif len(ready) > CROWD and not connection.is_paused:
-                connection.is_paused = True
-                self._poll.unregister(fd)
-
-    def _resume(self, connection: SocketConnection) -> None:
-        if connection.is_paused:
-            connection.is_paused = False
-            self._poll.register(connection.fd, connection.watched)
+            if events & ENDING:
+                connection.is_ending = True
+            if connection.is_queued:
+                continue
+            connection.is_queued = True
+            if connection.virtual_s < 0 or connection.is_ending:
+                self._crowd.append(connection)
+            else:
+                # an idle client saves no time up
+                entry = max(connection.virtual_s, self._virtual_s), connection.number, connection
+                heappush(self._queue, entry)
 
 
 class SocketWaits:
     """The methods of `select.epoll` by means of Trio: a task for each socket waits until it is ready."""
 
     def __init__(self) -> None:
-        self._scopes: dict[int, trio.CancelScope] = {}
+        self._tasks: dict[int, tuple[int, trio.CancelScope]] = {}
         self._ready: list[tuple[int, int]] = []
         self._reported, self._polled = trio.lowlevel.ParkingLot(), trio.lowlevel.ParkingLot()
 
     def register(self, fd: int, events: int) -> None:
         """Report a socket while it is ready for the event."""
-        scope = self._scopes[fd] = trio.CancelScope()
+        scope = trio.CancelScope()
+        self._tasks[fd] = events, scope
         trio.lowlevel.spawn_system_task(self._report, fd, events, scope)
 
     def modify(self, fd: int, events: int) -> None:
-        """Report a socket for another event."""
-        self.unregister(fd)
-        self.register(fd, events)
+        """Report a socket for another event, or go on."""
+        if self._tasks[fd][0] != events:
+            self.unregister(fd)
+            self.register(fd, events)
 
     def unregister(self, fd: int) -> None:
         """Report a socket no longer."""
-        self._scopes.pop(fd).cancel()
+        self._tasks.pop(fd)[1].cancel()
 
     def close(self) -> None:
         """Do nothing: each wait ends with its registration."""
@@ -179,6 +173,7 @@ class SocketWaits:
         with scope:
             while not scope.cancel_called:
                 await wait(fd)
-                self._ready.append((fd, events))
+                # the end of a stream shows only when it is read
+                self._ready.append((fd, events & ~ENDING))
                 self._reported.unpark_all()
                 await self._polled.park()

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from koordinator.emulator.server import turns
-from koordinator.emulator.server.streams import SocketConnection
+from koordinator.emulator.server.streams import READ_BYTES, SocketConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Clients: TypeAlias = list[tuple[SocketConnection, socket.socket]]
 
-CLIENTS = 3 * turns.CROWD
+CLIENTS = 192
 TURN_S = 0.001
 
 ONLY_EPOLL = pytest.mark.skipif(
@@ -48,7 +48,7 @@ class CountingEpoll:
 
 @pytest.fixture
 def clients() -> Iterator[Clients]:
-    """Three crowds of connections, each with the client's socket."""
+    """Connections, each with the client's socket."""
     with ExitStack() as stack:
         pairs = [socket.socketpair() for _ in range(CLIENTS)]
         for ours, theirs in pairs:
@@ -101,8 +101,51 @@ def test_a_crowd_that_waits_for_its_turns_is_not_looked_at_again_and_again(
 
     trio.run(take_turns, queue, clock, CLIENTS, clock=clock)
 
-    # reported to be queued, and once more before they are paused
-    assert queue._poll.reports == 2 * CLIENTS - 1
+    assert queue._poll.reports == CLIENTS
+
+
+@pytest.mark.usefixtures("waiting")
+@pytest.mark.parametrize("ends", ["before the first turn", "after it", "never"])
+def test_a_client_has_turns_until_all_that_it_has_sent_is_read(clients: Clients, ends: str) -> None:
+    (connection, client), *_ = clients
+    queue, sent = turns.Turns(), b"x" * (2 * READ_BYTES + 1)
+
+    async def main() -> bytes:
+        received = b""
+        queue.watch(connection, turns.READABLE)
+        client.sendall(sent)
+        if ends == "before the first turn":
+            client.shutdown(socket.SHUT_WR)
+        with trio.fail_after(60):
+            while True:
+                await queue.wait()
+                for ready in queue.take():
+                    data = ready.read()
+                    received += data or b""
+                    if data == b"" or (ends == "never" and len(received) == len(sent)):
+                        queue.watch(connection, 0)
+                        return received
+                    if ends == "after it":
+                        client.shutdown(socket.SHUT_WR)
+                    queue.watch(ready, turns.READABLE)
+
+    assert trio.run(main) == sent
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_connection_that_can_be_written_has_a_turn_for_each_watch(clients: Clients) -> None:
+    (connection, _), *_ = clients
+
+    async def main() -> None:
+        queue = turns.Turns()
+        with trio.fail_after(60):
+            for _ in range(3):
+                queue.watch(connection, turns.WRITABLE)
+                await queue.wait()
+                assert [each.number for each in queue.take()] == [connection.number]
+        queue.watch(connection, 0)
+
+    trio.run(main)
 
 
 @pytest.mark.parametrize("change", ["coming", pytest.param("going", marks=ONLY_EPOLL)])
