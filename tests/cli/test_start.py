@@ -55,6 +55,20 @@ def test_a_server_starts_with_these_rooms_and_packages_alone() -> None:
     assert others <= {"attr", "attrs", "click", "construct", "idna", "outcome", "sniffio", "sortedcontainers", "trio"}
 
 
+CHECKSUM = """
+import sys
+from koordinator.wire.records import crc32c
+before = set(sys.modules)
+print(hex(crc32c(b"123456789")), *set(sys.modules) - before)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_checksum_loads_neither_a_command_line_nor_the_version_of_its_package() -> None:
+    command = [sys.executable, "-c", CHECKSUM]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout == "0xe3069283\n"
+
+
 COLLECTIONS = """
 import gc
 import click
