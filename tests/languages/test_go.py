@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.needs("go"), pytest.mark.slow]
 
 MODULE = ROOT / "clients" / "go"
 
-TEST_S = 300
+TEST_S = 900
+"""Time limit of a run of Go, which fetches and compiles the clients once."""
 
 SCAFFOLD = """package tests
 

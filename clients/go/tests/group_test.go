@@ -116,5 +116,6 @@ func TestFailing(t *testing.T) {
 	}
 	k := koordinator.Start(t, orders)
 	join(t, k, "svc-1")
+	k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 1})
 	k.Group("svc").WaitStable(koordinator.WaitStableOptions{Members: 2, Timeout: 2 * time.Second})
 }

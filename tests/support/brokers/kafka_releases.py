@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from brokers.maven import local_repository
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -148,7 +150,8 @@ def fetched(folder: Path, *coordinates: str) -> Path:
 
 def run(*command: str, timeout_s: float) -> None:
     """Run a command to its end; AssertionError with its output if it fails."""
-    ran = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
+    with local_repository(command):
+        ran = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
     assert ran.returncode == 0, f"{' '.join(command)}\n{ran.stdout}\n{ran.stderr}"

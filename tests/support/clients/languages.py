@@ -9,6 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from brokers.maven import local_repository
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -22,16 +24,17 @@ def run_client(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of another language, whose client starts the server of this interpreter."""
     environment = {**os.environ, "KOORDINATOR_COMMAND": f"{sys.executable} -m koordinator", **variables}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    with local_repository(command):
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
 
 
 def wait_closed(address: str) -> None:

@@ -14,6 +14,7 @@ class FailingTest {
     @Test
     void aMemberIsMissing(Koordinator koordinator) {
         try (var consumer = new Consuming(koordinator, "svc-1")) {
+            koordinator.group("svc").waitStable(o -> o.members(1).timeout(Duration.ofSeconds(30)));
             koordinator.group("svc").waitStable(o -> o.members(2).timeout(Duration.ofSeconds(2)));
         }
     }
