@@ -2,8 +2,9 @@
 
 This is the most common failure of Kafka in containers: a client bootstraps, looks up the coordinator of its group, and
 cannot connect to the advertised host or port. It retries forever and logs little. This module watches each client after
-FindCoordinator. If within `WATCH_MS` a client looks up the same coordinator again, which a client does that could not
-connect, and sends only lookups for `WAIT_MS`, one log line per address says what it sent and names the remedy.
+FindCoordinator. If within `WATCH_MS` a client looks up the same coordinator again, `REPEAT_MS` later or more, which a
+client does that could not connect, and sends only lookups for `WAIT_MS`, one log line per address says what it sent and
+names the remedy. Earlier lookups prove nothing: librdkafka repeats them while it starts, and then waits for its topics.
 
 A silent client is not reported: it may await a topic, or pause. Nor is an address that any client of the same host has
 reached, or one of a node that is down or paused. Lookups without FindCoordinator (an admin client that lists topics)
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 WAIT_MS = 5_000
 """Time for a client to reach its coordinator, in ms; a reachable one takes milliseconds."""
+
+REPEAT_MS = 1_000
+"""Time after which a repeated lookup shows that the first one did not help, in ms: clients back off 100 to 500 ms."""
 
 WATCH_MS = 35_000
 """Time for a client to look up its coordinator again, in ms: attempts to connect take up to 30 s (librdkafka)."""
@@ -70,7 +74,8 @@ class WatchedCluster(Protocol):
 class CoordinatorLookup:
     """A client's lookup of a coordinator: time, call and result.
 
-    `sent` are the APIs of the client's later lookups, `repeated_at` the time of the first one for the same coordinator.
+    `sent` are the APIs of the client's later lookups, `repeated_at` the time of the first one for the same
+    coordinator after `REPEAT_MS`.
     """
 
     since: int
@@ -124,7 +129,8 @@ class UnreachedListeners:
         groups = self.lookups.setdefault(client, {})
         if coordinator.key in groups:
             lookup = groups[coordinator.key]
-            lookup.repeated_at = now if lookup.repeated_at is None else lookup.repeated_at
+            if lookup.repeated_at is None and now >= lookup.since + REPEAT_MS:
+                lookup.repeated_at = now
         elif len(groups) < CLIENTS_MAX:
             groups[coordinator.key] = CoordinatorLookup(now, call, coordinator)
 

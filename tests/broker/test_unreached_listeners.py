@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from brokers.cluster import GROUP, Nodes, joining
 
-from koordinator.emulator.broker.unreached_listeners import WAIT_MS, WATCH_MS, UnreachedListeners
+from koordinator.emulator.broker.unreached_listeners import REPEAT_MS, WAIT_MS, WATCH_MS, UnreachedListeners
 from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
 from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
 from koordinator.wire.messages.fetch import FetchRequest
@@ -27,6 +27,7 @@ def look_up_twice(nodes: Nodes, client_id: str = "c") -> None:
     """Look up the coordinator, and again, as a client does that cannot connect to it."""
     peer = nodes.connect()
     nodes.ask(peer, FIND, 4, client_id=client_id)
+    nodes.wait(REPEAT_MS)
     nodes.ask(peer, FIND, 4, client_id=client_id)
 
 
@@ -39,7 +40,7 @@ def nodes() -> Nodes:
 
 def test_a_client_that_never_reaches_its_coordinator_is_one_line_with_the_remedy(nodes: Nodes) -> None:
     look_up_twice(nodes, client_id="svc-1")
-    nodes.wait(WAIT_MS - 1)
+    nodes.wait(WAIT_MS - REPEAT_MS - 1)
     assert nodes.logged == []
     nodes.wait(1)
     (line,) = nodes.logged
@@ -55,6 +56,7 @@ def test_the_line_says_what_the_client_sent_instead(nodes: Nodes) -> None:
     peer = nodes.connect()
     nodes.ask(peer, FIND, 4)
     nodes.ask(peer, MetadataRequest(), 9)
+    nodes.wait(REPEAT_MS)
     nodes.ask(peer, FIND, 4)
     nodes.wait(WAIT_MS)
     (line,) = nodes.logged
@@ -80,6 +82,17 @@ def test_a_client_that_does_not_look_up_its_coordinator_again_is_not_reported(no
         nodes.wait(WAIT_MS)
     assert nodes.logged == []
     assert not nodes.runtime.tickers
+
+
+def test_lookups_that_a_client_repeats_while_it_starts_are_not_reported(nodes: Nodes) -> None:
+    nodes.ask(nodes.connect(), FIND, 4)
+    nodes.wait(REPEAT_MS - 1)
+    peer = nodes.connect()
+    nodes.ask(peer, FIND, 4)
+    for _ in range(WATCH_MS // REPEAT_MS):
+        nodes.ask(peer, MetadataRequest(), 9)
+        nodes.wait(REPEAT_MS)
+    assert nodes.logged == []
 
 
 def test_an_address_that_a_client_of_the_same_host_reached_is_not_reported(nodes: Nodes) -> None:
@@ -122,6 +135,7 @@ def test_repeated_lookups_on_new_connections_are_no_arrival(nodes: Nodes) -> Non
         nodes.ask(peer, MetadataRequest(), 9)
         nodes.ask(peer, FIND, 4)
         nodes.runtime.disconnected(nodes.now, peer.number)
+        nodes.wait(REPEAT_MS)
     nodes.wait(WAIT_MS)
     assert len(nodes.logged) == 1
 
