@@ -92,14 +92,14 @@ def report(events: Sequence[Line], now: object, parked: Sequence[str] = (), else
 
     `elsewhere` are lines about other groups and nodes, which explain what the events do not.
     """
-    lines = timeline(events)
     held = [f"held just now: {each}" for each in parked]
-    return [
-        f"now: {now}",
-        *elsewhere,
-        *held,
-        *([HEADING, *lines] if lines else ["it has no events"]),
-    ]
+    return [f"now: {now}", *elsewhere, *held, *last_events(events)]
+
+
+def last_events(events: Sequence[Line]) -> list[str]:
+    """Return the heading and the timeline of the events, or a line that there are none."""
+    lines = timeline(events)
+    return [HEADING, *lines] if lines else ["it has no events"]
 
 
 def _without_repeated_commits(events: Sequence[Line]) -> tuple[list[Line], int]:

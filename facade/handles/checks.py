@@ -293,6 +293,9 @@ class Checks(GroupHandle):
         ]
 
     def _other_groups(self) -> list[str]:
-        """Return a line with the existing groups and the most similar id, if this group does not exist."""
+        """Return a line with the existing groups and the most similar id, or that no client has connected."""
         names = self._port.call(Groups.ids)
-        return [] if self.id in names or not names else [f"there is no group {self.id!r}{known(self.id, names)}"]
+        if names:
+            return [] if self.id in names else [f"there is no group {self.id!r}{known(self.id, names)}"]
+        is_alone = not any(event["kind"] == "conn" for event in self._port.call(Events.read))
+        return [f"no client has connected to {self._port.bootstrap_servers}"] if is_alone else []

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from koordinator.emulator.control.inspect.events import Events
 from koordinator.emulator.control.inspect.verification import Verify
+from koordinator.emulator.control.resolve import known
 from koordinator.emulator.control.results import PendingOffset, ProducerInfo, TransactionInfo
 from koordinator.emulator.control.transactions.operations import Transactions
 from koordinator.emulator.control.transactions.producers import PuppetProducers
-from koordinator.emulator.pages.timeline import HEADING, timeline
+from koordinator.emulator.pages.timeline import last_events
 
 from ..trace import Event
 from .durations import Duration, ms_of, seconds_of
@@ -114,7 +115,9 @@ class Transaction(Handle):
         timeout_s = seconds_of(timeout)
         if not self._port.wait(Transactions.meets, timeout_s, transaction=self.id, state=state):
             message = f"transaction {self.id!r} was not {state} within {timeout_s:g} s; it is {self.describe()}"
-            raise TransactionTimeout("\n".join([message, HEADING, *timeline(self.events())]))
+            ids = self._port.call(Transactions.ids)
+            elsewhere = [] if self.id in ids else [f"there is no transaction {self.id!r}{known(self.id, ids)}"]
+            raise TransactionTimeout("\n".join([message, *elsewhere, *last_events(self.events())]))
         return self
 
     def abort(self) -> None:

@@ -53,7 +53,8 @@ def says(call: Callable[[], object], *expected: str, kind: type[AssertionError] 
     text = str(caught.value)
     told, _, rest = text.partition("\nnow: ")
     assert plain(told).split("\n") == list(expected)
-    assert re.match(r"\w+, generation -?\d+, \d+ members?.*\n(its last events:\n|it has no events)", rest)
+    events = r"(its last events:\n|no client has connected to .*\nit has no events)"
+    assert re.match(rf"\w+, generation -?\d+, \d+ members?.*\n{events}", rest)
     return text
 
 

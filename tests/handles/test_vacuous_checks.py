@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koordinator import Cluster, GroupTimeout
+from koordinator import Cluster, GroupTimeout, TransactionTimeout
 
 pytestmark = pytest.mark.koordinator(topics={"jobs": 1})
 
@@ -18,6 +18,31 @@ def test_a_verdict_on_a_group_without_events_fails_with_the_nearest_name(koordin
             judge()
         assert "no event concerns a group 'scv', so there is nothing to judge" in str(failed.value)
         assert "there is no group 'scv'; there is 'svc'" in str(failed.value)
+
+
+def test_a_wait_names_the_existing_transaction(koordinator: Cluster) -> None:
+    koordinator.create_producer("pipe").init()
+    with pytest.raises(TransactionTimeout) as failed:
+        koordinator.transaction("pip").wait_state("Ongoing", timeout=0)
+    assert str(failed.value).splitlines()[1:] == ["there is no transaction 'pip'; there is 'pipe'", "it has no events"]
+
+
+def test_offsets_of_a_misspelled_topic_are_missing_with_the_existing_name(koordinator: Cluster) -> None:
+    group = koordinator.group("svc")
+    group.set_offsets({("jobs", 0): 3})
+    with pytest.raises(AssertionError, match=r"there is no topic 'job'; there are .*; did you mean 'jobs'\?"):
+        group.assert_committed({("job", 0): 3})
+
+
+def test_a_wait_says_that_no_client_has_connected(koordinator: Cluster) -> None:
+    remark = f"no client has connected to {koordinator.bootstrap_servers}"
+    with pytest.raises(GroupTimeout) as failed:
+        koordinator.group("svc").wait_stable(timeout=0)
+    assert remark in str(failed.value).splitlines()
+    koordinator.create_producer("p").init()
+    with pytest.raises(GroupTimeout) as failed:
+        koordinator.group("svc").wait_stable(timeout=0)
+    assert remark not in str(failed.value)
 
 
 def test_a_hold_that_held_nothing_fails_unless_it_is_optional(koordinator: Cluster) -> None:

@@ -22,7 +22,7 @@ from ...verify.names import require_known
 from ...verify.rebalances import rebalances
 from ...verify.requests import RequestPattern, check_requests
 from ...verify.zombies import zombies
-from ..resolve import error_name, group_if_any
+from ..resolve import error_name, group_if_any, known
 from ..results import ConformanceCheck, GroupCheck, RebalanceCheck, RequestCheck
 from .comparison import assignment_check, offsets_check, ownership_check
 from .owners import assignment_by, owners_of, partition_counts
@@ -234,7 +234,10 @@ class Verify:
             if exchange.api == "OffsetCommit"
             and any(row[0] == topic and row[1] == partition for row in exchange.request_body.get("offsets", ()))
         ]
-        return f"; last: {commits[-1]}" if commits else ""
+        if commits:
+            return f"; last: {commits[-1]}"
+        topics = self._runtime.cluster.topics
+        return "" if topic in topics else f"; there is no topic {topic!r}{known(topic, sorted(topics))}"
 
 
 class _LineCache:
