@@ -283,6 +283,8 @@ class NodeRuntimes:
         """Truncate the log of a partition (`Leaders.truncate`)."""
         outputs = [output for broker in self._running for output in broker.tick(now)]
         self.cluster.leaders.truncate(topic, partition, offset)
+        for broker in self:
+            broker.node.data.shares.partitions.log_truncated(topic.topic_id, partition)
         return outputs + self._catch_up(now)
 
     def move_coordinator(self, now: int, group_id: str, node_id: int, load_ms: int = 0) -> list[Output]:

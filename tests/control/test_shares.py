@@ -76,6 +76,18 @@ def test_the_holder_of_each_record_is_seen(cluster: Cluster, a: ShareMember) -> 
     assert (position.topic, position.partition, position.start_offset, position.end_offset) == ("jobs", 0, 2, 3)
 
 
+def test_after_an_unclean_election_nobody_holds_the_records_in_place_of_the_lost_ones(
+    cluster: Cluster, a: ShareMember
+) -> None:
+    assert a.acknowledge(0, 3) == 0
+    cluster.topic("jobs").produce("job 4")
+    assert a.fetch(wait_ms=5_000) == [(4, 4, 1)]
+    cluster.truncate("jobs", 0, to=4)
+    cluster.topic("jobs").produce("another job 4")
+    assert a.acknowledge(4, 4) == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert a.fetch(wait_ms=5_000) == [(4, 4, 1)]
+
+
 def test_the_lock_of_one_record_ends_and_its_acknowledgement_is_late(cluster: Cluster, a: ShareMember) -> None:
     assert cluster.group("g").expire_locks("jobs", 0, 2) == 1
     assert shown(cluster) == [(0, 1, "acquired", 1, "A"), (2, 2, "available", 1, None), (3, 3, "acquired", 1, "A")]

@@ -88,6 +88,12 @@ class LedPartitions:
             if topic is None or topic.leader(led.partition) != self._node_id:
                 self.drop(led)
 
+    def log_truncated(self, topic_id: UUID, partition: int) -> None:
+        """Forget the share partitions of a log that another leader has without its last records."""
+        for led in list(self.led.values()):
+            if (led.topic_id, led.partition) == (topic_id, partition):
+                self.drop(led)
+
     def forget(self, group_id: str | None = None) -> None:
         """Forget the share partitions of a group, or of all groups."""
         for led in list(self.led.values()):
