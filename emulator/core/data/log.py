@@ -247,13 +247,17 @@ class PartitionLog:
         if offset >= limit:
             return None
         first = self._index(offset)
-        return first if self._offsets[first] < limit else None
+        return first if first < len(self._offsets) and self._offsets[first] < limit else None
 
     def _written_before(self, offset: int | None) -> int:
         """Return the bytes of the batches that start before `offset`."""
         if offset is None or offset >= self.end:
             return self._written
-        return self._positions[bisect_left(self._offsets, offset)]
+        return self._position(bisect_left(self._offsets, offset))
+
+    def _position(self, index: int) -> int:
+        """Return the position of a batch in the log, or that after the last batch."""
+        return self._positions[index] if index < len(self._positions) else self._written
 
     def end_of(self, base_offset: int, size: int) -> int:
         """Return the offset after the whole batches in a read of `size` bytes that starts at `base_offset`."""
@@ -272,7 +276,7 @@ class PartitionLog:
 
         Kafka: `OffsetIndex.fetchUpperBoundOffset`.
         """
-        after = bisect_left(self._indexed, self._positions[self._index(offset)] + size, key=lambda entry: entry[0])
+        after = bisect_left(self._indexed, self._position(self._index(offset)) + size, key=lambda entry: entry[0])
         return self._indexed[after][1] if after < len(self._indexed) else self.end
 
     def batches(self) -> Iterator[tuple[BatchHeader, list[Record]]]:

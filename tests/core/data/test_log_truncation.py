@@ -71,6 +71,22 @@ def test_a_batch_that_reaches_the_offset_is_lost_as_a_whole() -> None:
     assert log.truncated(3).end == 3
 
 
+def test_a_log_that_was_compacted_is_empty_where_its_last_batch_is_lost() -> None:
+    log = written([(1, False, False)] * 4)
+    log.compact(log.end)
+    rest = log.truncated(3)
+    assert (rest.start, rest.end, rest.content) == (0, 3, b"")
+    for offset in range(4):
+        assert rest.read(offset, 1_000, first_whole=True) == rest.beginning(offset, 1_000, 3) == b""
+        assert rest.readable_bytes(offset, 1_000) == 0
+        assert not rest.slice(offset, 1_000, 2)
+        assert rest.upper_bound(offset, 1_000) == 3
+    batch = write_batch([Record(timestamp=1, value=b"v")])
+    assert rest.append(read_header(batch), batch, 1) == 3
+    assert rest.read(0, 1_000, first_whole=True, before=3) == b""
+    assert rest.read(0, 1_000, first_whole=True) == rest.content
+
+
 def test_the_next_record_has_the_offset_of_a_lost_one_in_a_new_epoch() -> None:
     with Simulation(topics={"orders": 1}, brokers=2) as cluster:
         topic = cluster.topic("orders")
