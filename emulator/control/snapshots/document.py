@@ -172,7 +172,7 @@ def _discard(runtime: ClusterRuntime, now: int, *, groups: bool, topics: bool) -
         outputs += _empty(runtime, now, OFFSETS_TOPIC)
         outputs += _empty(runtime, now, SHARE_STATE_TOPIC)
         for broker in runtime:
-            broker.node.data.shares.forget()
+            outputs += broker.perform(now, broker.node.data.shares.forget())
     return outputs
 
 

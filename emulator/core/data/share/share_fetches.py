@@ -153,10 +153,14 @@ class ShareFetches:
             self._look_again(now, (topic.topic_id, partition))
         return self._drain()
 
-    def forget(self) -> None:
+    def forget(self) -> list[Effect]:
         """Forget all sessions and share partitions, as a restarted broker does; clients open new sessions."""
+        for key in list(self.waiting):
+            call = self._remove(key).exchange.call
+            self._effects.append(Reply(call, _failed(Error.SHARE_SESSION_NOT_FOUND)))
         self.partitions.forget()
         self.sessions = ShareSessions()
+        return self._drain()
 
     def disconnected(self, now: int, connection: int) -> list[Effect]:
         """Close the session that a connection has opened, and release the member's records."""

@@ -390,6 +390,15 @@ def test_a_wait_that_ends_as_the_topic_is_deleted_has_no_records(share: ShareDes
     assert shown(waiting) == "no row"
 
 
+def test_a_wait_ends_as_the_sessions_are_forgotten(share: ShareDesk) -> None:
+    share.F("A", 0, 0)
+    waiting = share.F("A", 1, wait=500)
+    share._perform(share.data.shares.forget())
+    assert shown(waiting) == "122"
+    share.P(1)
+    assert shown(share.F("A", 0, 0, wait=500)) == "[0-0 x1]"
+
+
 def test_a_lock_that_ends_as_the_topic_is_deleted_ends_no_wait(share: ShareDesk) -> None:
     share.S2()
     waiting = share.F("B", 0, 0, wait=60_000)
