@@ -49,7 +49,8 @@ def entries_of(log: PartitionLog) -> Iterator[CoordinatorRecord | TransactionEnd
     """Decode the coordinator records of a partition and the markers of transactions, in order; see `records_of`."""
     for header, records in log.batches():
         if header.is_control:
-            yield TransactionEnd(header.producer_id, read_marker_record(records[0]).is_commit)
+            # compaction leaves an empty batch of a marker at the end of a log
+            yield from (TransactionEnd(header.producer_id, read_marker_record(each).is_commit) for each in records)
         else:
             yield from records_of(records, header.producer_id if header.is_transactional else None)
 

@@ -114,6 +114,27 @@ def test_a_hold_parks_the_end_of_one_transaction(cluster: Cluster, producer: Pup
     cluster.transaction("x").wait_state("CompleteCommit")
 
 
+def test_a_step_that_waits_at_one_node_outlives_another(cluster: Cluster, producer: PuppetProducer) -> None:
+    producer.produce("t", "a", partition=0).produce("t", "a", partition=1)
+    coordinator = cluster.transaction("x").coordinator
+    (another,) = (node for node in cluster.nodes.values() if node != coordinator)
+    with cluster.transaction("x").hold("EndTxn") as hold:
+        producer.commit()
+        hold.wait_entered()
+        another.kill()
+        assert (producer.waits_for, producer.error) == ("EndTxn", None)
+    assert producer.wait_answered().error is None
+
+
+def test_offsets_of_transactions_are_loaded_after_compaction(cluster: Cluster, producer: PuppetProducer) -> None:
+    producer.send_offsets("g", {("in", 0): 7}).commit()
+    cluster.transaction("x").wait_state("CompleteCommit")
+    cluster.compact("__consumer_offsets")
+    for node in cluster.nodes:
+        cluster.move_coordinator("g", to=node)
+        cluster.group("g").assert_committed({("in", 0): 7})
+
+
 def test_a_hold_on_markers_keeps_a_transaction_prepared(cluster: Cluster, producer: PuppetProducer) -> None:
     producer.produce("t", "a").send_offsets("g", {("in", 0): 7})
     with cluster.transaction("x").hold("WriteTxnMarkers") as hold:

@@ -86,6 +86,8 @@ class ScriptedProducer:
         self.error: Error | None = None
         self.script: Generator[ProducerStep, Message | None, None] | None = None
         self.waits_for: str | None = None
+        self.waits_at: int | None = None
+        """The connection of the pending request."""
         self._coordinator: int | None = None
         self._added: set[tuple[str, int]] = set()
         self._sequences: dict[tuple[str, int], int] = {}

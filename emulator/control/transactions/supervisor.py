@@ -65,7 +65,7 @@ class ProducerSupervisor:
 
     def stop(self, now: int, producer: ScriptedProducer) -> None:
         """Close the connections of a producer, which gives its pending step up."""
-        producer.script = producer.waits_for = None
+        producer.script = producer.waits_for = producer.waits_at = None
         for number in [number for number, (owner, _) in self._connections.items() if owner is producer]:
             del self._connections[number]
             self._runtime.disconnected(now, number)
@@ -83,7 +83,7 @@ class ProducerSupervisor:
             producer, _ = self._connections.get(item.connection, (None, 0))
             if not isinstance(item, Answer):
                 self._connections.pop(item.connection, None)
-            if producer is not None and producer.script is not None:
+            if producer is not None and producer.waits_at == item.connection:
                 self._advance(max(at, now), producer, item.response if isinstance(item, Answer) else None)
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -122,11 +122,11 @@ class ProducerSupervisor:
         try:
             step = script.send(response)
         except StopIteration:
-            producer.script = producer.waits_for = None
+            producer.script = producer.waits_for = producer.waits_at = None
             return
         key = REQUEST_KEYS[type(step.request)]
         producer.waits_for = APIS[key].name
-        number = self._connection(now, producer, step.node_id)
+        number = producer.waits_at = self._connection(now, producer, step.node_id)
         self._outputs += self._runtime.send_message(now, number, self.version(ApiKey(key)), step.request)
 
     def _connection(self, now: int, producer: ScriptedProducer, node_id: int) -> int:
