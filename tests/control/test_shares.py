@@ -88,6 +88,13 @@ def test_after_an_unclean_election_nobody_holds_the_records_in_place_of_the_lost
     assert a.fetch(wait_ms=5_000) == [(4, 4, 1)]
 
 
+def test_a_reset_of_topics_ends_the_locks_of_their_records(cluster: Cluster, a: ShareMember) -> None:
+    assert rows(cluster)
+    cluster.reset("topics")
+    assert cluster.group("g").expire_locks() == 0
+    assert cluster.group("g").share_positions() == []
+
+
 def test_the_lock_of_one_record_ends_and_its_acknowledgement_is_late(cluster: Cluster, a: ShareMember) -> None:
     assert cluster.group("g").expire_locks("jobs", 0, 2) == 1
     assert shown(cluster) == [(0, 1, "acquired", 1, "A"), (2, 2, "available", 1, None), (3, 3, "acquired", 1, "A")]

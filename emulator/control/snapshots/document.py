@@ -165,6 +165,7 @@ def _discard(runtime: ClusterRuntime, now: int, *, groups: bool, topics: bool) -
             cluster.delete_topic(topic)
         for broker in runtime:
             outputs += broker.perform(now, broker.node.data.fetches.deleted(now, partitions))
+            broker.node.data.shares.partitions.leaders_changed()
             outputs += broker.perform(now, broker.node.topics_deleted(now, [topic.name for topic in deleted]))
         outputs += _empty(runtime, now, TRANSACTIONS_TOPIC)
     if groups:
