@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from typing import TYPE_CHECKING
 
 import pytest
 from brokers.cluster import joining
-from builders.random_operations import GROUPS, RandomOperations
+from builders.random_operations import DATA_WEIGHTS, GROUPS, WEIGHTS, RandomOperations
 
 from koordinator.emulator.config.options import Options
 from koordinator.handles.simulation import VirtualTimePort
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OPERATIONS = 60
 
@@ -18,14 +22,14 @@ OPERATIONS = 60
 class Play:
     """A cluster with puppets, and members that join without a lookup of their coordinator and send nothing more."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, weights: Sequence[tuple[str, int]] = WEIGHTS) -> None:
         self.chance = chance = random.Random(f"operations {seed}")
         release, clock = chance.choice(("4.4", "3.9", "2.8")), chance.choice((None, "auto", "manual"))
         profile = chance.choice(("fast", None))
         self.port = VirtualTimePort(
             Options(brokers=3, topics={"t": 4, "u": 2}, seed=seed, kafka_version=release, clock=clock, profile=profile)
         )
-        self.operations = RandomOperations(chance)
+        self.operations = RandomOperations(chance, weights)
         self.performed = 0
 
     def step(self) -> None:
@@ -54,8 +58,8 @@ class Play:
                     assert group.clock is runtime.cluster.clocks[group_id]
 
 
-def play(seed: int) -> None:
-    run = Play(seed)
+def play(seed: int, weights: Sequence[tuple[str, int]] = WEIGHTS) -> None:
+    run = Play(seed, weights)
     for _ in range(OPERATIONS):
         run.step()
         run.check()
@@ -72,3 +76,9 @@ def test_an_operation_succeeds_or_is_refused(seed: int) -> None:
 def test_no_operation_fails_in_many_clusters() -> None:
     for seed in range(100, 140):
         play(seed)
+
+
+@pytest.mark.slow
+def test_no_operation_fails_beside_transactions_and_lost_records() -> None:
+    for seed in range(150):
+        play(seed, DATA_WEIGHTS)

@@ -1,4 +1,4 @@
-"""Random control operations: clocks, freezes, moves and failures of nodes, rules, holds, puppets, snapshots.
+"""Random control operations: clocks, freezes, nodes, rules, holds, puppets, snapshots, producers, lost records.
 
 The arguments are valid, but the cluster may be in no state for the operation: it is then refused with ValueError.
 """
@@ -28,6 +28,8 @@ ACTIONS = (
     {"kind": "drop"},
     {"kind": "lose_reply"},
 )
+PRODUCERS = ("p", "q")
+TOPICS = ("t", "u", "__consumer_offsets", "__transaction_state")
 EVERYTHING = ("rules", "holds", "puppets")
 """The scopes of a reset that is possible in every state of a cluster."""
 
@@ -152,6 +154,38 @@ class RandomOperations:
             return "snapshots.take", {}
         return "snapshots.restore", {"document": self._snapshot}
 
+    def _producer(self) -> Operation:
+        chance = self._chance
+        at = {"name": chance.choice(PRODUCERS)}
+        partition = chance.randrange(2)
+        return chance.choice(
+            (
+                ("producers.create", {**at, "transactional_id": chance.choice(("x", "y"))}),
+                ("producers.init", {**at, "resume": chance.random() < 0.3}),
+                ("producers.produce", {**at, "topic": "t", "records": ["v"], "partition": partition}),
+                ("producers.send_offsets", {**at, "group": self._group(), "offsets": [("t", partition, 5)]}),
+                ("producers.commit", at),
+                ("producers.abort", at),
+                ("producers.stop", at),
+                ("transactions.abort", {"transaction": "x"}),
+                ("transactions.expire", {"transaction": "y"}),
+            )
+        )
+
+    def _lose(self) -> Operation:
+        chance = self._chance
+        topic = {"topic": chance.choice(TOPICS)}
+        return chance.choice(
+            (
+                ("verbs.truncate", {**topic, "partition": chance.randrange(4), "to": chance.randrange(6)}),
+                ("verbs.expire_records", {**topic, "before": chance.choice((None, 1, 3))}),
+                ("verbs.compact", topic),
+            )
+        )
+
+    def _membership(self) -> Operation:
+        return self._chance.choice((("nodes.add", {}), ("nodes.remove", {"node": self._chance.choice(NODES)})))
+
     def _end(self) -> Operation:
         return "snapshots.reset", {"scope": EVERYTHING}
 
@@ -161,3 +195,6 @@ WEIGHTS = (
     ("hold", 3), ("rule", 3), ("puppet", 10), ("world", 3), ("end", 1),
 )  # fmt: skip
 """The kinds of operations, and how often each is drawn."""
+
+DATA_WEIGHTS = (("producer", 30), ("lose", 8), ("move", 6), ("node", 4), ("membership", 1), ("hold", 4), ("world", 1))
+"""Transactions, lost records, and nodes that come and go."""
