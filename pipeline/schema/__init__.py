@@ -15,52 +15,11 @@ Tables may gain columns and never change otherwise; `SCHEMA_VERSION` is their ve
 from __future__ import annotations
 
 from . import bronze, gold, marts, silver
-from .bronze import (
-    API_KEY_MAX,
-    BRONZE_LINE,
-    COUNTS,
-    FILE,
-    QUARANTINE,
-    REASONS,
-    SOURCES,
-    TRACE_HOME,
-    UNREAD,
-    UNREAD_KINDS,
-)
-from .gold import (
-    AVOIDED,
-    CLIENT_JOIN,
-    COMMIT,
-    DEAD_LETTER,
-    DELIVERY,
-    FENCING,
-    HEARTBEAT,
-    MEMBER_DOWNTIME,
-    PARTITION_GAP,
-    REBALANCE,
-    STATE_TIME,
-    TASK,
-    TRANSACTION,
-)
-from .marts import CLIENT_MATRIX, FLAKY, TEST_RUN, VERDICT
-from .silver import (
-    ARRIVAL,
-    ASSIGNMENT,
-    CALL,
-    EVENT,
-    GROUP,
-    GROUP_STATE,
-    HEADER,
-    MEMBER,
-    MEMBER_SPAN,
-    MOVE,
-    OUTCOME,
-    ROUND,
-    RUN,
-    TEST,
-    TRACE,
-)
-from .tables import Table
+from .bronze import *  # noqa: F403 - every table is a name of this package
+from .gold import *  # noqa: F403
+from .marts import *  # noqa: F403
+from .silver import *  # noqa: F403
+from .tables import Table as Table
 
 SCHEMA_VERSION = 1
 """Version of the tables; a store of another version is refused."""
@@ -75,52 +34,3 @@ TABLES: dict[str, Table] = {
     if isinstance(table, Table)
 }
 """All tables, by `layer/name`."""
-
-__all__ = [
-    "API_KEY_MAX",
-    "ARRIVAL",
-    "ASSIGNMENT",
-    "AVOIDED",
-    "BRONZE_LINE",
-    "CALL",
-    "CLIENT_JOIN",
-    "CLIENT_MATRIX",
-    "COMMIT",
-    "COUNTS",
-    "DEAD_LETTER",
-    "DELIVERY",
-    "EVENT",
-    "FENCING",
-    "FILE",
-    "FLAKY",
-    "GROUP",
-    "GROUP_STATE",
-    "HEADER",
-    "HEARTBEAT",
-    "MEMBER",
-    "MEMBER_DOWNTIME",
-    "MEMBER_SPAN",
-    "MOVE",
-    "OUTCOME",
-    "PARTITION_GAP",
-    "QUARANTINE",
-    "REASONS",
-    "REBALANCE",
-    "ROUND",
-    "RUN",
-    "SCHEMA_VERSION",
-    "SOURCES",
-    "STATE_TIME",
-    "TABLES",
-    "TASK",
-    "TEST",
-    "TEST_RUN",
-    "TRACE",
-    "TRACE_HOME",
-    "TRACE_SCHEMA_VERSIONS",
-    "TRANSACTION",
-    "UNREAD",
-    "UNREAD_KINDS",
-    "VERDICT",
-    "Table",
-]
