@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from koordinator.wire.apis import ApiKey
@@ -36,6 +38,8 @@ from .offsets import committed_offsets, end_offsets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from koordinator.wire.messages import consumer_group_describe as consumer
+    from koordinator.wire.messages import share_group_describe as share
     from koordinator.wire.messages import streams_group_describe as streams
     from koordinator.wire.messages.streams_group_heartbeat import TaskIds
 
@@ -261,122 +265,84 @@ def describe(
         request = DescribeGroupsRequest(groups=tuple(names))
         response = connection.send(request, connection.version(_DESCRIBE), DescribeGroupsResponse)
         groups = {row.group_id: _described(row, node) for row in response.groups}
-        missing = [name for name, each in groups.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
-        found = {**groups, **_consumer_groups(connection, node, missing)}
-        missing = [name for name, each in found.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
-        found |= _share_groups(connection, node, missing)
-        missing = [name for name, each in found.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
-        return {**found, **_streams_groups(admin, connection, node, missing)}
+        for others in (_consumer_groups, _share_groups, partial(_streams_groups, admin)):
+            missing = [name for name, each in groups.items() if isinstance(each, Failure) and each.code == _NOT_FOUND]
+            with suppress(NoCommonVersion):
+                groups |= {each.group_id: each for each in (others(connection, node, missing) if missing else ())}
+        return groups
 
     return admin.at_coordinators(group_ids, call)
 
 
-def _consumer_groups(
-    connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
-) -> dict[str, GroupDescription | Failure]:
+def _consumer_groups(connection: BrokerConnection, node: BrokerNode, names: Sequence[str]) -> list[GroupDescription]:
     """Return those of the groups that are consumer groups (KIP-848); `protocol` is the server's assignor."""
-    try:
-        version = connection.version(_DESCRIBE_CONSUMER)
-    except NoCommonVersion:
-        return {}
-    if not names:
-        return {}
+    version = connection.version(_DESCRIBE_CONSUMER)
     request = ConsumerGroupDescribeRequest(group_ids=tuple(names))
     response = connection.send(request, version, ConsumerGroupDescribeResponse)
-    return {
-        row.group_id: GroupDescription(
-            group_id=row.group_id,
-            type=CONSUMER,
-            state=row.group_state,
-            protocol_type=CONSUMER,
-            protocol=row.assignor_name,
-            coordinator=node,
-            members=tuple(
-                MemberDescription(
-                    *(member.member_id, member.instance_id, member.client_id, member.client_host),
-                    assignment={
-                        each.topic_name: tuple(sorted(each.partitions))
-                        for each in sorted(member.assignment.topic_partitions, key=lambda each: each.topic_name)
-                    },
-                )
-                for member in sorted(row.members, key=lambda member: (member.instance_id or "", member.member_id))
-            ),
-        )
+    return [
+        _group(row, CONSUMER, row.assignor_name, node, [_with_topics(each, each.instance_id) for each in row.members])
         for row in response.groups
         if row.error_code == Error.NONE
-    }
+    ]
 
 
-def _share_groups(
-    connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
-) -> dict[str, GroupDescription | Failure]:
+def _share_groups(connection: BrokerConnection, node: BrokerNode, names: Sequence[str]) -> list[GroupDescription]:
     """Return those of the groups that are share groups (KIP-932); `protocol` is the assignor."""
-    try:
-        version = connection.version(_DESCRIBE_SHARE)
-    except NoCommonVersion:
-        return {}
-    if not names:
-        return {}
+    version = connection.version(_DESCRIBE_SHARE)
     request = ShareGroupDescribeRequest(group_ids=tuple(names))
     response = connection.send(request, version, ShareGroupDescribeResponse)
-    return {
-        row.group_id: GroupDescription(
-            group_id=row.group_id,
-            type=SHARE,
-            state=row.group_state,
-            protocol_type=SHARE,
-            protocol=row.assignor_name,
-            coordinator=node,
-            members=tuple(
-                MemberDescription(
-                    *(member.member_id, None, member.client_id, member.client_host),
-                    assignment={
-                        each.topic_name: tuple(sorted(each.partitions))
-                        for each in sorted(member.assignment.topic_partitions, key=lambda each: each.topic_name)
-                    },
-                )
-                for member in sorted(row.members, key=lambda member: member.member_id)
-            ),
-        )
+    return [
+        _group(row, SHARE, row.assignor_name, node, [_with_topics(each, None) for each in row.members])
         for row in response.groups
         if row.error_code == Error.NONE
-    }
+    ]
 
 
 def _streams_groups(
     admin: Admin, connection: BrokerConnection, node: BrokerNode, names: Sequence[str]
-) -> dict[str, GroupDescription | Failure]:
+) -> list[GroupDescription]:
     """Return those of the groups that are streams groups (KIP-1071), with the inputs of members' active tasks."""
-    try:
-        version = connection.version(_DESCRIBE_STREAMS)
-    except NoCommonVersion:
-        return {}
-    if not names:
-        return {}
+    version = connection.version(_DESCRIBE_STREAMS)
     request = StreamsGroupDescribeRequest(group_ids=tuple(names))
     response = connection.send(request, version, StreamsGroupDescribeResponse)
     rows = [row for row in response.groups if row.error_code == Error.NONE]
     inputs = {row.group_id: _inputs(row) for row in rows}
     topics = sorted({topic for parts in inputs.values() for each in parts.values() for topic in each})
     counts = {topic.name: len(topic.partitions) for topic in admin.topics(topics).topics} if topics else {}
-    return {
-        row.group_id: GroupDescription(
-            group_id=row.group_id,
-            type=STREAMS,
-            state=row.group_state,
-            protocol_type=STREAMS,
-            protocol=STICKY,
-            coordinator=node,
-            members=tuple(
-                MemberDescription(
-                    *(member.member_id, member.instance_id, member.client_id, member.client_host),
-                    assignment=_task_inputs(member.assignment.active_tasks, inputs[row.group_id], counts),
-                )
-                for member in sorted(row.members, key=lambda member: (member.instance_id or "", member.member_id))
-            ),
-        )
-        for row in rows
-    }
+    groups = []
+    for row in rows:
+        members = [
+            MemberDescription(
+                *(each.member_id, each.instance_id, each.client_id, each.client_host),
+                assignment=_task_inputs(each.assignment.active_tasks, inputs[row.group_id], counts),
+            )
+            for each in row.members
+        ]
+        groups.append(_group(row, STREAMS, STICKY, node, members))
+    return groups
+
+
+def _group(
+    row: consumer.DescribedConsumerGroup | share.DescribedGroup | streams.DescribedGroup,
+    kind: str,
+    assignor: str,
+    node: BrokerNode,
+    members: Iterable[MemberDescription],
+) -> GroupDescription:
+    return GroupDescription(row.group_id, kind, row.group_state, kind, assignor, node, _in_order(members))
+
+
+def _in_order(members: Iterable[MemberDescription]) -> tuple[MemberDescription, ...]:
+    return tuple(sorted(members, key=lambda member: (member.instance_id or "", member.member_id)))
+
+
+def _with_topics(row: consumer.Member | share.Member, instance_id: str | None) -> MemberDescription:
+    partitions = {each.topic_name: each.partitions for each in row.assignment.topic_partitions}
+    return MemberDescription(row.member_id, instance_id, row.client_id, row.client_host, _sorted(partitions))
+
+
+def _sorted(partitions: Mapping[str, Iterable[int]]) -> Assignment:
+    return {topic: tuple(sorted(partitions[topic])) for topic in sorted(partitions)}
 
 
 def _inputs(row: streams.DescribedGroup) -> dict[str, list[str]]:
@@ -429,7 +395,7 @@ def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Fail
     if row.group_state == DEAD:
         # DescribeGroups before v6 reports no error
         return broker_failure(Error.GROUP_ID_NOT_FOUND)
-    members = (_member(member, row.protocol_type) for member in row.members)
+    members = [_member(member, row.protocol_type) for member in row.members]
     return GroupDescription(
         group_id=row.group_id,
         type=CLASSIC,
@@ -437,7 +403,7 @@ def _described(row: DescribedGroup, node: BrokerNode) -> GroupDescription | Fail
         protocol_type=row.protocol_type,
         protocol=row.protocol_data,
         coordinator=node,
-        members=tuple(sorted(members, key=lambda member: (member.instance_id or "", member.member_id))),
+        members=_in_order(members),
     )
 
 
@@ -454,7 +420,7 @@ def _assignment(data: bytes) -> Assignment | None:
     except Malformed:
         # the coordinator does not check assignments: clients may send anything
         return None
-    return {each.topic: tuple(sorted(each.partitions)) for each in sorted(topics, key=lambda each: each.topic)}
+    return _sorted({each.topic: each.partitions for each in topics})
 
 
 def _owners(group: GroupDescription) -> dict[TopicPartition, str | None]:
