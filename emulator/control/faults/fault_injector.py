@@ -35,9 +35,9 @@ from .actions import (
     WrongCorrelationId,
     action_data,
 )
-from .error_responses import PLACES_OF, add_topic_errors, is_served_first
+from .error_responses import add_topic_errors, is_served_first
 from .in_flight import Decision, HoldPoint, InFlightRequest, RuleStats
-from .kafka_errors import is_returned_by_kafka
+from .kafka_errors import PLACES_OF, is_returned_by_kafka
 from .request_context import RequestContext
 
 if TYPE_CHECKING:

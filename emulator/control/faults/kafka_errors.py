@@ -190,16 +190,6 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     | _TOPIC
     | {Error.OPERATION_NOT_ATTEMPTED, Error.INVALID_TXN_STATE, Error.CLUSTER_AUTHORIZATION_FAILED},
     ("AddOffsetsToTxn", "top"): _TRANSACTION | {Error.GROUP_AUTHORIZATION_FAILED},
-    ("EndTxn", "top"): _TRANSACTION | {Error.INVALID_TXN_STATE, Error.UNSUPPORTED_VERSION},
-    ("WriteTxnMarkers", "partition"): _LEADER
-    | {
-        Error.CLUSTER_AUTHORIZATION_FAILED,
-        Error.INVALID_PRODUCER_EPOCH,
-        Error.NOT_ENOUGH_REPLICAS,
-        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        Error.TRANSACTION_COORDINATOR_FENCED,
-        Error.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-    },
     ("TxnOffsetCommit", "partition"): _TRANSACTION
     | _TOPIC
     | {
@@ -214,12 +204,20 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.GROUP_ID_NOT_FOUND,
         Error.STALE_MEMBER_EPOCH,
     },
+    ("EndTxn", "top"): _TRANSACTION | {Error.INVALID_TXN_STATE, Error.UNSUPPORTED_VERSION},
+    ("WriteTxnMarkers", "partition"): _LEADER
+    | {
+        Error.CLUSTER_AUTHORIZATION_FAILED,
+        Error.INVALID_PRODUCER_EPOCH,
+        Error.NOT_ENOUGH_REPLICAS,
+        Error.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        Error.TRANSACTION_COORDINATOR_FENCED,
+        Error.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+    },
     ("ApiVersions", "top"): frozenset({Error.UNSUPPORTED_VERSION, Error.INVALID_REQUEST, Error.REBOOTSTRAP_REQUIRED}),
     ("SaslHandshake", "top"): frozenset({Error.UNSUPPORTED_SASL_MECHANISM, Error.ILLEGAL_SASL_STATE}),
-    ("SaslAuthenticate", "top"): frozenset({Error.SASL_AUTHENTICATION_FAILED, Error.ILLEGAL_SASL_STATE}),
     ("CreateTopics", "top"): _TOPIC_CHANGE | _PLACEMENT | {Error.TOPIC_ALREADY_EXISTS, Error.INVALID_CONFIG},
     ("DeleteTopics", "top"): _TOPIC_CHANGE | _TOPIC | {Error.TOPIC_DELETION_DISABLED},
-    ("CreatePartitions", "top"): _TOPIC_CHANGE | _TOPIC | _PLACEMENT | {Error.REASSIGNMENT_IN_PROGRESS},
     ("DeleteRecords", "partition"): _LEADER
     | {Error.OFFSET_OUT_OF_RANGE, Error.POLICY_VIOLATION, Error.REQUEST_TIMED_OUT, Error.INVALID_TOPIC_EXCEPTION},
     ("OffsetForLeaderEpoch", "partition"): _LEADER
@@ -229,18 +227,19 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
     ("DeleteAcls", "top"): _ACLS,
     ("DescribeConfigs", "top"): _CONFIGS,
     ("AlterConfigs", "top"): _CONFIGS | {Error.POLICY_VIOLATION},
-    ("IncrementalAlterConfigs", "top"): _CONFIGS | {Error.POLICY_VIOLATION},
-    ("ListConfigResources", "top"): _CLUSTER | {Error.UNSUPPORTED_VERSION},
     ("AlterReplicaLogDirs", "partition"): _CLUSTER
     | _LEADER
     | {Error.LOG_DIR_NOT_FOUND, Error.REPLICA_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("DescribeLogDirs", "top"): _CLUSTER | {Error.KAFKA_STORAGE_ERROR},
+    ("SaslAuthenticate", "top"): frozenset({Error.SASL_AUTHENTICATION_FAILED, Error.ILLEGAL_SASL_STATE}),
+    ("CreatePartitions", "top"): _TOPIC_CHANGE | _TOPIC | _PLACEMENT | {Error.REASSIGNMENT_IN_PROGRESS},
     ("CreateDelegationToken", "top"): _TOKEN,
     ("RenewDelegationToken", "top"): _TOKEN,
     ("ExpireDelegationToken", "top"): _TOKEN,
     ("DescribeDelegationToken", "top"): _TOKEN,
     ("ElectLeaders", "top"): _CONTROLLER,
     ("ElectLeaders", "partition"): _ELECTION,
+    ("IncrementalAlterConfigs", "top"): _CONFIGS | {Error.POLICY_VIOLATION},
     ("AlterPartitionReassignments", "top"): _CONTROLLER,
     ("AlterPartitionReassignments", "partition"): _REASSIGNMENT,
     ("ListPartitionReassignments", "top"): _CONTROLLER,
@@ -331,11 +330,18 @@ KAFKA_RETURNS: Mapping[tuple[str, str], frozenset[Error]] = {
         Error.STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED,
         Error.UNSUPPORTED_VERSION,
     },
+    ("ListConfigResources", "top"): _CLUSTER | {Error.UNSUPPORTED_VERSION},
     ("DescribeTopicPartitions", "top"): _TOPIC | {Error.LEADER_NOT_AVAILABLE, Error.INVALID_TOPIC_EXCEPTION},
     ("AddRaftVoter", "top"): _VOTERS,
     ("RemoveRaftVoter", "top"): _VOTERS,
 }
 """Errors by API and level (`PLACES`)."""
+
+PLACES_OF: Mapping[str, tuple[str, ...]] = {
+    api: tuple(place for name, place in KAFKA_RETURNS if name == api) for api, _ in KAFKA_RETURNS
+}
+"""The places of errors in the response to each API, the default first. `top` is the whole response, or each row
+that the request names: a group, a topic, a resource."""
 
 REBALANCING = {
     "OffsetCommit": ClassicGroupState.COMPLETING_REBALANCE,

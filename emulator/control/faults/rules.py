@@ -20,7 +20,8 @@ from koordinator.wire.versions import HIGHEST
 from ...config.suggest import unknown
 from ...trace.vocabulary import ALL_GROUP_STATES
 from .actions import Action, ReturnError, RuleError, Throttle, action_data, action_of, check_fields
-from .error_responses import PLACES_OF, check_place
+from .error_responses import check_place
+from .kafka_errors import PLACES_OF
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

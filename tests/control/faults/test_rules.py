@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from koordinator import faults
 from koordinator.emulator.control.faults.actions import ACTIONS, RuleError, action_data
-from koordinator.emulator.control.faults.error_responses import PLACES_OF
+from koordinator.emulator.control.faults.kafka_errors import PLACES_OF
 from koordinator.emulator.control.faults.rules import API_NAMES, WITH_GENERATION, FaultRule, Match
 from koordinator.emulator.trace.vocabulary import ALL_GROUP_STATES
 from koordinator.wire.errors import Error
