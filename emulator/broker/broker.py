@@ -332,8 +332,8 @@ class Broker(NodeConnections):
         """Have the node serve a request; a bug ends it."""
         try:
             if self._quotas.are_set:
-                return self._quotas.serve(now, call, request, self.node.handlers[type(request)])
-            return self.node.handlers[type(request)](now, call, request)
+                return self._quotas.serve(now, call, request, self.node.handlers[call.api_key])
+            return self.node.handlers[call.api_key](now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
             return [Failed(error, (call,))]
 

@@ -117,7 +117,7 @@ class MutationQuota:
             return
         if request.validate_only and dialect.administers_with_zookeeper:
             return
-        validated: Any = RESPONDERS[type(request)](cluster, self._node_id, call, replace(request, validate_only=True))
+        validated: Any = RESPONDERS[call.api_key](cluster, self._node_id, call, replace(request, validate_only=True))
         if isinstance(request, CreateTopicsRequest):
             valid = {row.name for row in validated.topics if not row.error_code}
             for created in request.topics:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.find_coordinator import Coordinator as CoordinatorRow
 from koordinator.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
 from .data.topic import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, share_state_key
 from .effects import Failed, Reply
@@ -18,6 +18,8 @@ from .refusal import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
 
     from .cluster import ClusterState
     from .data.data_plane import DataPlane
@@ -57,7 +59,7 @@ MESSAGES = {
 class NodeCore:
     """The groups and topics that one broker serves.
 
-    Each input goes to the part it concerns. A request goes to `handlers[type(request)]`, after `tick`.
+    Each input goes to the part it concerns. A request goes to `handlers[call.api_key]`, after `tick`.
     """
 
     def __init__(
@@ -80,15 +82,15 @@ class NodeCore:
             (transactions.store.timers, transactions.tick),
             (data.timers, data.tick),
         )
-        self.handlers: dict[type, Callable[[int, Call, Any], list[Effect]]] = {
-            FindCoordinatorRequest: self._find_coordinators,
+        self.handlers: dict[int, Callable[[int, Call, Any], list[Effect]]] = {
+            ApiKey.FIND_COORDINATOR: self._find_coordinators,
             **dict.fromkeys(coordinator.serves, coordinator.handle),
             **dict.fromkeys(transactions.serves, transactions.handle),
             **dict.fromkeys(shares.serves, shares.handle),
             **dict.fromkeys(data.serves, data.handle),
-            InitProducerIdRequest: self._init_producer_id,
+            ApiKey.INIT_PRODUCER_ID: self._init_producer_id,
         }
-        """The handler of each request class; called with the node's time, the call and the request."""
+        """The handler of each API; called with the node's time, the call and the request."""
         self.coordinators: dict[str, AnyCoordinator] = {
             OFFSETS_TOPIC: coordinator,
             TRANSACTIONS_TOPIC: transactions,

@@ -81,7 +81,7 @@ def test_every_api_answers_with_its_error_code_or_closes() -> None:
 def test_the_report_repeats_the_frame_and_later_requests_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = Nodes(1)
     (member,) = nodes.stable(1, "i1")
-    monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, fail)
+    monkeypatch.setitem(coordinator.HANDLERS, ApiKey.HEARTBEAT, fail)
     assert nodes.heartbeat(1, member) is Error.UNKNOWN_SERVER_ERROR
     monkeypatch.undo()
     assert nodes.heartbeat(1, member) is Error.NONE
@@ -185,7 +185,7 @@ def test_stop_raises_and_the_other_cluster_lives(monkeypatch: pytest.MonkeyPatch
 
     cluster, other = Emulator().start(), Emulator().start()
     try:
-        monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, boom)
+        monkeypatch.setitem(coordinator.HANDLERS, ApiKey.HEARTBEAT, boom)
         host, _, port = cluster.bootstrap_servers.partition(":")
         with closing(BrokerConnection(Address(host, int(port)), Deadline(10), "1")) as connection:
             request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")

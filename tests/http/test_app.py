@@ -16,6 +16,7 @@ from koordinator.client.connection import Address, BrokerConnection, Deadline
 from koordinator.emulator.core.groups import coordinator
 from koordinator.emulator.http import app, guards
 from koordinator.emulator.http.plain import from_json
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -311,7 +312,7 @@ def test_the_health_and_the_end_of_a_cluster_name_a_bug_that_has_ended_a_request
         raise ValueError("planted")
 
     assert http.get("/v1/health").json() == {"status": "ok"}
-    monkeypatch.setitem(coordinator.HANDLERS, HeartbeatRequest, fail)
+    monkeypatch.setitem(coordinator.HANDLERS, ApiKey.HEARTBEAT, fail)
     host, _, port = http.get(CLUSTER).json()["bootstrap_servers"].partition(":")
     with closing(BrokerConnection(Address(host, int(port)), Deadline(WAIT_S), "1")) as connection:
         request = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")

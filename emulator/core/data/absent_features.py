@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from koordinator.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from koordinator.wire.messages.sasl_authenticate import SaslAuthenticateResponse
+from koordinator.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
     # the listener has no SASL, so the connection is past authentication
-    SaslHandshakeRequest: lambda _, __, ___, ____: SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE),
-    SaslAuthenticateRequest: lambda _, __, ___, ____: SaslAuthenticateResponse(
+    ApiKey.SASL_HANDSHAKE: lambda _, __, ___, ____: SaslHandshakeResponse(error_code=Error.ILLEGAL_SASL_STATE),
+    ApiKey.SASL_AUTHENTICATE: lambda _, __, ___, ____: SaslAuthenticateResponse(
         error_code=Error.ILLEGAL_SASL_STATE,
         error_message="SaslAuthenticate request received after successful authentication",
     ),

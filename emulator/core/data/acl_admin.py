@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_acls import (
     AclCreation,
@@ -189,9 +190,9 @@ def _is_filter(row: AclCreation) -> bool:
     )
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    DescribeAclsRequest: lambda cluster, _, __, request: describe_acls(cluster, request),
-    CreateAclsRequest: lambda cluster, _, __, request: create_acls(cluster, request),
-    DeleteAclsRequest: lambda cluster, _, __, request: delete_acls(cluster, request),
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.DESCRIBE_ACLS: lambda cluster, _, __, request: describe_acls(cluster, request),
+    ApiKey.CREATE_ACLS: lambda cluster, _, __, request: create_acls(cluster, request),
+    ApiKey.DELETE_ACLS: lambda cluster, _, __, request: delete_acls(cluster, request),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

@@ -7,27 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koordinator.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from koordinator.wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-)
-from koordinator.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from koordinator.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from koordinator.wire.messages.delete_records import DeleteRecordsRequest
-from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from koordinator.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from koordinator.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from koordinator.wire.messages.incremental_alter_configs import (
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from koordinator.wire.messages.list_config_resources import ListConfigResourcesRequest
-from koordinator.wire.messages.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsResponse,
-)
-from koordinator.wire.values import value
+from koordinator.wire.apis import ApiKey
 
 from . import config_admin, replica_admin, topic_admin, zk_config_admin, zk_replica_admin, zk_topic_admin
 
@@ -39,61 +19,41 @@ if TYPE_CHECKING:
     from ..cluster import ClusterState
     from ..effects import Call
 
-
-@value
-class Administration:
-    """The functions that serve the APIs with one kind of controller."""
-
-    create_topics: Callable[[ClusterState, CreateTopicsRequest], CreateTopicsResponse]
-    create_partitions: Callable[[ClusterState, CreatePartitionsRequest], CreatePartitionsResponse]
-    delete_topics: Callable[[ClusterState, DeleteTopicsRequest], DeleteTopicsResponse]
-    elect_leaders: Callable[[ClusterState, ElectLeadersRequest], ElectLeadersResponse]
-    reassign: Callable[[ClusterState, AlterPartitionReassignmentsRequest], AlterPartitionReassignmentsResponse]
-    list_reassignments: Callable[[ClusterState, ListPartitionReassignmentsRequest], ListPartitionReassignmentsResponse]
-    describe_configs: Callable[[ClusterState, int, DescribeConfigsRequest], DescribeConfigsResponse]
-    alter_configs: Callable[[ClusterState, int, IncrementalAlterConfigsRequest], IncrementalAlterConfigsResponse]
-    replace_configs: Callable[[ClusterState, int, AlterConfigsRequest], AlterConfigsResponse]
+    Responder = Callable[[ClusterState, int, Call, Any], Message]
 
 
-KRAFT, ZOOKEEPER = (
-    Administration(
-        topics.create_topics,
-        topics.create_partitions,
-        topics.delete_topics,
-        replicas.elect_leaders,
-        replicas.alter_partition_reassignments,
-        replicas.list_partition_reassignments,
-        configs.describe_configs,
-        configs.alter_configs,
-        configs.replace_configs,
-    )
-    for topics, replicas, configs in (
-        (topic_admin, replica_admin, config_admin),
-        (zk_topic_admin, zk_replica_admin, zk_config_admin),
-    )
-)
+def _by_controller(
+    kraft: Callable[..., Message], zookeeper: Callable[..., Message], *, with_node: bool = False
+) -> Responder:
+    """Serve an API with the function for the release's controller; some take the node's id before the request."""
+
+    def respond(cluster: ClusterState, node_id: int, _: Call, request: Any) -> Message:  # noqa: ANN401 - of the API
+        serve = zookeeper if cluster.features.dialect.administers_with_zookeeper else kraft
+        return serve(cluster, node_id, request) if with_node else serve(cluster, request)
+
+    return respond
 
 
-def _of(cluster: ClusterState) -> Administration:
-    return ZOOKEEPER if cluster.features.dialect.administers_with_zookeeper else KRAFT
-
-
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    CreateTopicsRequest: lambda cluster, _, __, request: _of(cluster).create_topics(cluster, request),
-    CreatePartitionsRequest: lambda cluster, _, __, request: _of(cluster).create_partitions(cluster, request),
-    DeleteTopicsRequest: lambda cluster, _, __, request: _of(cluster).delete_topics(cluster, request),
-    DeleteRecordsRequest: lambda cluster, node, _, request: topic_admin.delete_records(cluster, node, request),
-    ElectLeadersRequest: lambda cluster, _, __, request: _of(cluster).elect_leaders(cluster, request),
-    AlterPartitionReassignmentsRequest: lambda cluster, _, __, request: _of(cluster).reassign(cluster, request),
-    ListPartitionReassignmentsRequest: lambda cluster, _, __, request: _of(cluster).list_reassignments(
-        cluster, request
+RESPONDERS: Mapping[int, Responder] = {
+    ApiKey.CREATE_TOPICS: _by_controller(topic_admin.create_topics, zk_topic_admin.create_topics),
+    ApiKey.CREATE_PARTITIONS: _by_controller(topic_admin.create_partitions, zk_topic_admin.create_partitions),
+    ApiKey.DELETE_TOPICS: _by_controller(topic_admin.delete_topics, zk_topic_admin.delete_topics),
+    ApiKey.DELETE_RECORDS: lambda cluster, node, _, request: topic_admin.delete_records(cluster, node, request),
+    ApiKey.ELECT_LEADERS: _by_controller(replica_admin.elect_leaders, zk_replica_admin.elect_leaders),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _by_controller(
+        replica_admin.alter_partition_reassignments, zk_replica_admin.alter_partition_reassignments
     ),
-    DescribeConfigsRequest: lambda cluster, node, _, request: _of(cluster).describe_configs(cluster, node, request),
-    IncrementalAlterConfigsRequest: lambda cluster, node, _, request: _of(cluster).alter_configs(
-        cluster, node, request
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: _by_controller(
+        replica_admin.list_partition_reassignments, zk_replica_admin.list_partition_reassignments
     ),
-    AlterConfigsRequest: lambda cluster, node, _, request: _of(cluster).replace_configs(cluster, node, request),
-    ListConfigResourcesRequest: lambda cluster, _, call, request: config_admin.list_config_resources(
+    ApiKey.DESCRIBE_CONFIGS: _by_controller(
+        config_admin.describe_configs, zk_config_admin.describe_configs, with_node=True
+    ),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _by_controller(
+        config_admin.alter_configs, zk_config_admin.alter_configs, with_node=True
+    ),
+    ApiKey.ALTER_CONFIGS: _by_controller(config_admin.replace_configs, zk_config_admin.replace_configs, with_node=True),
+    ApiKey.LIST_CONFIG_RESOURCES: lambda cluster, _, call, request: config_admin.list_config_resources(
         cluster, call.api_version, request
     ),
 }

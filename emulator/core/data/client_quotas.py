@@ -8,6 +8,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -264,8 +265,8 @@ def _refuse_filters_with_zookeeper(components: tuple[ComponentData, ...]) -> Ref
     return _refuse_combination(types, ",")
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    DescribeClientQuotasRequest: lambda cluster, _, __, request: describe_client_quotas(cluster, request),
-    AlterClientQuotasRequest: lambda cluster, _, __, request: alter_client_quotas(cluster, request),
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda cluster, _, __, request: describe_client_quotas(cluster, request),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda cluster, _, __, request: alter_client_quotas(cluster, request),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

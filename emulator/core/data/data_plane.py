@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_partitions import CreatePartitionsRequest
 from koordinator.wire.messages.create_topics import CreateTopicsRequest
 from koordinator.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from koordinator.wire.messages.describe_cluster import DescribeClusterRequest
-from koordinator.wire.messages.describe_producers import DescribeProducersRequest
-from koordinator.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from koordinator.wire.messages.fetch import FetchRequest
-from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.list_offsets import ListOffsetsRequest
-from koordinator.wire.messages.metadata import MetadataRequest
-from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from koordinator.wire.messages.produce import ProduceRequest, ProduceResponse
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from koordinator.wire.messages.share_fetch import ShareFetchRequest
@@ -42,7 +36,7 @@ from . import (
 )
 from .describe_producers import describe_producers
 from .fetch import Fetches
-from .list_offsets import ListOffsetsByRow, list_offsets, offset_for_leader_epoch
+from .list_offsets import list_offsets, offset_for_leader_epoch
 from .log_cleaner import LogCleaner
 from .metadata import describe_cluster, describe_topic_partitions, metadata
 from .produce import failure_without_acks, produce, refuse_produce
@@ -77,20 +71,17 @@ if TYPE_CHECKING:
     from .topic import TopicState
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    MetadataRequest: lambda cluster, _, call, request: metadata(cluster, call.listener, call.api_version, request),
-    DescribeClusterRequest: lambda cluster, _, call, request: describe_cluster(cluster, call.listener, request),
-    DescribeTopicPartitionsRequest: lambda cluster, _, call, request: describe_topic_partitions(
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.METADATA: lambda cluster, _, call, request: metadata(cluster, call.listener, call.api_version, request),
+    ApiKey.DESCRIBE_CLUSTER: lambda cluster, _, call, request: describe_cluster(cluster, call.listener, request),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda cluster, _, call, request: describe_topic_partitions(
         cluster, call.listener, request
     ),
-    **dict.fromkeys(
-        (ListOffsetsRequest, ListOffsetsByRow),
-        lambda cluster, node, call, request: list_offsets(cluster, node, call.api_version, request),
-    ),
-    OffsetForLeaderEpochRequest: lambda cluster, node, _, request: offset_for_leader_epoch(cluster, node, request),
-    InitProducerIdRequest: lambda cluster, _, __, request: cluster.producer_ids.init(request),
-    DescribeProducersRequest: lambda cluster, node, _, request: describe_producers(cluster, node, request),
-    UpdateFeaturesRequest: lambda cluster, _, call, request: features.update_features(
+    ApiKey.LIST_OFFSETS: lambda cluster, node, call, request: list_offsets(cluster, node, call.api_version, request),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda cluster, node, _, request: offset_for_leader_epoch(cluster, node, request),
+    ApiKey.INIT_PRODUCER_ID: lambda cluster, _, __, request: cluster.producer_ids.init(request),
+    ApiKey.DESCRIBE_PRODUCERS: lambda cluster, node, _, request: describe_producers(cluster, node, request),
+    ApiKey.UPDATE_FEATURES: lambda cluster, _, call, request: features.update_features(
         cluster, call.api_version, request
     ),
     **administration.RESPONDERS,
@@ -111,12 +102,12 @@ class DataPlane:
 
     serves = frozenset(
         {
-            *(FetchRequest, ProduceRequest, WriteTxnMarkersRequest, ShareFetchRequest, ShareAcknowledgeRequest),
+            *(ApiKey.FETCH, ApiKey.PRODUCE, ApiKey.WRITE_TXN_MARKERS, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
             *RESPONDERS,
             *delegation_tokens.RESPONDERS,
         }
     )
-    """The request classes that `handle` accepts."""
+    """The APIs that `handle` accepts."""
 
     def __init__(
         self,
@@ -160,12 +151,12 @@ class DataPlane:
                 self._effects.append(Reply(call, features.not_controller()))
             case CreateTopicsRequest() | CreatePartitionsRequest() | DeleteTopicsRequest() if not self._is_admin():
                 self._effects.append(Reply(call, not_controller(request)))
-            case _ if type(request) in delegation_tokens.RESPONDERS:
+            case _ if call.api_key in delegation_tokens.RESPONDERS:
                 self._remove_expired_tokens(now)
-                respond = delegation_tokens.RESPONDERS[type(request)]
+                respond = delegation_tokens.RESPONDERS[call.api_key]
                 self._effects.append(Reply(call, respond(self.cluster, now, call, request)))
             case _:
-                self._reply(now, call, RESPONDERS[type(request)](self.cluster, self._node_id, call, request))
+                self._reply(now, call, RESPONDERS[call.api_key](self.cluster, self._node_id, call, request))
         return self._drain()
 
     def _expire_producers(self, now: int) -> None:

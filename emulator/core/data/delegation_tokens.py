@@ -11,6 +11,7 @@ import hmac
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -263,10 +264,10 @@ def _sum(now: int, duration_ms: int) -> int:
     return min(now + duration_ms, LONG_MAX)
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    CreateDelegationTokenRequest: create,
-    RenewDelegationTokenRequest: renew,
-    ExpireDelegationTokenRequest: expire,
-    DescribeDelegationTokenRequest: lambda cluster, _, call, request: describe(cluster, call, request),
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.CREATE_DELEGATION_TOKEN: create,
+    ApiKey.RENEW_DELEGATION_TOKEN: renew,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: expire,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda cluster, _, call, request: describe(cluster, call, request),
 }
 """The responders of these APIs; called with cluster, time, call and request."""

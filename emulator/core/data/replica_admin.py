@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from koordinator.wire.messages.alter_partition_reassignments import (
@@ -344,12 +345,12 @@ def _refuse_voter(
     return None
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    DescribeLogDirsRequest: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
-    AlterReplicaLogDirsRequest: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
-    DescribeQuorumRequest: lambda cluster, _, call, request: describe_quorum(cluster, call, request),
-    UnregisterBrokerRequest: lambda cluster, _, __, request: unregister_broker(cluster, request),
-    AddRaftVoterRequest: lambda cluster, _, __, request: add_raft_voter(cluster, request),
-    RemoveRaftVoterRequest: lambda cluster, _, __, request: remove_raft_voter(cluster, request),
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.DESCRIBE_LOG_DIRS: lambda cluster, node, _, request: describe_log_dirs(cluster, node, request),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: lambda cluster, _, __, request: alter_replica_log_dirs(cluster, request),
+    ApiKey.DESCRIBE_QUORUM: lambda cluster, _, call, request: describe_quorum(cluster, call, request),
+    ApiKey.UNREGISTER_BROKER: lambda cluster, _, __, request: unregister_broker(cluster, request),
+    ApiKey.ADD_RAFT_VOTER: lambda cluster, _, __, request: add_raft_voter(cluster, request),
+    ApiKey.REMOVE_RAFT_VOTER: lambda cluster, _, __, request: remove_raft_voter(cluster, request),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

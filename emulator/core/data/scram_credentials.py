@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -174,8 +175,12 @@ def describe_scram_credentials(
     return DescribeUserScramCredentialsResponse(error_message="", results=tuple(rows))
 
 
-RESPONDERS: Mapping[type, Callable[[ClusterState, int, Call, Any], Message]] = {
-    DescribeUserScramCredentialsRequest: lambda cluster, _, __, request: describe_scram_credentials(cluster, request),
-    AlterUserScramCredentialsRequest: lambda cluster, node, _, request: alter_scram_credentials(cluster, node, request),
+RESPONDERS: Mapping[int, Callable[[ClusterState, int, Call, Any], Message]] = {
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: lambda cluster, _, __, request: describe_scram_credentials(
+        cluster, request
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: lambda cluster, node, _, request: alter_scram_credentials(
+        cluster, node, request
+    ),
 }
 """The responders of these APIs; called with cluster, node id, call and request."""

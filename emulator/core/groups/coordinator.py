@@ -9,30 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
-from koordinator.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from koordinator.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from koordinator.wire.messages.delete_groups import DeleteGroupsRequest
-from koordinator.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
-from koordinator.wire.messages.describe_groups import DescribeGroupsRequest
-from koordinator.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
-from koordinator.wire.messages.heartbeat import HeartbeatRequest
-from koordinator.wire.messages.join_group import JoinGroupRequest
-from koordinator.wire.messages.leave_group import LeaveGroupRequest
-from koordinator.wire.messages.list_groups import ListGroupsRequest
-from koordinator.wire.messages.offset_commit import OffsetCommitRequest
-from koordinator.wire.messages.offset_delete import OffsetDeleteRequest
-from koordinator.wire.messages.offset_fetch import OffsetFetchRequest
-from koordinator.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from koordinator.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
-from koordinator.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-from koordinator.wire.messages.streams_group_topology_description_update import (
-    StreamsGroupTopologyDescriptionUpdateRequest,
-)
-from koordinator.wire.messages.sync_group import SyncGroupRequest
-from koordinator.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from koordinator.wire.primitives import InvalidLength
 
 from .. import overrides
@@ -62,30 +40,30 @@ if TYPE_CHECKING:
     from .group import BaseGroup
     from .records import CoordinatorRecord, TransactionEnd
 
-HANDLERS: Mapping[type, Callable[..., None]] = {
-    JoinGroupRequest: membership.join_group,
-    SyncGroupRequest: membership.sync_group,
-    HeartbeatRequest: membership.heartbeat,
-    LeaveGroupRequest: membership.leave_group,
-    OffsetCommitRequest: offsets.commit,
-    OffsetFetchRequest: offsets.fetch,
-    TxnOffsetCommitRequest: transactional_offsets.commit,
-    OffsetDeleteRequest: offset_expiry.delete,
-    DescribeGroupsRequest: classic_describe.describe_groups,
-    ListGroupsRequest: group_admin.list_groups,
-    DeleteGroupsRequest: group_admin.delete_groups,
-    ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
-    ConsumerGroupDescribeRequest: consumer_describe.describe_groups,
-    ShareGroupHeartbeatRequest: share_heartbeat.heartbeat,
-    ShareGroupDescribeRequest: share_describe.describe_groups,
-    StreamsGroupHeartbeatRequest: streams_groups.heartbeat,
-    StreamsGroupDescribeRequest: streams_describe.describe_groups,
-    StreamsGroupTopologyDescriptionUpdateRequest: streams_describe.refuse_description,
-    DescribeShareGroupOffsetsRequest: share_offsets.describe,
-    AlterShareGroupOffsetsRequest: share_offsets.alter,
-    DeleteShareGroupOffsetsRequest: share_offsets.delete,
+HANDLERS: Mapping[int, Callable[..., None]] = {
+    ApiKey.JOIN_GROUP: membership.join_group,
+    ApiKey.SYNC_GROUP: membership.sync_group,
+    ApiKey.HEARTBEAT: membership.heartbeat,
+    ApiKey.LEAVE_GROUP: membership.leave_group,
+    ApiKey.OFFSET_COMMIT: offsets.commit,
+    ApiKey.OFFSET_FETCH: offsets.fetch,
+    ApiKey.TXN_OFFSET_COMMIT: transactional_offsets.commit,
+    ApiKey.OFFSET_DELETE: offset_expiry.delete,
+    ApiKey.DESCRIBE_GROUPS: classic_describe.describe_groups,
+    ApiKey.LIST_GROUPS: group_admin.list_groups,
+    ApiKey.DELETE_GROUPS: group_admin.delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_heartbeat.heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: consumer_describe.describe_groups,
+    ApiKey.SHARE_GROUP_HEARTBEAT: share_heartbeat.heartbeat,
+    ApiKey.SHARE_GROUP_DESCRIBE: share_describe.describe_groups,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: streams_groups.heartbeat,
+    ApiKey.STREAMS_GROUP_DESCRIBE: streams_describe.describe_groups,
+    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: streams_describe.refuse_description,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: share_offsets.describe,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_offsets.alter,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete,
 }
-"""The handler of each request class; called with the store, the node's time, the call and the request."""
+"""The handler of each API; called with the store, the node's time, the call and the request."""
 
 
 class Coordinator:

@@ -51,7 +51,7 @@ NONE = Error.NONE
 class GroupStore:
     """The groups of one node: those whose `__consumer_offsets` partition it leads.
 
-    `kinds` has each kind of group by its name, and `handlers` the handler of each request class.
+    `kinds` has each kind of group by its name, and `handlers` the handler of each API.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class GroupStore:
         owned: Iterable[int] | None = None,
         *,
         kinds: Mapping[str, GroupKind[Any]],
-        handlers: Mapping[type, Handler],
+        handlers: Mapping[int, Handler],
     ) -> None:
         self.kinds = kinds
         self.cluster = cluster
@@ -211,7 +211,7 @@ class GroupStore:
     def serve(self, now: int, call: Call, request: Message) -> None:
         """Serve a request; -1 answers it if a subscription makes Kafka's coordinator fail."""
         try:
-            self._handlers[type(request)](self, now, call, request)
+            self._handlers[call.api_key](self, now, call, request)
         except InvalidLength:
             response: Callable[..., Message] = APIS[call.api_key].response
             self.reply(call, response(error_code=Error.UNKNOWN_SERVER_ERROR))

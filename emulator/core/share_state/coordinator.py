@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
 from koordinator.wire.messages import delete_share_group_state as delete_wire
 from koordinator.wire.messages import initialize_share_group_state as initialize_wire
@@ -93,32 +94,32 @@ class ShareCoordinator:
 
     def __init__(self, cluster: ClusterState, settings: Settings) -> None:
         self.store = ShareStateStore(cluster, settings)
-        operations: dict[type, tuple[Any, Any, Any, Callable[[int, StateKey, Any, Answered], None]]] = {
-            initialize_wire.InitializeShareGroupStateRequest: (
+        operations: dict[int, tuple[Any, Any, Any, Callable[[int, StateKey, Any, Answered], None]]] = {
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE: (
                 initialize_wire.InitializeShareGroupStateResponse,
                 initialize_wire.InitializeStateResult,
                 initialize_wire.PartitionResult,
                 self._initialize,
             ),
-            read_wire.ReadShareGroupStateRequest: (
+            ApiKey.READ_SHARE_GROUP_STATE: (
                 read_wire.ReadShareGroupStateResponse,
                 read_wire.ReadStateResult,
                 read_wire.PartitionResult,
                 self._read,
             ),
-            write_wire.WriteShareGroupStateRequest: (
+            ApiKey.WRITE_SHARE_GROUP_STATE: (
                 write_wire.WriteShareGroupStateResponse,
                 write_wire.WriteStateResult,
                 write_wire.PartitionResult,
                 self._update,
             ),
-            delete_wire.DeleteShareGroupStateRequest: (
+            ApiKey.DELETE_SHARE_GROUP_STATE: (
                 delete_wire.DeleteShareGroupStateResponse,
                 delete_wire.DeleteStateResult,
                 delete_wire.PartitionResult,
                 self._delete,
             ),
-            summary_wire.ReadShareGroupStateSummaryRequest: (
+            ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (
                 summary_wire.ReadShareGroupStateSummaryResponse,
                 summary_wire.ReadStateSummaryResult,
                 summary_wire.PartitionResult,
@@ -130,7 +131,7 @@ class ShareCoordinator:
 
     def handle(self, now: int, call: Call, request: Any) -> list[Effect]:  # noqa: ANN401 - one of five messages
         """Serve a request; it is answered when all of its partitions are."""
-        response, topic_result, partition_result, operation = self._operations[type(request)]
+        response, topic_result, partition_result, operation = self._operations[call.api_key]
         topics = request.topics if request.group_id else ()
         results: list[list[Any]] = [[None] * len(topic.partitions) for topic in topics]
         waiting, newest = sum(map(len, results)), self.store.newest_write

@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from koordinator.wire.apis import ApiKey
 from koordinator.wire.errors import Error
-from koordinator.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from koordinator.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from koordinator.wire.messages.describe_transactions import DescribeTransactionsRequest
-from koordinator.wire.messages.end_txn import EndTxnRequest
-from koordinator.wire.messages.init_producer_id import InitProducerIdRequest
-from koordinator.wire.messages.list_transactions import ListTransactionsRequest
 
 from ..data.topic import TRANSACTIONS_TOPIC
 from ..effects import Failed
@@ -37,15 +32,15 @@ if TYPE_CHECKING:
     from ..effects import Call, Effect
     from .transaction import TransactionChange
 
-HANDLERS: Mapping[type, Callable[[TransactionStore, int, Call, Any], None]] = {
-    InitProducerIdRequest: init_producer.init_producer_id,
-    AddPartitionsToTxnRequest: adding.add_partitions,
-    AddOffsetsToTxnRequest: adding.add_offsets,
-    EndTxnRequest: ending.end_txn,
-    DescribeTransactionsRequest: describing.describe,
-    ListTransactionsRequest: describing.list_,
+HANDLERS: Mapping[int, Callable[[TransactionStore, int, Call, Any], None]] = {
+    ApiKey.INIT_PRODUCER_ID: init_producer.init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: adding.add_partitions,
+    ApiKey.ADD_OFFSETS_TO_TXN: adding.add_offsets,
+    ApiKey.END_TXN: ending.end_txn,
+    ApiKey.DESCRIBE_TRANSACTIONS: describing.describe,
+    ApiKey.LIST_TRANSACTIONS: describing.list_,
 }
-"""The handler of each request class; called with the store, the node's time, the call and the request."""
+"""The handler of each API; called with the store, the node's time, the call and the request."""
 
 
 class TransactionCoordinator:
@@ -60,7 +55,7 @@ class TransactionCoordinator:
         """Serve one request of a transaction API; the timers due by `now` have fired."""
         newest = self.store.newest_write
         try:
-            HANDLERS[type(request)](self.store, now, call, request)
+            HANDLERS[call.api_key](self.store, now, call, request)
         except Exception as error:  # noqa: BLE001 - a bug ends one request
             self.store.take_back(newest)
             self.store.emit(Failed(error, (call,)))
