@@ -39,7 +39,6 @@ from koordinator.wire.primitives import Malformed
 from koordinator.wire.values import value
 
 from ..config.settings import RELEASES
-from ..core.data.list_offsets import ListOffsetsByRow
 from .connections import REMEMBERED_MAX, EncodedResponse
 from .releases import ACCEPTED, ADVERTISED, other_release
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from koordinator.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
     from koordinator.wire.messages.list_offsets import (
         ListOffsetsPartitionResponse,
-        ListOffsetsRequest,
         ListOffsetsResponse,
     )
     from koordinator.wire.messages.metadata import MetadataRequest
@@ -109,11 +107,6 @@ def renumber_error(
 def _metadata_request(request: MetadataRequest, version: int) -> MetadataRequest:
     """Convert the empty list of v0, which means every topic, into null."""
     return replace(request, topics=None) if version == 0 and request.topics == () else request
-
-
-def _list_offsets_request(request: ListOffsetsRequest, version: int) -> ListOffsetsRequest:
-    """Convert v0, which answers a partition as often as it is given."""
-    return request if version > 0 else ListOffsetsByRow(replica_id=request.replica_id, topics=request.topics)
 
 
 def _list_offsets_response(response: ListOffsetsResponse, version: int, _numbering: Numbering) -> ListOffsetsResponse:
@@ -284,7 +277,7 @@ class VersionAdapter:
 
 _ADAPTED = {
     ApiKey.METADATA: VersionAdapter(_metadata_request),
-    ApiKey.LIST_OFFSETS: VersionAdapter(_list_offsets_request, _list_offsets_response),
+    ApiKey.LIST_OFFSETS: VersionAdapter(render_response=_list_offsets_response),
     ApiKey.DESCRIBE_CONFIGS: VersionAdapter(render_response=_describe_configs_response),
     ApiKey.DELETE_TOPICS: VersionAdapter(_delete_topics_request, _delete_topics_response),
     ApiKey.FIND_COORDINATOR: VersionAdapter(_find_coordinator_request, _find_coordinator_response),

@@ -59,20 +59,14 @@ BEFORE_ALL = -(2**63)
 """A time that is before every record, also those without a timestamp, which have -1."""
 
 
-class ListOffsetsByRow(ListOffsetsRequest):
-    """A request whose rows are looked up one by one, as often as they are given (`handleListOffsetRequestV0`)."""
-
-    __slots__ = ()
-
-
 def list_offsets(cluster: ClusterState, node_id: int, version: int, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Return one row per partition.
 
-    A partition that is named twice gets INVALID_REQUEST, unless the request is a `ListOffsetsByRow`.
+    A partition that is named twice gets INVALID_REQUEST; v0 looks up each row (`handleListOffsetRequestV0`).
     """
     fails = request.isolation_level not in ISOLATION_LEVELS
     dialect = dialect_of(cluster.settings)
-    refuses_repeats = not isinstance(request, ListOffsetsByRow)
+    refuses_repeats = version > 0
     counts = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
