@@ -23,10 +23,8 @@ from koordinator.wire.messages.offset_commit import OffsetCommitRequest, OffsetC
 from koordinator.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from koordinator.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from koordinator.wire.messages.produce import ProduceResponse
-from koordinator.wire.messages.share_acknowledge import AcknowledgementBatch as AcknowledgeBatch
 from koordinator.wire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
-from koordinator.wire.messages.share_fetch import AcknowledgementBatch as FetchBatch
-from koordinator.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from koordinator.wire.messages.share_fetch import AcknowledgementBatch, ShareFetchRequest, ShareFetchResponse
 from koordinator.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from koordinator.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -286,23 +284,15 @@ def _(request: ConsumerGroupHeartbeatRequest, name_of: NameOf) -> Line | None:
     return {name: value for name, value in body.items() if value is not None} or None
 
 
-@_body_with_ids.register(ConsumerGroupHeartbeatResponse)
-def _(response: ConsumerGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
-    if response.error_code:
-        return {"message": response.error_message} if response.error_message else None
-    body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
-    given = response.assignment
-    return body if given is None else {**body, "assignment": _by_name(given.topic_partitions, name_of)}
-
-
 @_body_with_ids.register(ShareGroupHeartbeatRequest)
 def _(request: ShareGroupHeartbeatRequest, name_of: NameOf) -> Line | None:
     del name_of
     return None if request.subscribed_topic_names is None else {"topics": list(request.subscribed_topic_names)}
 
 
+@_body_with_ids.register(ConsumerGroupHeartbeatResponse)
 @_body_with_ids.register(ShareGroupHeartbeatResponse)
-def _(response: ShareGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
+def _(response: ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse, name_of: NameOf) -> Line | None:
     if response.error_code:
         return {"message": response.error_message} if response.error_message else None
     body: Line = {"heartbeat_interval_ms": response.heartbeat_interval_ms}
@@ -396,7 +386,7 @@ def _(response: ShareAcknowledgeResponse, name_of: NameOf) -> Line | None:
     return {"refused": refused} if refused else None
 
 
-def acknowledged(batch: FetchBatch | AcknowledgeBatch) -> list[str]:
+def acknowledged(batch: AcknowledgementBatch) -> list[str]:
     """Return how a batch of records is acknowledged: one word for all, or one for each record."""
     return [ACKNOWLEDGE_TYPES.get(each, str(each)) for each in batch.acknowledge_types]
 
@@ -423,33 +413,15 @@ def _(response: LeaveGroupResponse) -> Line | None:
 
 
 @_body_with_ids.register(OffsetCommitRequest)
-def _(request: OffsetCommitRequest, name_of: NameOf) -> Line:
-    return {
-        "offsets": [
-            [_name(topic, name_of), row.partition_index, row.committed_offset]
-            for topic in request.topics
-            for row in topic.partitions
-        ]
-    }
-
-
 @_body_with_ids.register(TxnOffsetCommitRequest)
-def _(request: TxnOffsetCommitRequest, name_of: NameOf) -> Line:
-    return {
-        **_producer(request),
-        "offsets": [
-            [_name(topic, name_of), row.partition_index, row.committed_offset]
-            for topic in request.topics
-            for row in topic.partitions
-        ],
-    }
-
-
-@_body_with_ids.register(TxnOffsetCommitResponse)
-def _(response: TxnOffsetCommitResponse, name_of: NameOf) -> Line | None:
-    rows = [(_name(topic, name_of), row) for topic in response.topics for row in topic.partitions]
-    refused = [[name, row.partition_index, row.error_code] for name, row in rows if row.error_code]
-    return {"refused": refused} if refused else None
+def _(request: OffsetCommitRequest | TxnOffsetCommitRequest, name_of: NameOf) -> Line:
+    offsets = [
+        [_name(topic, name_of), row.partition_index, row.committed_offset]
+        for topic in request.topics
+        for row in topic.partitions
+    ]
+    producer = _producer(request) if isinstance(request, TxnOffsetCommitRequest) else {}
+    return {**producer, "offsets": offsets}
 
 
 @_body.register
@@ -475,7 +447,8 @@ def _(request: EndTxnRequest) -> Line:
 
 
 @_body_with_ids.register(OffsetCommitResponse)
-def _(response: OffsetCommitResponse, name_of: NameOf) -> Line | None:
+@_body_with_ids.register(TxnOffsetCommitResponse)
+def _(response: OffsetCommitResponse | TxnOffsetCommitResponse, name_of: NameOf) -> Line | None:
     refused = [
         [_name(topic, name_of), row.partition_index, row.error_code]
         for topic in response.topics

@@ -1,6 +1,7 @@
 """DescribeClientQuotas (api key 48), versions 0-1, flexible from v1 (KIP-546)."""
 
 from ..schema import array, boolean, entity, float64, int8, int16, int32, message, string
+from .alter_client_quotas import EntityData
 
 
 @entity
@@ -18,14 +19,6 @@ class DescribeClientQuotasRequest:
 
     components: tuple[ComponentData, ...] = array(ComponentData)
     strict: bool = boolean()
-
-
-@entity
-class EntityData:
-    """A part of an entity; a null name is the default."""
-
-    entity_type: str = string()
-    entity_name: str | None = string(nullable="0+")
 
 
 @entity

@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from ..schema import array, entity, int8, int16, int32, int64, message, string, uuid_
+from ..schema import array, entity, int16, int32, int64, message, string, uuid_
+from .write_share_group_state import StateBatch
 
 
 @entity
@@ -27,16 +28,6 @@ class ReadShareGroupStateRequest:
 
     group_id: str = string()
     topics: tuple[ReadStateData, ...] = array(ReadStateData)
-
-
-@entity
-class StateBatch:
-    """Records of one state and number of deliveries; delivery_state is 0 available, 2 acknowledged, 4 archived."""
-
-    first_offset: int = int64()
-    last_offset: int = int64()
-    delivery_state: int = int8()
-    delivery_count: int = int16()
 
 
 @entity

@@ -5,19 +5,9 @@ v0 was the early access of 4.0, and 4.1 removed it | v2 is_renew_ack, acquisitio
 
 from uuid import UUID
 
-from ..schema import array, boolean, entity, int8, int16, int32, int64, message, nested, string, uuid_
-
-
-@entity
-class AcknowledgementBatch:
-    """Acknowledgements of the records between two offsets, both included: one type for all of them, or one for each.
-
-    The types are 0 gap, 1 accept, 2 release, 3 reject, and in v2 4 renew.
-    """
-
-    first_offset: int = int64()
-    last_offset: int = int64()
-    acknowledge_types: tuple[int, ...] = array(int8)
+from ..schema import array, boolean, entity, int16, int32, message, nested, string, uuid_
+from .fetch import NodeEndpoint
+from .share_fetch import AcknowledgementBatch, LeaderIdAndEpoch
 
 
 @entity
@@ -48,14 +38,6 @@ class ShareAcknowledgeRequest:
 
 
 @entity
-class LeaderIdAndEpoch:
-    """The current leader, in the response of another broker."""
-
-    leader_id: int = int32()
-    leader_epoch: int = int32()
-
-
-@entity
 class PartitionData:
     """The result of one partition."""
 
@@ -71,16 +53,6 @@ class ShareAcknowledgeTopicResponse:
 
     topic_id: UUID = uuid_()
     partitions: tuple[PartitionData, ...] = array(PartitionData)
-
-
-@entity
-class NodeEndpoint:
-    """The address of a broker that a current_leader names."""
-
-    node_id: int = int32()
-    host: str = string()
-    port: int = int32()
-    rack: str | None = string(nullable="0+", default=None)
 
 
 @message(key=79, versions="1-2", flexible="0+")

@@ -6,6 +6,7 @@ v0 was the early access of 4.0, and 4.1 removed it | v2 share_acquire_mode (KIP-
 from uuid import UUID
 
 from ..schema import array, boolean, entity, int8, int16, int32, int64, message, nested, records, string, uuid_
+from .fetch import NodeEndpoint
 
 
 @entity
@@ -103,16 +104,6 @@ class ShareFetchableTopicResponse:
 
     topic_id: UUID = uuid_()
     partitions: tuple[PartitionData, ...] = array(PartitionData)
-
-
-@entity
-class NodeEndpoint:
-    """The address of a broker that a current_leader names."""
-
-    node_id: int = int32()
-    host: str = string()
-    port: int = int32()
-    rack: str | None = string(nullable="0+", default=None)
 
 
 @message(key=78, versions="1-2", flexible="0+")

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from ..codec import decode, encode_versioned, read_version
 from ..primitives import Malformed
-from ..schema import array, declaration_of, entity, int8, int16, int32, int64, message, string, uuid_
+from ..schema import array, declaration_of, int32, int64, message, string, uuid_
+from .write_share_group_state import StateBatch
 
 
 @message(key=None, versions="0", flexible="none")
@@ -30,16 +31,6 @@ class ShareUpdateKey:
     group_id: str = string()
     topic_id: UUID = uuid_()
     partition: int = int32()
-
-
-@entity
-class StateBatch:
-    """Records of one state and number of deliveries; delivery_state is 0 available, 2 acknowledged, 4 archived."""
-
-    first_offset: int = int64()
-    last_offset: int = int64()
-    delivery_state: int = int8()
-    delivery_count: int = int16()
 
 
 @message(key=None, versions="0", flexible="0+")

@@ -23,7 +23,6 @@ from koordinator.wire.messages.describe_client_quotas import (
     EntryData,
     ValueData,
 )
-from koordinator.wire.messages.describe_client_quotas import EntityData as DescribedEntity
 
 from ..java.hash_order import java_order
 from ..refusal import Refusal, RefusedError
@@ -195,7 +194,7 @@ def describe_client_quotas(cluster: ClusterState, request: DescribeClientQuotasR
         return DescribeClientQuotasResponse(error_code=refusal.error, error_message=text, entries=None)
     entries = (
         EntryData(
-            entity=tuple(DescribedEntity(entity_type=kind, entity_name=name) for kind, name in entity),
+            entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity),
             values=tuple(ValueData(key=key, value=values[key]) for key in java_order(values)),
         )
         for entity, values in cluster.clients.quotas.items()

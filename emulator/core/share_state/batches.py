@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..java.longs import as_long
 
 if TYPE_CHECKING:
-    from koordinator.wire.messages import share_state_records, write_share_group_state
+    from koordinator.wire.messages.write_share_group_state import StateBatch
 
 
 UNKNOWN = -1
@@ -31,7 +31,7 @@ class StoredBatch(NamedTuple):
     state: int
 
     @classmethod
-    def of(cls, row: share_state_records.StateBatch | write_share_group_state.StateBatch) -> StoredBatch:
+    def of(cls, row: StateBatch) -> StoredBatch:
         """Return the batch of a record or a request."""
         return cls(row.first_offset, row.last_offset, row.delivery_count, row.delivery_state)
 

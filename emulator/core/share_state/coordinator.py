@@ -274,7 +274,7 @@ class ShareCoordinator:
             partition=key.partition,
             state_epoch=state.state_epoch,
             start_offset=state.start_offset,
-            state_batches=tuple(read_wire.StateBatch(**each.fields()) for each in state.batches),
+            state_batches=rows(state.batches),
         )
         if row.leader_epoch in (NO_EPOCH, state.leader_epoch):
             return answered(found)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from koordinator.wire.messages.share_state_records import ShareSnapshotValue, ShareUpdateValue, StateBatch
+from koordinator.wire.messages.share_state_records import ShareSnapshotValue, ShareUpdateValue
+from koordinator.wire.messages.write_share_group_state import StateBatch
 from koordinator.wire.values import value
 
 from .batches import UNKNOWN, StoredBatch

@@ -115,10 +115,7 @@ def fetch_response(cluster: ClusterState, exchange: ShareExchange) -> ShareFetch
         error_code=error,
         acquisition_lock_timeout_ms=ShareSettings(cluster, exchange.group_id).record_lock_duration_ms,
         responses=responses,
-        node_endpoints=tuple(
-            fetching.NodeEndpoint(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
-            for each in hints.nodes()
-        ),
+        node_endpoints=hints.nodes(),
     )
 
 
@@ -146,7 +143,7 @@ def acknowledge_response(cluster: ClusterState, exchange: ShareExchange) -> Shar
         topic = cluster.topics.find_id(key[0])
         if topic is not None and refusal.error is Error.NOT_LEADER_OR_FOLLOWER:
             hint = hints.leader(topic, key[1])
-            leader = acknowledging.LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
+            leader = fetching.LeaderIdAndEpoch(leader_id=hint.leader_id, leader_epoch=hint.leader_epoch)
             rows[key] = replace(row, current_leader=leader)
     renews = exchange.call.api_version >= RENEWALS_SINCE
     return ShareAcknowledgeResponse(
@@ -155,10 +152,7 @@ def acknowledge_response(cluster: ClusterState, exchange: ShareExchange) -> Shar
             acknowledging.ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=tuple(partitions))
             for topic_id, partitions in _by_topic(rows).items()
         ),
-        node_endpoints=tuple(
-            acknowledging.NodeEndpoint(node_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
-            for each in hints.nodes()
-        ),
+        node_endpoints=hints.nodes(),
     )
 
 
